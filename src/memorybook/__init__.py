@@ -1,0 +1,1 @@
+"""Long-term memory for AI agents in Markdown a person can read."""

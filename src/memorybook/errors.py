@@ -1,0 +1,97 @@
+"""Every error memorybook raises on purpose, as one small tree.
+
+::
+
+    MemoryBookError                 exit  HTTP
+    ├── InvalidInput (ValueError)      2   400   a value the caller gave cannot be used
+    │   ├── UnsafePath                 2   400   a path that leaves the book, or is not a plain .md file
+    │   └── ConfigError                2   400   a setting that is unknown, contradictory or out of range
+    ├── NotFound (LookupError)         3   404   nothing is stored under that name
+    │   └── MissingDocument            3   404   no document at that path
+    ├── Conflict                       4   409   the stored text is not what the caller expected
+    └── Unavailable                    5   503   a part that is needed does not answer
+        ├── BookLocked                 5   503   another process holds the book for too long
+        ├── EmbedderFailed             5   503   the embedding service is down or answered nonsense
+        └── MissingExtra               5   503   an optional package is not installed
+
+A message is one sentence that names the thing, the value and the way out. Doors translate: the
+command line to `exit_code`, HTTP to `status`.
+"""
+
+from __future__ import annotations
+
+
+class MemoryBookError(Exception):
+    """Base of all errors above; never raised itself."""
+
+    code = "error"
+    exit_code = 1
+    status = 500
+
+
+class InvalidInput(MemoryBookError, ValueError):
+    """A value given by the caller cannot be used; the message says which and what would do."""
+
+    code = "invalid_input"
+    exit_code = 2
+    status = 400
+
+
+class UnsafePath(InvalidInput):
+    """A document path that is absolute, climbs out, passes a link, or is not a regular `.md` file."""
+
+    code = "unsafe_path"
+
+
+class ConfigError(InvalidInput):
+    """A setting is unknown, given twice with different values, of the wrong type or out of range."""
+
+    code = "config"
+
+
+class NotFound(MemoryBookError, LookupError):
+    """No entry, turn, session or document goes by that name."""
+
+    code = "not_found"
+    exit_code = 3
+    status = 404
+
+
+class MissingDocument(NotFound):
+    """No document is stored at the path."""
+
+    code = "missing_document"
+
+
+class Conflict(MemoryBookError):
+    """The stored text changed since it was read; read it again and decide anew."""
+
+    code = "conflict"
+    exit_code = 4
+    status = 409
+
+
+class Unavailable(MemoryBookError):
+    """A back end that this call cannot do without does not answer."""
+
+    code = "unavailable"
+    exit_code = 5
+    status = 503
+
+
+class BookLocked(Unavailable):
+    """Another process has held the book's lock longer than the timeout."""
+
+    code = "book_locked"
+
+
+class EmbedderFailed(Unavailable):
+    """The embedder could not be reached, or its answer was refused by name (count, size, order, NaN)."""
+
+    code = "embedder_failed"
+
+
+class MissingExtra(Unavailable):
+    """An optional package is not installed; the message holds the install command."""
+
+    code = "missing_extra"

@@ -1,0 +1,213 @@
+"""What is asked of an index and what comes back: queries, passages, candidates, hits, answers.
+
+These values are named tuples, not dataclasses: they are all that a cold `memorybook search` needs,
+and importing `dataclasses` would cost it as much time again as starting the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+Source = Literal["entry", "note", "summary", "document", "turn"]
+
+
+class Query(NamedTuple):
+    """A question to an index.
+
+    Attributes:
+        text: The question as asked; never blank.
+        pool: How many candidates each leg may bring, at least 100.
+        category: Only entries of this category; None any.
+        since, until: Only passages dated within these days, `YYYY-MM-DD`, inclusive; undated ones drop out.
+        session: Only passages of this session, by uuid or by name; None any.
+        sources: Only these sources; None any.
+    """
+
+    text: str
+    pool: int = 100
+    category: str | None = None
+    since: str | None = None
+    until: str | None = None
+    session: str | None = None
+    sources: frozenset[str] | None = None
+
+
+class Passage(NamedTuple):
+    """A searchable piece of a document, or a turn.
+
+    Attributes:
+        path: Document it stands in; for a turn, its session's summary ("" if it has none).
+        start_line, end_line: 1-based, inclusive; 0 for a turn, which has no lines (`get turn:ID` opens it).
+        text: What is shown.
+        source: See `Source`.
+        heading: Heading path above it, `A > B`; "" if none.
+        date: Day it speaks of or was written, `YYYY-MM-DD`; None if unknown.
+        entry: Id, for entries.
+        category: For entries.
+        score: Exact score of an entry as of day `scored`; None for others.
+        scored: See `score`, `YYYY-MM-DD`.
+        activated: Day of the entry's last activation; fading needs it, `YYYY-MM-DD`.
+        state: `active`, `archived`, `superseded`; "" for others.
+        trust: As stored; "" if unknown.
+        session: Uuid of the session it belongs to; None if none.
+        turn: Id of the turn, or of the turn that an entry rests on; None if neither.
+        speaker: Who said it, for turns; "" otherwise.
+        role: Role of the speaker, for turns.
+        position: Place of a turn in its session; -1 for others.
+        pinned: Whether an entry is pinned.
+    """
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    source: Source
+    heading: str = ""
+    date: str | None = None
+    entry: str | None = None
+    category: str | None = None
+    score: float | None = None
+    scored: str | None = None
+    activated: str | None = None
+    state: str = ""
+    trust: str = ""
+    session: str | None = None
+    turn: str | None = None
+    speaker: str = ""
+    role: str = ""
+    position: int = -1
+    pinned: bool = False
+
+
+class Candidate(NamedTuple):
+    """A passage that a leg brought.
+
+    Attributes:
+        passage: The passage.
+        words: BM25 (k1 1.2, b 0.75), higher is better; None if the words leg did not bring it.
+        cosine: -1..1; None if the vector leg did not bring it.
+    """
+
+    passage: Passage
+    words: float | None
+    cosine: float | None
+
+
+class Candidates(NamedTuple):
+    """What an index found, before any fusion.
+
+    Attributes:
+        items: At most `2 * pool` candidates, each once, no order promised.
+        neighbours: Turns next to (±1) the best candidates of either leg that are not in `items` themselves.
+        idf: Inverse document frequency of every query word, log(1 + (N - n + .5) / (n + .5)).
+        embedder: Name of the embedder behind `cosine`; None if the vector leg did not run.
+        backend: `sqlite_hybrid`, `sqlite_fts` or `scan`: what answered.
+        degraded: Why it is less than what is configured, one sentence each.
+        pending_vectors: Passages whose vectors are still to come.
+    """
+
+    items: tuple[Candidate, ...]
+    neighbours: tuple[Passage, ...]
+    idf: Mapping[str, float]
+    embedder: str | None
+    backend: str
+    degraded: tuple[str, ...] = ()
+    pending_vectors: int = 0
+
+
+class SyncReport(NamedTuple):
+    """What one sync saw and did.
+
+    Attributes:
+        checked: Documents compared.
+        changed: Documents (and sessions of turns) read again.
+        removed: Documents that are gone.
+        pending_vectors: Passages without their vector after it.
+        degraded: What could not be done, one sentence each.
+        warnings: Blocks of documents that could not be read as meant, `path:line: why`.
+    """
+
+    checked: int = 0
+    changed: int = 0
+    removed: int = 0
+    pending_vectors: int = 0
+    degraded: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Hit(NamedTuple):
+    """A passage found for a query.
+
+    Attributes:
+        passage: The passage.
+        score: Ranking score, comparable within one answer only.
+        relevance: 0..1, how much it is about the query, before any fusion, age or score.
+        snippet: Its text, cut around the match.
+        why: Component of the score -> value; empty unless asked for.
+    """
+
+    passage: Passage
+    score: float
+    relevance: float
+    snippet: str
+    why: Mapping[str, float] = {}
+
+    def json(self) -> dict[str, Any]:
+        """The hit as every door shows it."""
+        p = self.passage
+        shown: dict[str, Any] = {
+            "path": p.path,
+            "start_line": p.start_line,
+            "end_line": p.end_line,
+            "score": round(self.score, 4),
+            "relevance": round(self.relevance, 4),
+            "snippet": self.snippet,
+            "source": p.source,
+            "date": p.date,
+            "id": p.entry,
+            "category": p.category,
+            "turn": p.turn,
+            "session": p.session,
+            "speaker": p.speaker or None,
+        }
+        if self.why:
+            shown["why"] = {name: round(value, 4) for name, value in self.why.items()}
+        return shown
+
+
+class Answer(NamedTuple):
+    """The answer to a search; `json()` is what every door prints.
+
+    Attributes:
+        hits: Best first.
+        has_relevant: Whether any candidate, shown or not, is about the question.
+        threshold: The `min_score` that was applied to relevance.
+        cut: How many candidates the threshold left out.
+        backend: What answered.
+        root: Where the book is.
+        state: Of the index: `fresh`, `backend`, `checked_files`, `pending_vectors`, `degraded`.
+        disabled: True when memory is switched off: nothing was searched.
+    """
+
+    hits: tuple[Hit, ...]
+    has_relevant: bool
+    threshold: float
+    cut: int
+    backend: str
+    root: str
+    state: Mapping[str, Any]
+    disabled: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """The answer as every door shows it."""
+        return {
+            "results": [hit.json() for hit in self.hits],
+            "has_relevant": self.has_relevant,
+            "threshold": self.threshold,
+            "cut": self.cut,
+            "disabled": self.disabled,
+            "backend": self.backend,
+            "root": self.root,
+            "index": dict(self.state),
+        }

@@ -1,0 +1,323 @@
+"""What a book remembers, as frozen values: entries, notes, turns, sessions and changes to them.
+
+Nothing here reads a clock, a file or a network. All times are timezone-aware UTC; a day is a whole
+UTC date. What a search returns lives in `memorybook.hits`, apart, so that a cold search imports
+none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+Category = Literal["preference", "fact", "decision", "experience", "workflow", "skill_usage", "todo", "context"]
+"""How an entry is extracted and shown; never how it ages."""
+
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+
+CATEGORY_ALIASES: Mapping[str, Category] = MappingProxyType({"skill": "experience", "pattern": "workflow"})
+
+Trust = Literal["suspect", "import", "document", "tool", "agent", "user"]
+"""The door a text came through, from the least trusted to the most; merging takes the lower."""
+
+TRUST_ORDER: tuple[Trust, ...] = get_args(Trust)
+
+State = Literal["active", "archived", "superseded"]
+
+IMPORTANCE: Mapping[str, float] = MappingProxyType({"high": 0.8, "medium": 0.6, "low": 0.4})
+"""Score of a new entry by importance (design law: high 0.8, medium 0.6, low 0.4)."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One remembered statement, as it stands in `MEMORY.md` or `archive/`.
+
+    Attributes:
+        id: Stable name, `[A-Za-z0-9_-]+`; survives edits, moves and re-indexing.
+        text: The statement, may span lines, redacted, never blank.
+        category: See `Category`.
+        score: Exact strength 0..1 as it was on the day `scored`; fading is applied when it is read.
+        scored: UTC day the score was written for.
+        last_activated: UTC day of the last reinforcement (or of creation).
+        hits: How often it was said or confirmed, at least 0.
+        archived: Whether it stands in the archived section or in `archive/`.
+        created: When first remembered; None for an entry that a person wrote without saying.
+        session: Session it belongs to; None means everybody's.
+        source: Where it rests: `path#L3-L5` or `turn:ID`; None if nobody said.
+        tags, entities: Words for finding it; no order.
+        links: Ids of related entries.
+        group: Hierarchical, `work/api`; None is ungrouped.
+        expires: Day a todo lapses; None never.
+        pinned: Never fades, is never archived or removed by itself.
+        trust: See `Trust`; None means a person wrote it into the file.
+        superseded_by: Id of the entry that replaced it; None while it is current.
+        contradicts: Ids of entries that this one contradicts.
+        metadata: Free JSON object of the caller.
+        unknown: Fields of the comment line that this version does not know, kept in order.
+
+    Raises:
+        ValueError: Blank text or id, score outside 0..1, negative hits, unknown category, or a
+            `created` without a timezone.
+    """
+
+    id: str
+    text: str
+    category: Category
+    score: float
+    scored: date
+    last_activated: date
+    hits: int = 1
+    archived: bool = False
+    created: datetime | None = None
+    session: str | None = None
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    group: str | None = None
+    expires: date | None = None
+    pinned: bool = False
+    trust: Trust | None = None
+    superseded_by: str | None = None
+    contradicts: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default=_NOTHING)
+    unknown: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.id or not self.text.strip():
+            raise ValueError(f"entry {self.id!r} needs an id and a text")
+        if not 0.0 <= self.score <= 1.0:
+            raise ValueError(f"entry {self.id!r}: score {self.score} is not in 0..1")
+        if self.hits < 0:
+            raise ValueError(f"entry {self.id!r}: hits {self.hits} is negative")
+        if self.category not in CATEGORIES:
+            raise ValueError(f"entry {self.id!r}: category {self.category!r} is not one of {', '.join(CATEGORIES)}")
+        if self.created is not None and self.created.tzinfo is None:
+            raise ValueError(f"entry {self.id!r}: created {self.created} has no timezone")
+
+    @property
+    def state(self) -> State:
+        """`superseded` once something replaced it, else the section it stands in."""
+        if self.superseded_by is not None:
+            return "superseded"
+        return "archived" if self.archived else "active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One stamped line of `daily/DATE.md`.
+
+    Attributes:
+        time: When it was written, UTC, whole seconds.
+        text: One line (newlines folded into spaces), redacted.
+        kind: Short lower-case word such as `pref`; None if it has none.
+        tags: Without the `#`.
+    """
+
+    time: datetime
+    text: str
+    kind: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+Role = Literal["user", "assistant", "system", "tool", ""]
+"""Who spoke to an agent; empty in a talk between people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message as it was said.
+
+    Attributes:
+        id: The source's own id where it has one, else made from the content; unique in its session.
+        session: Uuid of its session.
+        role: See `Role`.
+        speaker: Name; falls back to the role.
+        text: What was said, redacted, may span lines.
+        time: When, UTC; None if the source does not say.
+        position: Place in the session, from 0; -1 until it is stored.
+        tool_calls: As the source has them, JSON objects.
+        metadata: Other fields of the source, JSON object.
+    """
+
+    id: str
+    session: str
+    text: str
+    role: Role = ""
+    speaker: str = ""
+    time: datetime | None = None
+    position: int = -1
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    metadata: Mapping[str, Any] = field(default=_NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A talk from its opening to its end.
+
+    Attributes:
+        uuid: Stable id.
+        name: The source's own name for it (`S1`), "" if none.
+        title: One line.
+        summary: Some lines; "" until there is one.
+        path: Its summary document, `sessions/DATE-NAME.md`; "" until written.
+        created, updated: First and last turn's time, UTC; None if the source has no times.
+        ended: None while it is open.
+        source: What it came from, e.g. `import:chat.jsonl`.
+        channel, chat_id: Where an agent talks (`telegram`, `4711`); "" if nowhere in particular.
+        turn_ids: Ids of its turns in order; filled on reading.
+    """
+
+    uuid: str
+    name: str = ""
+    title: str = ""
+    summary: str = ""
+    path: str = ""
+    created: datetime | None = None
+    updated: datetime | None = None
+    ended: datetime | None = None
+    source: str = ""
+    channel: str = ""
+    chat_id: str = ""
+    turn_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """What `sessions/….md` says of a session: front matter, summary, decisions, open questions, turns."""
+
+    session: str
+    title: str
+    summary: str
+    name: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    turns: int = 0
+    decisions: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    turn_ids: tuple[str, ...] = ()
+
+
+# --- changes: what to do, as values; only Book.apply carries them out --------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add:
+    """Add an entry. One whose id is taken is given a new id."""
+
+    entry: Entry
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """Set fields of the entry `id`, as it stands when the change is applied. Keys are names of `Entry` fields."""
+
+    id: str
+    fields: Mapping[str, Any]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reinforce:
+    """The entry was said again, confirmed or used: score += (1 - score) * 0.2, hits + 1, activated today."""
+
+    id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Move the entry to the archived section."""
+
+    id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remove:
+    """Take the entry out of the documents."""
+
+    id: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Append one line to a document, or, with `section`, as a list item under that heading of `MEMORY.md`.
+
+    Left out, and reported as duplicate, if the same normalised text stands there already.
+    """
+
+    path: str
+    line: str
+    section: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Write a whole document that no person edits line by line, such as a session's summary."""
+
+    path: str
+    text: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drop:
+    """Take one line out of an append-only document, or the whole document when `line` is None."""
+
+    path: str
+    line: str | None = None
+    reason: str = ""
+
+
+Change = Add | Update | Reinforce | Archive | Remove | Append | Put | Drop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What one change did: the journal's record, enough to explain it, finish it or take it back.
+
+    Attributes:
+        kind: Name of the change, lower case (`add`, `update`, …).
+        target: Entry id, or document path for lines and whole documents.
+        before: Rendered entry, line or document before; None if there was none.
+        after: The same afterwards; None if it is gone.
+        reason: Why, in a few words.
+    """
+
+    kind: str
+    target: str
+    before: str | None
+    after: str | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A set of changes applied together.
+
+    Attributes:
+        id: Sortable by time, unique.
+        time: When, UTC.
+        actor: Who asked: `user`, `agent`, an agent's name.
+        door: Where it came in: `python`, `cli`, `mcp`, `http`, `import`.
+        session: Session it belongs to, or None.
+        changes: What was done, in order.
+        done: False for an intention whose writes are not all confirmed.
+    """
+
+    id: str
+    time: datetime
+    actor: str
+    door: str
+    session: str | None = None
+    changes: tuple[Applied, ...] = ()
+    done: bool = True

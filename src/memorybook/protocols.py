@@ -1,0 +1,222 @@
+"""The seams: what memorybook needs of its parts, on one page.
+
+Each has one conformance suite in `tests/conformance/` that every implementation passes. Values
+are in `memorybook.model` and `memorybook.hits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from memorybook.hits import Candidates, Query, SyncReport
+    from memorybook.model import Operation, Session, Turn
+
+    Vectors = memoryview | npt.NDArray[np.float32]
+    """A C-contiguous float32 buffer of shape (n, dimensions)."""
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) as long work goes on; total 0 while it is unknown."""
+
+
+class DocumentInfo(NamedTuple):
+    """What a listing tells of a document without reading it.
+
+    Attributes:
+        path: Relative, `/` between parts, ends in `.md`.
+        size: Bytes.
+        stamp: Equal stamps mean equal content; an empty one vouches for nothing (just written to).
+        modified: Last change, seconds since the epoch.
+    """
+
+    path: str
+    size: int
+    stamp: str
+    modified: float
+
+
+class Document(NamedTuple):
+    """A document as read: its text, and the revision (a content hash) that `write` compares."""
+
+    text: str
+    revision: str
+    modified: float
+
+
+class Documents(Protocol):
+    """The truth: Markdown by relative path. Text is UTF-8; bytes that are not come back as they were."""
+
+    root: str
+    """Where it is, for people: a directory or a DSN without its password."""
+
+    def list(self) -> Iterable[DocumentInfo]:
+        """Every `.md` document in the book, in no order. Links and machine state are passed over."""
+
+    def read(self, path: str) -> Document:
+        """The document. Raises MissingDocument, UnsafePath."""
+
+    def write(self, path: str, text: str, *, expect: str | None) -> str:
+        """Replace the document atomically and durably; returns its new revision.
+
+        `expect` is the revision it was read with, None if it must not exist. Raises Conflict if
+        it is another by now, UnsafePath.
+        """
+
+    def append(self, path: str, line: str) -> str:
+        """Append one line (newline added, a torn last line ended first), atomically and durably."""
+
+    def remove(self, path: str) -> None:
+        """Remove it. Raises MissingDocument, UnsafePath."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+
+
+class Index(Protocol):
+    """Derived from documents and transcripts; may be deleted at any moment, even while in use."""
+
+    def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        """The only road from truth to index: rebuild, hand edit, crash repair, append.
+
+        Brings in the words of all that changed; vectors too where the embedder is local.
+        """
+
+    def candidates(self, query: Query) -> Candidates:
+        """Words leg, vector leg and neighbours with raw scores; fusion is `recall.rank`'s."""
+
+    def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
+        """Embed up to `limit` passages that wait for a vector; returns how many still wait.
+
+        Raises EmbedderFailed; what was embedded before the failure stays.
+        """
+
+    def rebuild(
+        self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
+    ) -> SyncReport:
+        """Make it anew from the truth while searches go on with the old one."""
+
+    def stats(self) -> Mapping[str, Any]:
+        """Counts and sizes for `status`: `backend`, `passages`, `by_source`, `vectors`, `bytes`, `embedder`."""
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+
+
+class TurnChanges(NamedTuple):
+    """What changed in the transcripts since a revision.
+
+    Attributes:
+        revision: The revision now; give it back next time.
+        turns: Turns added or altered since, each with its session.
+        removed: Keys `(session uuid, turn id)` that are gone.
+    """
+
+    revision: int
+    turns: Iterable[tuple[Session, Turn]]
+    removed: Iterable[tuple[str, str]]
+
+
+class Transcripts(Protocol):
+    """Sessions with their turns, kept verbatim (redacted on the way in)."""
+
+    def append(self, session: Session, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Store turns at the end of the session, creating it; returns those that were new, placed.
+
+        A turn whose id is already in the session is left as it is. Turns of role `assistant` or
+        `tool` become replies of the chat before them. Durable on return.
+        """
+
+    def update(self, session: Session) -> None:
+        """Store the session's own fields (title, summary, path, ended …). Raises NotFound."""
+
+    def session(self, name: str) -> Session:
+        """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
+
+    def sessions(self, *, limit: int | None = None) -> Sequence[Session]:
+        """Newest first."""
+
+    def turns(self, session: str) -> Sequence[Turn]:
+        """All turns of a session (uuid) in order; empty if there is none."""
+
+    def find(self, turn_id: str) -> Sequence[Turn]:
+        """Turns of that id, one per session that has one."""
+
+    def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
+        """Remove these turns, or the whole session; returns how many turns went."""
+
+    def revision(self) -> int:
+        """Grows with every change; 0 for an empty store. Cheap."""
+
+    def changes(self, after: int) -> TurnChanges:
+        """What changed after that revision."""
+
+    def counts(self) -> Mapping[str, int]:
+        """`sessions` and `turns`."""
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+
+
+class Journal(Protocol):
+    """What was done to the book, durably, and what was forgotten for good."""
+
+    def begin(self, operation: Operation) -> None:
+        """Record an intention with its preimages; durable on return."""
+
+    def done(self, operation: str) -> None:
+        """Mark the operation (id) as carried out."""
+
+    def pending(self) -> Sequence[Operation]:
+        """Operations begun and not marked done, oldest first."""
+
+    def operations(self, *, target: str | None = None, limit: int | None = None) -> Sequence[Operation]:
+        """Newest first; of one entry id or path if `target` is given."""
+
+    def discard(self, operation: str) -> None:
+        """Take back an intention that wrote nothing."""
+
+    def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
+        """Record tombstones: texts (by `text.tokens.digest`) that imports must not bring back."""
+
+    def buried(self, digests: Iterable[str]) -> frozenset[str]:
+        """Which of these digests have a tombstone."""
+
+    def count_access(self, ids: Iterable[str]) -> None:
+        """Add one to the access count of each entry id."""
+
+    def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
+        """Access count by id, 0 left out."""
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors.
+
+    Attributes:
+        name: Identifies the vectors; another name means they are made again. Starts with the kind:
+            `static/`, `local/` or `remote/`.
+        dimensions: Length of a row.
+        local: True if it runs here, cheaply; False if it may be slow or down.
+    """
+
+    name: str
+    dimensions: int
+    local: bool
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """A float32 array (n, dimensions), rows of unit length in the order of `texts`.
+
+        A row of zeros says that the embedder cannot read this text. Raises EmbedderFailed.
+        """
