@@ -1,0 +1,1 @@
+"""Where documents, transcripts, the journal and the index are kept."""

@@ -1,0 +1,393 @@
+"""SQLite as memorybook uses it: one careful way to open, to write, to read and to upgrade a database.
+
+The only module that imports apsw, whose SQLite is new enough everywhere (before 3.51.3 a race
+while the write-ahead log is reset could damage a database that several processes write to).
+
+A `Connection` may be used from any thread: every call takes its lock, a transaction holds it, and
+results are complete lists, so no cursor outlives a call. It may be used after a fork as well, on
+both sides: it is closed just before the fork and opened again at its next use, because SQLite
+forbids taking an open database into a child process. Nothing here opens the database file by other
+means while a connection is open: closing such a descriptor would drop SQLite's locks. A fork in the
+midst of a transaction leaves the child without that database: it gets Unavailable, never damage.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import RLock
+from _weakref import ref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import apsw
+
+from memorybook.errors import Unavailable
+
+Value = str | bytes | int | float | None
+Row = tuple[Value, ...]
+Values = Sequence[Value]
+
+BUSY_TIMEOUT = 30.0
+"""Seconds to wait for another process that is writing."""
+
+_OLDEST = (3, 51, 3)
+
+_DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
+_DERIVED = "PRAGMA synchronous=NORMAL"
+_CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
+
+
+class Damaged(Unavailable):
+    """SQLite says that the file is malformed, or no database at all. It is left as it is."""
+
+    code = "damaged"
+
+
+class Connection:
+    """One database file, made by `connect`; usable from any thread and on both sides of a fork.
+
+    Attributes:
+        path: Absolute path of the database file.
+        durable: Whether a commit survives the loss of power, and deleted text is overwritten.
+        lock: Held during every call; a transaction holds it to its end.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        durable: bool,
+        readonly: bool = False,
+        timeout: float = BUSY_TIMEOUT,
+        setup: Callable[[apsw.Connection], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.durable = durable
+        self.lock = RLock()
+        self._readonly = readonly
+        self._timeout = timeout
+        self._setup = setup
+        self._raw: apsw.Connection | None = None
+        self._closed = False
+        _ = self.raw
+        _open_connections[id(self)] = ref(self)
+
+    def __del__(self) -> None:
+        _open_connections.pop(id(self), None)
+
+    @property
+    def raw(self) -> apsw.Connection:
+        """The apsw connection, for what is not wrapped here (functions, blobs, backup); hold `lock` around its use.
+
+        Not to be kept: it is another one after a fork. Raises Unavailable, Damaged.
+        """
+        if self._raw is None:
+            if self._closed:
+                raise Unavailable(f"the database {self.path!r} is closed; open it again")
+            self._raw = self._open()
+        return self._raw
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self.raw.in_transaction
+
+    def _open(self) -> apsw.Connection:
+        if self.path in _lost:
+            raise Unavailable(f"this process was forked amid a transaction on {self.path!r}; open it in a new process")
+        with _translated(self):
+            flags = apsw.SQLITE_OPEN_READONLY if self._readonly else apsw.SQLITE_OPEN_READWRITE
+            raw = apsw.Connection(self.path, flags=flags)
+            try:
+                raw.set_busy_timeout(int(self._timeout * 1000))
+                raw.execute(f"{_CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
+                if not self._readonly:
+                    _use_write_ahead_log(raw)
+                if self._setup is not None:
+                    self._setup(raw)
+            except BaseException:
+                raw.close()
+                raise
+        return raw
+
+    def execute(self, sql: str, values: Values = ()) -> list[Row]:
+        """Run one or more statements and return all their rows. Raises Unavailable, Damaged."""
+        with self.lock, _translated(self):
+            return self.raw.execute(sql, values).fetchall()
+
+    def executemany(self, sql: str, rows: Iterable[Values]) -> None:
+        """Run a statement once for each of `rows`."""
+        with self.lock, _translated(self):
+            self.raw.executemany(sql, rows)
+
+    def first(self, sql: str, values: Values = ()) -> Row | None:
+        """The first row, or None if there is none."""
+        with self.lock, _translated(self):
+            cursor = self.raw.execute(sql, values)
+            row = cursor.fetchone()
+            cursor.close(True)
+            return row
+
+    def insert(self, sql: str, values: Values = ()) -> int:
+        """Run an INSERT and return the id of its row."""
+        with self.lock, _translated(self):
+            raw = self.raw
+            raw.execute(sql, values)
+            return raw.last_insert_rowid()
+
+    def modify(self, sql: str, values: Values = ()) -> int:
+        """Run an INSERT, UPDATE or DELETE and return how many rows it touched."""
+        with self.lock, _translated(self):
+            raw = self.raw
+            before = raw.total_changes()
+            raw.execute(sql, values)
+            return raw.total_changes() - before
+
+    def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
+        """Rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
+        with _translated(self):
+            yield from self.raw.execute(sql, values)
+
+    def close(self) -> None:
+        """Release the file; closing twice does nothing."""
+        with self.lock:
+            self._closed = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._raw is not None:
+            self._raw.close()
+            self._raw = None
+
+    def _before_fork(self) -> None:
+        # a thread that holds this lock may wait for one we hold already: never wait for ever
+        if self.lock.acquire(timeout=1.0):
+            _forking.append(self)
+            if self._raw is not None and not self._raw.in_transaction:
+                self._let_go()
+
+    def _lose(self) -> None:
+        """In a child: if SQLite still has the file open, never touch it again, not even to close it."""
+        self.lock = RLock()
+        if self._raw is not None:
+            from ctypes import py_object, pythonapi
+
+            pythonapi.Py_IncRef(py_object(self._raw))
+            self._raw = None
+            _lost.add(self.path)
+
+
+def connect(
+    path: str,
+    *,
+    durable: bool,
+    readonly: bool = False,
+    timeout: float = BUSY_TIMEOUT,
+    setup: Callable[[apsw.Connection], None] | None = None,
+) -> Connection:
+    """Open the database at `path`, creating it (mode 0600, with its folder) unless `readonly`.
+
+    Write-ahead log, foreign keys, no trust in functions named by the schema, no memory mapping.
+
+    Args:
+        path: The database file.
+        durable: True for what cannot be derived again: every commit is on disk when it returns, and
+            deleted content is overwritten. False for an index: a power loss may undo the last commits.
+        readonly: Never write nor create; raises Unavailable if there is no file.
+        timeout: Seconds to wait for another process that is writing.
+        setup: Called with every apsw connection made for it (at once, and again after a fork).
+
+    Raises:
+        Unavailable: It cannot be opened, or SQLite is older than 3.51.3.
+        Damaged: It is malformed or no database.
+    """
+    check_version(apsw.sqlite_lib_version())
+    path = os.path.abspath(path)
+    if not readonly:
+        _create(path, durable)
+    return Connection(path, durable=durable, readonly=readonly, timeout=timeout, setup=setup)
+
+
+def check_version(version: str) -> None:
+    """Raise Unavailable if this SQLite version, such as `3.51.3`, could damage a write-ahead log."""
+    if tuple(int(part) for part in version.split(".")) < _OLDEST:
+        needed = ".".join(map(str, _OLDEST))
+        raise Unavailable(f"SQLite {version} can damage databases; install apsw {needed} or newer")
+
+
+@contextmanager
+def immediate(connection: Connection) -> Iterator[Connection]:
+    """A transaction that may write: it waits for its turn first, so it cannot fail half-way for a lock.
+
+    Committed at the end of the block, rolled back by an exception. Not nested.
+
+    Raises:
+        Unavailable: Another process kept writing for longer than the timeout.
+        RuntimeError: A transaction is open already in this thread.
+    """
+    with connection.lock:
+        if connection.in_transaction:
+            raise RuntimeError(f"a transaction on {connection.path!r} is open already; it cannot hold another")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            # SQLite ends the transaction by itself after some errors (disk full, I/O)
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def reading(connection: Connection) -> Iterator[Connection]:
+    """All that is read in the block comes from one snapshot. Inside a transaction it adds nothing."""
+    with connection.lock:
+        if connection.in_transaction:
+            yield connection
+            return
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+
+
+def migrate(connection: Connection, migrations: Sequence[str]) -> None:
+    """Bring the schema up to date: the n-th string makes version n (`user_version`) of version n - 1.
+
+    Strings are only ever added at the end. Each runs in a transaction of its own; several processes
+    may do this at once.
+
+    Raises:
+        Unavailable: The database is of a newer version than this list.
+    """
+    while (version := user_version(connection)) < len(migrations):
+        with immediate(connection):
+            if user_version(connection) == version:
+                connection.execute(migrations[version])
+                connection.execute(f"PRAGMA user_version={version + 1}")
+    if version > len(migrations):
+        raise Unavailable(
+            f"the database {connection.path!r} was made by a newer memorybook"
+            f" (version {version}, this one knows {len(migrations)}); update memorybook"
+        )
+
+
+def user_version(connection: Connection) -> int:
+    """Version of the schema, 0 for a new database."""
+    row = connection.first("PRAGMA user_version")
+    return int(row[0]) if row and isinstance(row[0], int) else 0
+
+
+def bindable(text: str) -> str | bytes:
+    """The text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def readable(value: Value) -> str:
+    """The text that `bindable` was given; "" for NULL."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogatepass")
+    return "" if value is None else str(value)
+
+
+def _create(path: str, durable: bool) -> None:
+    """Make an empty private file. Never opens one that exists: closing it would drop SQLite's locks."""
+    if os.path.lexists(path):
+        return
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        if durable:
+            _sync_folder(folder)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise Unavailable(f"the database {path!r} cannot be created: {error.strerror}") from error
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _use_write_ahead_log(raw: apsw.Connection) -> None:
+    mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
+    if mode is None or mode[0] != "wal":
+        raise apsw.CantOpenError(f"the file system has no write-ahead log (journal mode {mode})")
+
+
+class _translated:  # noqa: N801  (reads as a statement)
+    """Turn apsw's errors into ours. A class, as a generator would cost more than most queries do."""
+
+    __slots__ = ("connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if error is not None and isinstance(error, apsw.Error):
+            ours = _ours(error, self.connection)
+            if ours is not None:
+                raise ours from error
+
+
+_FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
+
+
+def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
+    """The error a user should see; None if it is a mistake in our own SQL."""
+    path = connection.path
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Unavailable(f"the database {path!r} is locked by another process; try again when it is done")
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        way_out = (
+            f"it is kept as it is: copy it away, then restore a backup or try `sqlite3 {path} .recover`"
+            if connection.durable
+            else "it is derived and can be rebuilt"
+        )
+        return Damaged(f"the database {path!r} is damaged ({error}); {way_out}")
+    if isinstance(error, _FAILURES):
+        return Unavailable(f"the database {path!r} cannot be used: {error}; check its folder, rights and free space")
+    return None
+
+
+_open_connections: dict[int, ref[Connection]] = {}
+_forking: list[Connection] = []
+_lost: set[str] = set()
+
+
+def _alive() -> list[Connection]:
+    return [connection for reference in list(_open_connections.values()) if (connection := reference()) is not None]
+
+
+def _before_fork() -> None:
+    for connection in _alive():
+        connection._before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    while _forking:
+        _forking.pop().lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _forking.clear()
+    for connection in _alive():
+        connection._lose()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
