@@ -50,6 +50,7 @@ class Connection:
         path: Absolute path of the database file.
         durable: Whether a commit survives the loss of power, and deleted text is overwritten.
         lock: Held during every call; a transaction holds it to its end.
+        timeout_milliseconds: How long to wait for another process that is writing.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Connection:
         self.durable = durable
         self.lock = RLock()
         self._readonly = readonly
-        self._timeout = timeout
+        self.timeout_milliseconds = int(timeout * 1000)
         self._setup = setup
         self._raw: apsw.Connection | None = None
         self._closed = False
@@ -99,7 +100,7 @@ class Connection:
             flags = apsw.SQLITE_OPEN_READONLY if self._readonly else apsw.SQLITE_OPEN_READWRITE
             raw = apsw.Connection(self.path, flags=flags)
             try:
-                raw.set_busy_timeout(int(self._timeout * 1000))
+                raw.set_busy_timeout(self.timeout_milliseconds)
                 raw.execute(f"{_CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
                 if not self._readonly:
                     _use_write_ahead_log(raw)
@@ -139,9 +140,8 @@ class Connection:
         """Run an INSERT, UPDATE or DELETE and return how many rows it touched."""
         with self.lock, _translated(self):
             raw = self.raw
-            before = raw.total_changes()
             raw.execute(sql, values)
-            return raw.total_changes() - before
+            return raw.changes()
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
         """Rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
@@ -233,9 +233,7 @@ def immediate(connection: Connection) -> Iterator[Connection]:
             yield connection
             connection.execute("COMMIT")
         except BaseException:
-            # SQLite ends the transaction by itself after some errors (disk full, I/O)
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            _end(connection, "ROLLBACK")
             raise
 
 
@@ -250,8 +248,13 @@ def reading(connection: Connection) -> Iterator[Connection]:
         try:
             yield connection
         finally:
-            if connection.in_transaction:
-                connection.execute("COMMIT")
+            _end(connection, "COMMIT")
+
+
+def _end(connection: Connection, how: str) -> None:
+    """End the transaction, unless SQLite did so by itself, as it does after some errors (disk full, I/O)."""
+    if connection.in_transaction:
+        connection.execute(how)
 
 
 def migrate(connection: Connection, migrations: Sequence[str]) -> None:
@@ -275,10 +278,91 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
         )
 
 
+def checkpoint(connection: Connection) -> bool:
+    """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
+
+    Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
+    """
+    with connection.lock:
+        raw = connection.raw
+        raw.set_busy_timeout(100)
+        try:
+            row = connection.first("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            raw.set_busy_timeout(connection.timeout_milliseconds)
+        return row is not None and row[0] == 0
+
+
 def user_version(connection: Connection) -> int:
     """Version of the schema, 0 for a new database."""
     row = connection.first("PRAGMA user_version")
     return int(row[0]) if row and isinstance(row[0], int) else 0
+
+
+class Store:
+    """A database that writing creates and reading does not, opened at first use and kept open.
+
+    If the file is replaced or deleted meanwhile, the next use goes to what stands at the path then.
+
+    Args:
+        path: The database file.
+        migrations: See `migrate`.
+        timeout: Seconds to wait for another process that is writing.
+    """
+
+    def __init__(self, path: str, migrations: Sequence[str], *, timeout: float = BUSY_TIMEOUT) -> None:
+        self.path = os.path.abspath(path)
+        self._migrations = migrations
+        self._timeout = timeout
+        self._lock = RLock()
+        self._connection: Connection | None = None
+        self._file = (0, 0)
+        self._closed = False
+
+    def existing(self) -> Connection | None:
+        """The connection for reading; None while there is no database. Raises Unavailable, Damaged."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise Unavailable(f"the database {self.path!r} cannot be used: {error.strerror}") from error
+        with self._lock:
+            if self._closed:
+                raise Unavailable(f"the database {self.path!r} is closed; open it again")
+            file = (found.st_dev, found.st_ino)
+            if self._connection is None or self._file != file:
+                self._reopen()
+                self._file = file
+            return self._connection
+
+    def created(self) -> Connection:
+        """The connection for writing; makes the database. Raises Unavailable, Damaged."""
+        connection = self.existing()
+        while connection is None:
+            _create(self.path, durable=True)
+            connection = self.existing()
+        return connection
+
+    def _reopen(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        connection = connect(self.path, durable=True, timeout=self._timeout)
+        try:
+            migrate(connection, self._migrations)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+        with self._lock:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
 
 def bindable(text: str) -> str | bytes:
