@@ -85,7 +85,7 @@ class Entry:
     trust: Trust | None = None
     superseded_by: str | None = None
     contradicts: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default=_NOTHING)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     unknown: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class Turn:
     time: datetime | None = None
     position: int = -1
     tool_calls: tuple[Mapping[str, Any], ...] = ()
-    metadata: Mapping[str, Any] = field(default=_NOTHING)
+    metadata: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +208,11 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Add:
-    """Add an entry. One whose id is taken is given a new id."""
+    """Add an entry.
+
+    If an entry makes the same statement (equal normalised text), that one is reinforced instead, or
+    left alone when it is from the same session: said once, heard once. An id that is taken is replaced.
+    """
 
     entry: Entry
     reason: str = ""

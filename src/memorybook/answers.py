@@ -1,0 +1,241 @@
+"""What the verbs of `Memory` answer, besides a search's `memorybook.hits.Answer`.
+
+Frozen values with a `json()` that every door shows as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from memorybook.hits import Hit
+    from memorybook.model import Entry, Turn
+
+
+def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
+    """An entry with all its fields; `score` is its strength today (0..1), fading applied."""
+    return {
+        "id": entry.id,
+        "text": entry.text,
+        "category": entry.category,
+        "score": round(strength, 6),
+        "state": entry.state,
+        "created_at": entry.created.isoformat().replace("+00:00", "Z") if entry.created else None,
+        "last_activated": entry.last_activated.isoformat(),
+        "hits": entry.hits,
+        "access_count": access_count,
+        "session": entry.session,
+        "source": entry.source,
+        "tags": list(entry.tags),
+        "entities": list(entry.entities),
+        "links": list(entry.links),
+        "group": entry.group,
+        "expires_at": entry.expires.isoformat() if entry.expires else None,
+        "pinned": entry.pinned,
+        "trust": entry.trust,
+        "superseded_by": entry.superseded_by,
+        "metadata": dict(entry.metadata),
+    }
+
+
+class Known(NamedTuple):
+    """An entry as it is now, with its strength today (0..1) and how often prompts used it."""
+
+    entry: Entry
+    strength: float
+    access_count: int = 0
+
+    def json(self) -> dict[str, Any]:
+        """`{"entry": …}`."""
+        return {"entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)}
+
+
+class Remembered(NamedTuple):
+    """What `remember` did.
+
+    Attributes:
+        known: The entry as it stands afterwards.
+        action: `created`; `strengthened`, if the same statement was known; `duplicate`, if this very
+            session had said it already.
+        redacted: How many secrets were masked.
+        operation: Id of the operation; None for a duplicate.
+    """
+
+    known: Known
+    action: Literal["created", "strengthened", "duplicate"]
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"entry": …, "action": …, "redacted": …, "operation": …}`."""
+        return {**self.known.json(), "action": self.action, "redacted": self.redacted, "operation": self.operation}
+
+
+class Appended(NamedTuple):
+    """Where a note went: `line` is its 1-based line in `path`, of the earlier one if it is a duplicate."""
+
+    path: str
+    line: int
+    duplicate: bool
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"path", "line", "duplicate", "redacted", "operation"}`."""
+        return self._asdict()
+
+
+class Flushed(NamedTuple):
+    """What `flush` wrote (`path`, 1-based `line`) and skipped (`text`, `reason`)."""
+
+    written: tuple[tuple[str, int], ...]
+    skipped: tuple[tuple[str, str], ...]
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"written": [{"path", "line"}], "skipped": [{"text", "reason"}], "redacted", "operation"}`."""
+        return {
+            "written": [{"path": path, "line": line} for path, line in self.written],
+            "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
+            "redacted": self.redacted,
+            "operation": self.operation,
+        }
+
+
+class Lines(NamedTuple):
+    """Lines of a document: `count` of them from the 1-based `start`, of `total`."""
+
+    path: str
+    start: int
+    count: int
+    total: int
+    text: str
+
+    def json(self) -> dict[str, Any]:
+        """`{"path", "from", "lines", "total_lines", "text"}`."""
+        return {
+            "path": self.path,
+            "from": self.start,
+            "lines": self.count,
+            "total_lines": self.total,
+            "text": self.text,
+        }
+
+
+class Said(NamedTuple):
+    """A turn, opened: with the path of its session's summary ("" if it has none)."""
+
+    turn: Turn
+    path: str
+    session_name: str
+
+    def json(self) -> dict[str, Any]:
+        """`{"turn": {…}, "path", "from", "lines", "total_lines", "text"}`: lines count the turn's own text."""
+        count = self.turn.text.count("\n") + 1
+        return {
+            "turn": {
+                "id": self.turn.id,
+                "session": self.turn.session,
+                "session_name": self.session_name,
+                "position": self.turn.position,
+                "role": self.turn.role,
+                "speaker": self.turn.speaker,
+                "time": self.turn.time.isoformat().replace("+00:00", "Z") if self.turn.time else None,
+                "tool_calls": [dict(call) for call in self.turn.tool_calls],
+                "metadata": dict(self.turn.metadata),
+            },
+            "path": self.path,
+            "from": 1,
+            "lines": count,
+            "total_lines": count,
+            "text": self.turn.text,
+        }
+
+
+class Listed(NamedTuple):
+    """Entries, strongest first, cut at the limit; `total` counts all that match."""
+
+    entries: tuple[Known, ...]
+    total: int
+
+    def json(self) -> dict[str, Any]:
+        """`{"entries": [{…}], "total"}`."""
+        return {"entries": [known.json()["entry"] for known in self.entries], "total": self.total}
+
+
+class Receipt(NamedTuple):
+    """What `forget` took away, or would.
+
+    Attributes:
+        dry_run: True if nothing was done.
+        entries: Ids of the entries.
+        notes: `path: line` of the notes.
+        sessions, turns: Counts in the transcripts.
+        documents: Paths of whole documents removed.
+        passages: Passages that left the index.
+        tombstones: Texts that imports will not bring back.
+        remains: Where copies still are, one sentence each.
+        operation: Id of the operation; None if nothing was done.
+    """
+
+    dry_run: bool
+    entries: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sessions: int = 0
+    turns: int = 0
+    documents: tuple[str, ...] = ()
+    passages: int = 0
+    tombstones: int = 0
+    remains: tuple[str, ...] = ()
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"receipt": {…}}`."""
+        shown = self._asdict()
+        return {"receipt": {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}}
+
+
+class Recalled(NamedTuple):
+    """A block for the prompt, its size in tokens, and the memories in it.
+
+    Attributes:
+        text: The block between its markers; "" when there is nothing to say.
+        tokens: Estimated size of `text`.
+        hot: Entries that are always in the prompt, strongest first.
+        cold: Hits for the query, best first.
+    """
+
+    text: str
+    tokens: int
+    hot: tuple[Known, ...] = ()
+    cold: tuple[Hit, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"text", "tokens", "memories": [{…}]}`: entries and hits, in the order of the block."""
+        memories: list[dict[str, Any]] = [known.json()["entry"] for known in self.hot]
+        memories += [hit.json() for hit in self.cold]
+        return {"text": self.text, "tokens": self.tokens, "memories": memories}
+
+
+class Imported(NamedTuple):
+    """What an import brought: counts, what was skipped and why, and the summaries written."""
+
+    sessions: int
+    turns: int
+    new_turns: int
+    entries: int
+    notes: int
+    redacted: int
+    skipped: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    summaries: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`."""
+        return {
+            **self._asdict(),
+            "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
+            "warnings": list(self.warnings),
+            "summaries": list(self.summaries),
+        }

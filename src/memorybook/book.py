@@ -1,0 +1,268 @@
+"""Book: one open book. Reads, searches, applies changes, syncs; the one place that writes entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, tzinfo
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.errors import Conflict, MissingDocument, Unavailable
+from memorybook.hits import Answer, Passage, Query, SyncReport
+from memorybook.lifecycle import fade
+from memorybook.recall.rank import weights_for
+from memorybook.recall.search import find
+
+if TYPE_CHECKING:
+    from memorybook.draft import Outcome
+    from memorybook.formats.memory_md import MemoryDocument
+    from memorybook.hits import Candidates
+    from memorybook.model import Change, Entry, Operation
+    from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts
+
+ATTEMPTS = 8
+"""How often a change is worked in anew when a person saves the document in the same moment."""
+
+
+class Result(NamedTuple):
+    """What `apply` did: the operation (None if there was nothing to do) and each change's outcome, in order."""
+
+    operation: Operation | None
+    outcomes: tuple[Outcome, ...]
+
+
+class Book:
+    """One open book over its parts; safe to share between threads.
+
+    Args:
+        documents, transcripts, journal: The truth.
+        index: What searches use.
+        fallback: Makes the index that answers when `index` cannot.
+        clock: The time now, UTC.
+        zone: The book's timezone: which day a note belongs to.
+        weights: Shares of the (vector, words) legs; (0, 0) takes the embedder's own.
+        degraded: What is less than configured already on opening, one sentence each.
+    """
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        transcripts: Transcripts,
+        journal: Journal,
+        index: Index,
+        fallback: Callable[[], Index],
+        clock: Callable[[], datetime],
+        zone: tzinfo | None,
+        weights: tuple[float, float] = (0.0, 0.0),
+        degraded: Sequence[str] = (),
+    ) -> None:
+        self.documents = documents
+        self.transcripts = transcripts
+        self.journal = journal
+        self.index = index
+        self._make_fallback = fallback
+        self._fallback: Index | None = None
+        self._clock = clock
+        self._zone = zone
+        self._weights = weights
+        self.degraded = tuple(degraded)
+        self._parsed: tuple[str, MemoryDocument] | None = None
+        self._recover()
+
+    # --- time ----------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """The time now, UTC, whole seconds."""
+        return self._clock().astimezone(UTC).replace(microsecond=0)
+
+    def day(self, time: datetime) -> date:
+        """The day that `time` falls on in the book's timezone."""
+        return time.astimezone(self._zone).date()
+
+    def strength(self, entry: Entry) -> float:
+        """An entry's score today, 0..1, fading applied."""
+        return fade.strength(entry, self.now().date())
+
+    # --- finding -------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: Query,
+        *,
+        limit: int,
+        min_score: float = 0.0,
+        keep: Callable[[Passage], bool] | None = None,
+        explain: bool = False,
+    ) -> Answer:
+        """The hits for a query, after bringing the index up to date with what is on disk now."""
+        report, candidates = self._candidates(query)
+        vector, words = self._weights
+        weights = weights_for(candidates.embedder, vector=vector, words=words)
+        found = find(
+            query.text,
+            candidates,
+            weights,
+            limit=limit,
+            min_score=min_score,
+            strength=self._passage_strength,
+            keep=keep,
+            explain=explain,
+        )
+        degraded = tuple(dict.fromkeys((*self.degraded, *report.degraded, *candidates.degraded)))
+        state = {
+            "fresh": True,
+            "backend": candidates.backend,
+            "checked_files": report.checked,
+            "pending_vectors": max(report.pending_vectors, candidates.pending_vectors),
+            "degraded": list(degraded),
+        }
+        return Answer(
+            found.hits, found.has_relevant, min_score, found.cut, candidates.backend, self.documents.root, state
+        )
+
+    def _candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
+        try:
+            return self.index.sync(self.documents, self.transcripts), self.index.candidates(query)
+        except Unavailable as error:
+            reason = f"the index cannot be used ({error}): searched by scanning the documents"
+        if self._fallback is None:
+            self._fallback = self._make_fallback()
+        report = self._fallback.sync(self.documents, self.transcripts)
+        return report._replace(degraded=(*report.degraded, reason)), self._fallback.candidates(query)
+
+    def _passage_strength(self, passage: Passage) -> float:
+        if passage.score is None or passage.scored is None or passage.pinned:
+            return passage.score or 0.0
+        return fade.fade(
+            passage.score,
+            scored=date.fromisoformat(passage.scored),
+            activated=date.fromisoformat(passage.activated or passage.scored),
+            today=self.now().date(),
+        )
+
+    def below_prompt(self, passage: Passage) -> bool:
+        """Whether an entry's passage is archived or too weak for the prompt."""
+        return passage.state != "active" or self._passage_strength(passage) < fade.PROMPT_FROM
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def memory(self) -> MemoryDocument:
+        """MEMORY.md as it is on disk now; an empty one if there is none yet."""
+        from memorybook.formats import memory_md
+
+        try:
+            read = self.documents.read("MEMORY.md")
+        except MissingDocument:
+            return memory_md.parse("", modified=self.now())
+        if self._parsed is None or self._parsed[0] != read.revision:
+            modified = datetime.fromtimestamp(read.modified, UTC)
+            self._parsed = (read.revision, memory_md.parse(read.text, modified=modified))
+        return self._parsed[1]
+
+    def entries(self) -> list[Entry]:
+        """Every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
+        from memorybook.formats import memory_md
+
+        found = {entry.id: entry for entry in self.memory().entries}
+        for info in sorted(self.documents.list()):
+            if info.path.startswith("archive/"):
+                read = self.documents.read(info.path)
+                modified = datetime.fromtimestamp(read.modified, UTC)
+                for entry in memory_md.parse(read.text, modified=modified).entries:
+                    found.setdefault(entry.id, entry)
+        return list(found.values())
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def apply(self, changes: Sequence[Change], *, actor: str, door: str, session: str | None = None) -> Result:
+        """Carry out changes as one operation: all of them are in the documents on return, or none is.
+
+        Takes the book's lock, works the changes into what is on disk now, journals them with their
+        preimages, writes, marks the operation done. Searches see them at once: they sync first.
+
+        Raises:
+            NotFound: A change names an entry that is not there.
+            InvalidInput: A change would make a value that cannot be.
+            Conflict: A person kept saving the document all the while.
+            BookLocked: Another process holds the book for too long.
+        """
+        from memorybook.draft import Draft
+        from memorybook.model import Operation
+
+        for _ in range(ATTEMPTS):
+            with self.documents.lock():
+                now = self.now()
+                draft = Draft(self.documents, now=now)
+                outcomes = tuple(draft.do(change) for change in changes)
+                applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
+                if not applied:
+                    return Result(None, outcomes)
+                operation = Operation(
+                    id=self.journal.new_id(now),
+                    time=now,
+                    actor=actor,
+                    door=door,
+                    session=session,
+                    changes=applied,
+                    done=False,
+                )
+                self.journal.begin(operation)
+                try:
+                    draft.write()
+                except Conflict:
+                    self.journal.discard(operation.id)
+                    continue
+                self.journal.done(operation.id)
+                return Result(operation, outcomes)
+        raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
+
+    def _recover(self) -> None:
+        """Finish what a crash left half done: every intention in the journal that is not marked done."""
+        if not self.journal.pending():
+            return
+        with self.documents.lock():
+            for operation in self.journal.pending():
+                self._settle(operation)
+
+    def _settle(self, operation: Operation) -> None:
+        """Carry out what is missing of an intention, or drop it if a person's later edit stands against it."""
+        from memorybook.draft import Draft
+
+        for _ in range(ATTEMPTS):
+            draft = Draft(self.documents, now=self.now())
+            for applied in operation.changes:
+                draft.redo(applied)
+            try:
+                draft.write()
+            except Conflict:
+                continue
+            self.journal.done(operation.id)
+            return
+        raise Conflict("the book kept changing while an interrupted operation was being finished: try again")
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    def sync(self, *, progress: Progress | None = None) -> SyncReport:
+        """Bring the index up to date, vectors included; what fails is in the report."""
+        from memorybook.errors import EmbedderFailed
+
+        report = self.index.sync(self.documents, self.transcripts)
+        if report.pending_vectors:
+            try:
+                report = report._replace(pending_vectors=self.index.embed_pending(progress=progress))
+            except EmbedderFailed as error:
+                report = report._replace(degraded=(*report.degraded, str(error)))
+        return report
+
+    def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
+        """Make the index anew while searches go on with the old one."""
+        return self.index.rebuild(self.documents, self.transcripts, progress=progress)
+
+    def close(self) -> None:
+        """Release files and connections; closing twice does nothing."""
+        for part in (self._fallback, self.index, self.transcripts, self.journal, self.documents):
+            if part is not None:
+                part.close()
+
+
+__all__ = ["Book", "Result"]

@@ -1,0 +1,543 @@
+"""Memory: a book with everything around it, the public face. `open` is the only place that wires parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from memorybook.book import Book
+from memorybook.errors import InvalidInput
+from memorybook.hits import Answer, Query
+from memorybook.workspace import book_root
+
+if TYPE_CHECKING:
+    import threading
+
+    from memorybook.answers import (
+        Appended,
+        Flushed,
+        Imported,
+        Known,
+        Lines,
+        Listed,
+        Recalled,
+        Receipt,
+        Remembered,
+        Said,
+    )
+    from memorybook.config import Config
+    from memorybook.model import Trust
+    from memorybook.protocols import Embedder, Index, Progress
+
+MACHINE = ".memorybook"
+"""Folder of a book for machine state."""
+
+PROMPT_TOKENS = 2000
+"""Size of a recalled block unless the caller says otherwise."""
+
+MAX_TEXT = 20_000
+"""Longest statement, characters; longer texts are for `flush` and `import`."""
+
+
+class Memory:
+    """One open memory: remember, find and keep up a book.
+
+    Made by `open`. Safe to share between threads; use it as a context manager or `close` it.
+
+    Args:
+        book: The open book.
+        config: Its settings.
+        door: Where calls come in (`python`, `cli`, `mcp`, `http`); stamped on every operation. What comes
+            through `cli` is trusted as the user's word, the rest as an agent's.
+    """
+
+    def __init__(self, book: Book, config: Config, *, door: str = "python") -> None:
+        self.book = book
+        self.config = config
+        self.door = door
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def root(self) -> str:
+        """Where the book is."""
+        return self.book.documents.root
+
+    @property
+    def actor(self) -> str:
+        """Who acts through this door, `user` or `agent`."""
+        return "user" if self.door == "cli" else "agent"
+
+    @property
+    def trust(self) -> Trust:
+        """Trust stamped on what comes through this door."""
+        return "user" if self.door == "cli" else "agent"
+
+    def close(self) -> None:
+        """Release files and connections; closing twice does nothing."""
+        self.book.close()
+
+    # --- finding -------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        category: str | None = None,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        session: str | None = None,
+        explain: bool = False,
+    ) -> Answer:
+        """Find passages and turns, best first.
+
+        Args:
+            query: A question or some words, in any language.
+            max_results: At most this many, 1..200; None takes the setting.
+            min_score: Lowest relevance, 0..1; None takes the setting. Age and score never count here.
+            category: Only entries of this category.
+            since, until: Only what is dated within these days, inclusive; `YYYY-MM-DD` or a date.
+            session: Only this session, by uuid or name.
+            explain: Give each hit its `why`: component of the score -> value.
+
+        Raises:
+            InvalidInput: A blank query or a value out of range.
+        """
+        limit, least = self._limits(max_results, min_score)
+        asked = Query(
+            _text(query, "query"),
+            pool=max(100, 2 * limit),
+            category=_category(category) if category else None,
+            since=_day(since, "since"),
+            until=_day(until, "until"),
+            session=session or None,
+        )
+        if not self.config.enabled:
+            return self._nothing(least)
+        return self.book.search(asked, limit=limit, min_score=least, explain=explain)
+
+    def recall_memory(self, query: str, *, max_results: int | None = None) -> Answer:
+        """Find archived entries and those too weak for the prompt; raises InvalidInput as `search` does."""
+        limit, least = self._limits(max_results, None)
+        asked = Query(_text(query, "query"), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
+        if not self.config.enabled:
+            return self._nothing(least)
+        return self.book.search(asked, limit=limit, min_score=least, keep=self.book.below_prompt)
+
+    def _limits(self, max_results: int | None, min_score: float | None) -> tuple[int, float]:
+        limit = self.config.max_results if max_results is None else max_results
+        least = self.config.min_score if min_score is None else min_score
+        if not 1 <= limit <= 200:
+            raise InvalidInput(f"max_results {limit} is not in 1..200")
+        if not 0.0 <= least <= 1.0:
+            raise InvalidInput(f"min_score {least} is not in 0..1: it is a relevance")
+        return limit, least
+
+    def _nothing(self, threshold: float) -> Answer:
+        state = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
+        return Answer((), False, threshold, 0, "", self.root, state, disabled=True)
+
+    def get(self, target: str, *, start: int = 1, lines: int | None = None) -> Known | Lines | Said:
+        """Open a document by path, an entry by id, or a turn by `turn:ID` (or `turn:SESSION/ID`).
+
+        Args:
+            target: What to open.
+            start: First line, from 1; for documents.
+            lines: How many lines; None takes all that follow.
+
+        Raises:
+            NotFound: There is no such document, entry or turn.
+            Conflict: Several sessions have a turn of that id.
+            UnsafePath: A path that is not a document of this book.
+        """
+        from memorybook.verbs import read
+
+        return read.get(self.book, _text(target, "target"), start=start, lines=lines)
+
+    def entries(
+        self,
+        *,
+        category: str | None = None,
+        group: str | None = None,
+        state: str | None = None,
+        limit: int | None = None,
+    ) -> Listed:
+        """Entries, strongest first.
+
+        Args:
+            category: Only of this category.
+            group: Only of this group and the groups below it.
+            state: `active`, `archived` or `superseded`; None takes all.
+            limit: At most this many, at least 1; None takes all.
+
+        Raises:
+            InvalidInput: An unknown category or state, or a limit below 1.
+        """
+        from memorybook.verbs import read
+
+        wanted = _category(category) if category else None
+        return read.entries(self.book, category=wanted, group=group, state=state, limit=limit)
+
+    def recall(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+        """The block for a prompt: what a person wrote, the strongest entries, and what the query finds.
+
+        Args:
+            query: What the user just said; blank leaves out the search.
+            max_tokens: Size of the block, at least 1; None takes 2,000.
+
+        Raises:
+            InvalidInput: `max_tokens` below 1.
+        """
+        from memorybook.verbs import read
+
+        budget = PROMPT_TOKENS if max_tokens is None else max_tokens
+        if budget < 1:
+            raise InvalidInput(f"max_tokens {budget} is below 1")
+        return read.recall(self, query, max_tokens=budget)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def remember(
+        self,
+        text: str,
+        *,
+        category: str = "fact",
+        importance: str | float = "medium",
+        tags: Sequence[str] = (),
+        group: str | None = None,
+        expires: str | date | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        session: str | None = None,
+    ) -> Remembered:
+        """Add an entry; the same statement said again strengthens the one that is there.
+
+        Args:
+            text: The statement; secrets in it are masked.
+            category: One of `CATEGORIES` or an alias.
+            importance: `high`, `medium`, `low`, or a score 0..1.
+            tags: Words without spaces around; kept in order.
+            group: `work/api`; None leaves it ungrouped.
+            expires: Day a todo lapses.
+            metadata: JSON object of your own.
+            session: Session it belongs to; None makes it everybody's.
+
+        Raises:
+            InvalidInput: Blank or over 20,000 characters, or a value that cannot be used.
+        """
+        from memorybook.verbs import write
+
+        return write.remember(
+            self,
+            _text(text, "text", limit=MAX_TEXT),
+            category=_category(category),
+            importance=importance,
+            tags=_tags(tags),
+            group=group or None,
+            expires=_day(expires, "expires"),
+            metadata=metadata or {},
+            session=session or None,
+        )
+
+    def append(
+        self, text: str, *, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
+    ) -> Appended:
+        """Append a note to today's daily file, or, with `section`, a list item under that heading of MEMORY.md.
+
+        The same text again on the same day is left out and reported as duplicate.
+
+        Args:
+            text: One note; newlines are folded, secrets masked.
+            kind: A short word such as `pref`.
+            tags: Words.
+            section: Heading of the part of MEMORY.md that people write, made if missing.
+
+        Raises:
+            InvalidInput: Blank, over 20,000 characters, or a kind or section that cannot be one.
+        """
+        from memorybook.verbs import write
+
+        return write.append(
+            self, _text(text, "text", limit=MAX_TEXT), kind=kind or None, tags=_tags(tags), section=section or None
+        )
+
+    def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> Flushed:
+        """Save what is durable in a text or a conversation as notes: at most 20 of 500 characters.
+
+        Args:
+            text: Free text or Markdown.
+            messages: `{"role"|"speaker", "content", …}` in order; give one of the two.
+
+        Raises:
+            InvalidInput: Neither or both were given, or a message without content.
+        """
+        from memorybook.verbs import write
+
+        return write.flush(self, writing.flushable(self, text, messages))
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        category: str | None = None,
+        importance: str | float | None = None,
+        tags: Sequence[str] | None = None,
+        group: str | None = None,
+        expires: str | date | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Known:
+        """Change fields of an entry; None leaves a field as it is, "" clears `group` and `expires`.
+
+        Raises:
+            NotFound: No entry has that id.
+            InvalidInput: Nothing to change, or a value that cannot be used.
+        """
+        from memorybook.verbs import write
+
+        return write.update(
+            self,
+            id,
+            text=None if text is None else _text(text, "text", limit=MAX_TEXT),
+            category=_category(category) if category else None,
+            importance=importance,
+            tags=None if tags is None else _tags(tags),
+            group=group,
+            expires=_day(expires, "expires") if expires else expires,
+            metadata=metadata,
+        )
+
+    def pin(self, id: str, *, pinned: bool = True) -> Known:
+        """Keep an entry from fading, being archived or removed by itself; raises NotFound."""
+        from memorybook.verbs import write
+
+        return write.set_fields(self, id, {"pinned": pinned}, reason="pinned" if pinned else "unpinned")
+
+    def unpin(self, id: str) -> Known:
+        """Let a pinned entry fade again; raises NotFound."""
+        return self.pin(id, pinned=False)
+
+    def forget(
+        self,
+        target: str | None = None,
+        *,
+        query: str | None = None,
+        session: str | None = None,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Take something out of the book, so that imports do not bring it back.
+
+        Args:
+            target: Id of an entry.
+            query: Every entry and note that is relevant to it.
+            session: A session with its turns, its summary and what was remembered from it, by uuid or name.
+            dry_run: Only say what would go.
+
+        Raises:
+            NotFound: There is nothing of that id or session.
+            InvalidInput: Not exactly one of the three was given.
+        """
+        from memorybook.verbs import forget
+
+        return forget.forget(self, target=target, query=query, session=session, dry_run=dry_run)
+
+    def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> Imported:
+        """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.
+
+        Importing it again, under another name or after it grew, adds only what is new.
+
+        Args:
+            path: The file; `-` reads standard input. Formats: see `memorybook.importers`.
+            scope: Only the lines of this scope; None takes all.
+            progress: Called with (turns done, turns in all).
+
+        Raises:
+            NotFound: There is no such file.
+            InvalidInput: The file is in no format that is known, or has no such scope.
+        """
+        from memorybook.verbs import capture
+
+        return capture.import_file(self, path, scope=scope, progress=progress)
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    def init(self) -> dict[str, Any]:
+        """Make the book's folder and a MEMORY.md to fill in; what exists is left as it is.
+
+        Returns:
+            `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
+        """
+        from memorybook.verbs import upkeep
+
+        return upkeep.init(self)
+
+    def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Bring the index up to date, vectors included: `{"checked", "changed", "removed", …}`."""
+        return _report(self.book.sync(progress=progress))
+
+    def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Make the index anew from the documents while searches go on; answers as `sync` does."""
+        return _report(self.book.rebuild(progress=progress))
+
+    def status(self) -> dict[str, Any]:
+        """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
+        from memorybook.verbs import upkeep
+
+        return upkeep.status(self)
+
+    def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None = None) -> None:
+        """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
+        from memorybook.verbs import upkeep
+
+        upkeep.watch(self, on_change, stop=stop)
+
+
+# --- values at the edge --------------------------------------------------------------------------
+
+
+def _text(text: str, name: str, *, limit: int | None = None) -> str:
+    if not text.strip():
+        raise InvalidInput(f"{name} is blank: give some words")
+    if limit is not None and len(text) > limit:
+        raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: use flush or import for long texts")
+    return text
+
+
+def _category(name: str) -> Any:
+    from memorybook.model import CATEGORIES, CATEGORY_ALIASES
+
+    known = CATEGORY_ALIASES.get(name, name)
+    if known not in CATEGORIES:
+        raise InvalidInput(f"category {name!r} is not one of {', '.join(CATEGORIES)}")
+    return known
+
+
+def _tags(tags: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise InvalidInput(f"tags must be a list, not the text {tags!r}")
+    cleaned = (tag.strip().lstrip("#") for tag in tags)
+    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+
+
+def _day(day: str | date | None, name: str) -> str | None:
+    """`YYYY-MM-DD`, or None for None and ""."""
+    if not day:
+        return None
+    if isinstance(day, datetime):
+        return day.astimezone(UTC).date().isoformat()
+    if isinstance(day, date):
+        return day.isoformat()
+    try:
+        return date.fromisoformat(day.strip()[:10]).isoformat()
+    except ValueError:
+        raise InvalidInput(f"{name} {day!r} is not a day: write it as YYYY-MM-DD") from None
+
+
+def _report(report: Any) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in report._asdict().items()}
+
+
+# --- wiring --------------------------------------------------------------------------------------
+
+
+def open(
+    book: str | None = None,
+    *,
+    project: str | None = None,
+    config: Config | None = None,
+    door: str = "python",
+    clock: Callable[[], datetime] | None = None,
+    embedder: Embedder | None = None,
+) -> Memory:
+    """Open the memory of a book; nothing is created on disk until something is written.
+
+    Args:
+        book: Its directory; None finds it by project, see `workspace.book_root`.
+        project: Key of the project; None finds it from the working directory.
+        config: Settings; None loads them, see `config.load`.
+        door: See `Memory`.
+        clock: The time now, timezone-aware; None takes the system's.
+        embedder: Your own; None takes the configured one, else the bundled one.
+
+    Raises:
+        ConfigError: A setting that cannot be used.
+    """
+    cwd = os.getcwd()
+    if config is None:
+        from memorybook.config import load
+
+        config = load(cwd=cwd, env=os.environ)
+    root = book_root(config, cwd=cwd, book=book, project=project)
+    machine = os.path.join(root, MACHINE)
+    from memorybook.storage.directory import DirectoryDocuments
+    from memorybook.storage.journal import SqliteJournal
+    from memorybook.storage.transcripts import SqliteTranscripts
+
+    index, degraded = _index(config, machine, embedder)
+    opened = Book(
+        documents=DirectoryDocuments(root),
+        transcripts=SqliteTranscripts(config.transcripts.db_path or os.path.join(machine, "transcripts.sqlite")),
+        journal=SqliteJournal(os.path.join(machine, "journal.sqlite")),
+        index=index,
+        fallback=_scan,
+        clock=clock or _utc_now,
+        zone=_zone(config.timezone),
+        weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
+        degraded=degraded,
+    )
+    return Memory(opened, config, door=door)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _zone(name: str) -> tzinfo | None:
+    if name == "local":
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
+
+
+def _scan() -> Index:
+    from memorybook.storage.scan_index import ScanIndex
+
+    return ScanIndex()
+
+
+def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Index, list[str]]:
+    """The configured index, and why it is less than hybrid where that was not asked for."""
+    if config.backend == "scan" or not config.fts_enabled:
+        reason = [] if config.backend == "scan" else ["fts_enabled is false: searched by scanning the documents"]
+        return _scan(), reason
+    from memorybook.storage.sqlite_index import SqliteIndex
+
+    path = config.db_path or os.path.join(machine, "index.sqlite")
+    if config.backend == "sqlite_fts" or not config.vector_enabled:
+        return SqliteIndex(path), []
+    return SqliteIndex(path, embedder=embedder or _embedder(config, machine)), []
+
+
+def _embedder(config: Config, machine: str) -> Embedder:
+    remote = config.embeddings
+    if remote.model:
+        from memorybook.inference.remote import RemoteEmbedder
+
+        return RemoteEmbedder(
+            base_url=remote.base_url or config.llm.base_url,
+            api_key=remote.api_key or config.llm.api_key,
+            model=remote.model,
+            dimensions=remote.dimensions or None,
+            batch=remote.batch,
+        )
+    from memorybook.inference.static import StaticEmbedder
+
+    return StaticEmbedder(cache_dir=machine)

@@ -1,0 +1,1 @@
+"""Finding: pure steps over the candidates that an index brings."""

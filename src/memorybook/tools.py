@@ -1,0 +1,320 @@
+"""The memory tools as plain typed functions: the one list that every door loops over.
+
+A tool takes the open memory and the caller's arguments, and answers a JSON object. Its schema is
+derived from its signature and docstring, so the two cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+
+Tool = Callable[..., dict[str, Any]]
+
+
+def memory_search(
+    memory: Memory,
+    query: str,
+    max_results: int | None = None,
+    min_score: float | None = None,
+    category: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    session: str | None = None,
+    explain: bool = False,
+) -> dict[str, Any]:
+    """Search long-term memory: entries, notes, documents, session summaries and past turns.
+
+    Args:
+        query: What to look for, in any language.
+        max_results: At most this many results, 1 to 200.
+        min_score: Lowest relevance, 0 to 1.
+        category: Only entries of this category.
+        since: Only what is dated on or after this day, YYYY-MM-DD.
+        until: Only what is dated on or before this day, YYYY-MM-DD.
+        session: Only this session, by uuid or name.
+        explain: Show what each score is made of.
+    """
+    return memory.search(
+        query,
+        max_results=max_results,
+        min_score=min_score,
+        category=category,
+        since=since,
+        until=until,
+        session=session,
+        explain=explain,
+    ).json()
+
+
+def recall_memory(memory: Memory, query: str, max_results: int | None = None) -> dict[str, Any]:
+    """Search archived entries and those that are too weak to be in every prompt.
+
+    Args:
+        query: What to look for, in any language.
+        max_results: At most this many results, 1 to 200.
+    """
+    return memory.recall_memory(query, max_results=max_results).json()
+
+
+def memory_get(memory: Memory, target: str, start: int = 1, lines: int | None = None) -> dict[str, Any]:
+    """Open a document by path, an entry by id, or a past turn by turn:ID.
+
+    Args:
+        target: A path such as daily/2026-02-24.md, an entry's id, or turn:ID.
+        start: First line to show of a document, from 1.
+        lines: How many lines to show; all that follow if left out.
+    """
+    return memory.get(target, start=start, lines=lines).json()
+
+
+def memory_list(
+    memory: Memory,
+    category: str | None = None,
+    group: str | None = None,
+    state: str | None = None,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """List entries, strongest first.
+
+    Args:
+        category: Only of this category.
+        group: Only of this group and the groups below it.
+        state: active, archived or superseded.
+        limit: At most this many.
+    """
+    return memory.entries(category=category, group=group, state=state, limit=limit).json()
+
+
+def memory_recall(memory: Memory, query: str, max_tokens: int | None = None) -> dict[str, Any]:
+    """Make the memory block for a prompt: what a person wrote, key facts, and what fits the query.
+
+    Args:
+        query: What the user just said.
+        max_tokens: Size of the block; 2000 if left out.
+    """
+    return memory.recall(query, max_tokens=max_tokens).json()
+
+
+def memory_remember(
+    memory: Memory,
+    text: str,
+    category: str = "fact",
+    importance: str | float = "medium",
+    tags: Sequence[str] = (),
+    group: str | None = None,
+    expires: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Remember one statement for good; saying the same again strengthens it.
+
+    Args:
+        text: The statement, complete in itself.
+        category: preference, fact, decision, experience, workflow, skill_usage, todo or context.
+        importance: high, medium, low, or a score from 0 to 1.
+        tags: Words to find it by.
+        group: Where it belongs, such as work/api.
+        expires: Day on which a todo lapses, YYYY-MM-DD.
+        metadata: A JSON object of your own.
+    """
+    return memory.remember(
+        text,
+        category=category,
+        importance=importance,
+        tags=tags,
+        group=group,
+        expires=expires,
+        metadata=metadata,
+    ).json()
+
+
+def memory_append(
+    memory: Memory, text: str, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
+) -> dict[str, Any]:
+    """Append a note to today's daily file, or a list item under a heading of MEMORY.md.
+
+    Args:
+        text: The note.
+        kind: A short word for what it is, such as pref.
+        tags: Words to find it by.
+        section: Heading of MEMORY.md to add it under, instead of the daily file.
+    """
+    return memory.append(text, kind=kind, tags=tags, section=section).json()
+
+
+def memory_flush(
+    memory: Memory, text: str | None = None, messages: Sequence[Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Save what is durable before a conversation is compacted: at most 20 notes of 500 characters.
+
+    Args:
+        text: Free text or Markdown.
+        messages: The conversation instead: objects with role or speaker, and content.
+    """
+    return memory.flush(text, messages=messages).json()
+
+
+def memory_update(
+    memory: Memory,
+    id: str,
+    text: str | None = None,
+    category: str | None = None,
+    importance: str | float | None = None,
+    tags: Sequence[str] | None = None,
+    group: str | None = None,
+    expires: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Change an entry; what is left out stays as it is.
+
+    Args:
+        id: Id of the entry.
+        text: New statement.
+        category: New category.
+        importance: high, medium, low, or a score from 0 to 1.
+        tags: New tags, replacing the old ones.
+        group: New group; empty takes it out of its group.
+        expires: New day on which it lapses, YYYY-MM-DD; empty for never.
+        metadata: New JSON object, replacing the old one.
+    """
+    return memory.update(
+        id,
+        text=text,
+        category=category,
+        importance=importance,
+        tags=tags,
+        group=group,
+        expires=expires,
+        metadata=metadata,
+    ).json()
+
+
+def memory_pin(memory: Memory, id: str, pinned: bool = True) -> dict[str, Any]:
+    """Keep an entry from fading, or let it fade again.
+
+    Args:
+        id: Id of the entry.
+        pinned: False lets it fade again.
+    """
+    return memory.pin(id, pinned=pinned).json()
+
+
+def memory_forget(
+    memory: Memory,
+    target: str | None = None,
+    query: str | None = None,
+    session: str | None = None,
+    dry_run: bool = False,
+) -> dict[str, Any]:
+    """Forget one entry, everything relevant to a query, or a whole session. Give one of the three.
+
+    Args:
+        target: Id of the entry.
+        query: Forget the entries and notes that are relevant to this.
+        session: Forget this session, by uuid or name, with its turns and what came from it.
+        dry_run: Only say what would go.
+    """
+    return memory.forget(target, query=query, session=session, dry_run=dry_run).json()
+
+
+def memory_status(memory: Memory) -> dict[str, Any]:
+    """Tell what is stored where, and whether anything is degraded."""
+    return memory.status()
+
+
+TOOLS: Mapping[str, Tool] = {
+    tool.__name__: tool
+    for tool in (
+        memory_search,
+        memory_get,
+        memory_append,
+        memory_flush,
+        memory_remember,
+        memory_update,
+        memory_pin,
+        memory_forget,
+        memory_list,
+        memory_recall,
+        recall_memory,
+        memory_status,
+    )
+}
+"""Every tool by name, in the order in which doors list them."""
+
+
+def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Call a tool by name; while memory is switched off it does nothing and says so.
+
+    Raises:
+        InvalidInput: No such tool, an argument it does not have, or one that is missing.
+        MemoryBookError: What the tool raises.
+    """
+    from memorybook.errors import InvalidInput
+
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
+    properties = schema(name)["parameters"]["properties"]
+    required = schema(name)["parameters"]["required"]
+    for given in arguments.keys() - properties.keys():
+        raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties)}")
+    for missing in required:
+        if missing not in arguments:
+            raise InvalidInput(f"{name} needs {missing!r}")
+    return run(memory, tool, **arguments)
+
+
+def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:
+    """Call a tool function; while memory is switched off it answers `{"disabled": true, …}` and does nothing."""
+    if not memory.config.enabled and tool not in (memory_search, recall_memory, memory_status):
+        return {"disabled": True, "tool": tool.__name__, "reason": "memory is switched off: set enabled = true"}
+    return tool(memory, **arguments)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """Name, description and parameters (JSON Schema) of a tool, from its signature and docstring."""
+    import inspect
+    import typing
+
+    tool = TOOLS[name]
+    text = inspect.getdoc(tool) or ""
+    summary, _, described = text.partition("\nArgs:\n")
+    hints = typing.get_type_hints(tool, {**globals(), "Memory": Any})
+    parameters = list(inspect.signature(tool).parameters.values())[1:]
+    lines = dict(line.strip().split(": ", 1) for line in described.splitlines() if ": " in line)
+    properties = {
+        p.name: {**_type(hints[p.name]), "description": lines[p.name]}
+        | ({} if p.default in (p.empty, None, ()) else {"default": p.default})
+        for p in parameters
+    }
+    return {
+        "name": name,
+        "description": " ".join(summary.split()),
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": [p.name for p in parameters if p.default is p.empty],
+            "additionalProperties": False,
+        },
+    }
+
+
+def _type(hint: Any) -> dict[str, Any]:
+    """JSON Schema of a parameter's type; None in a union only says that it may be left out."""
+    import typing
+
+    simple = {str: "string", int: "integer", float: "number", bool: "boolean"}
+    if hint in simple:
+        return {"type": simple[hint]}
+    arguments = [each for each in typing.get_args(hint) if each is not type(None)]
+    origin = typing.get_origin(hint)
+    if origin is Sequence:
+        return {"type": "array", "items": _type(arguments[0])}
+    if origin is Mapping:
+        return {"type": "object"}
+    if len(arguments) == 1:
+        return _type(arguments[0])
+    return {"type": [_type(each)["type"] for each in arguments]}

@@ -1,0 +1,138 @@
+"""Opening what is stored: documents, entries, turns, lists, and the block for a prompt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memorybook.answers import Known, Lines, Listed, Recalled, Said
+from memorybook.book import Book
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.hits import Answer, Hit
+from memorybook.lifecycle import fade
+from memorybook.recall.format import block, prose_lines
+from memorybook.recall.rank import diverse
+from memorybook.text.tokens import han_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from memorybook.memory import Memory
+    from memorybook.model import Entry
+
+STATES = ("active", "archived", "superseded")
+
+
+def get(book: Book, target: str, *, start: int, lines: int | None) -> Known | Lines | Said:
+    """See `Memory.get`."""
+    if target.startswith("turn:"):
+        return _turn(book, target.removeprefix("turn:"))
+    if "/" in target or target.endswith(".md"):
+        return _lines(book, target, start, lines)
+    entry = next((entry for entry in book.entries() if entry.id == target), None)
+    if entry is None:
+        raise NotFound(f"no entry {target!r} in this book: a path ends in .md, a turn is opened with turn:ID")
+    return known(book, [entry])[0]
+
+
+def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
+    """Entries with their strength today and their access counts."""
+    entries = list(entries)
+    counts = book.journal.access_counts(entry.id for entry in entries)
+    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
+
+
+def _lines(book: Book, path: str, start: int, count: int | None) -> Lines:
+    if start < 1:
+        raise InvalidInput(f"from {start} is below 1: lines count from 1")
+    if count is not None and count < 1:
+        raise InvalidInput(f"lines {count} is below 1")
+    text = book.documents.read(path).text
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    shown = lines[start - 1 : None if count is None else start - 1 + count]
+    return Lines(path, start, len(shown), len(lines), "\n".join(line.removesuffix("\r") for line in shown))
+
+
+def _turn(book: Book, name: str) -> Said:
+    found = book.transcripts.find(name)
+    if not found and "/" in name:
+        session_name, _, turn_id = name.partition("/")
+        session = book.transcripts.session(session_name)
+        found = [turn for turn in book.transcripts.find(turn_id) if turn.session == session.uuid]
+    if not found:
+        raise NotFound(f"no turn {name!r} in this book")
+    if len(found) > 1:
+        where = ", ".join(f"turn:{turn.session}/{turn.id}" for turn in found[:5])
+        raise Conflict(f"{len(found)} sessions have a turn {name!r}: name one, such as {where}")
+    session = book.transcripts.session(found[0].session)
+    return Said(found[0], session.path, session.name)
+
+
+def entries(book: Book, *, category: str | None, group: str | None, state: str | None, limit: int | None) -> Listed:
+    """See `Memory.entries`."""
+    if state is not None and state not in STATES:
+        raise InvalidInput(f"state {state!r} is not one of {', '.join(STATES)}")
+    if limit is not None and limit < 1:
+        raise InvalidInput(f"limit {limit} is below 1")
+
+    def wanted(entry: Entry) -> bool:
+        return (
+            (category is None or entry.category == category)
+            and (group is None or entry.group == group or (entry.group or "").startswith(f"{group}/"))
+            and (state is None or entry.state == state)
+        )
+
+    found = known(book, filter(wanted, book.entries()))
+    found.sort(key=lambda each: each.strength, reverse=True)
+    return Listed(tuple(found[:limit]), len(found))
+
+
+def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
+    """See `Memory.recall`."""
+    if not memory.config.enabled:
+        return Recalled("", 0)
+    book = memory.book
+    document = book.memory()
+    hot = prompt_memories(known(book, document.entries))
+    cold = _cold(memory, query, {each.entry.id for each in hot}) if query.strip() else ()
+    prose = prose_lines(document.prose)
+    language = _language(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
+    made = block(prose, [each.entry.text for each in hot], cold, language=language, max_tokens=max_tokens)
+    hot, cold = hot[: made.hot], cold[: made.cold]
+    used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
+    if used:
+        book.journal.count_access(used)
+    return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
+
+
+def prompt_memories(entries: Iterable[Known]) -> list[Known]:
+    """The entries that are always in the prompt: active, trusted, strength from 0.5, the best 20."""
+    fit = [
+        each
+        for each in entries
+        if each.entry.state == "active" and each.entry.trust != "suspect" and each.strength >= fade.PROMPT_FROM
+    ]
+    fit.sort(key=lambda each: (each.strength, each.entry.last_activated), reverse=True)
+    return fit[: fade.PROMPT_BEST]
+
+
+def _cold(memory: Memory, query: str, shown: set[str]) -> Sequence[Hit]:
+    """What the query finds beyond the hot entries: relevant, trusted, not all saying the same."""
+    answer: Answer = memory.search(query, max_results=min(200, 3 * memory.config.max_results))
+    fit = [
+        hit
+        for hit in answer.hits
+        if hit.relevance >= memory.config.recall.similarity_threshold
+        and hit.passage.trust != "suspect"
+        and hit.passage.state != "superseded"
+        and hit.passage.entry not in shown
+        and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
+    ]
+    return diverse(fit, limit=memory.config.max_results)
+
+
+def _language(setting: str, texts: Iterable[str]) -> str:
+    if setting != "auto":
+        return setting
+    return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"

@@ -1,0 +1,100 @@
+"""Looking after a book: making one, watching it, telling its state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from memorybook.draft import MEMORY
+from memorybook.errors import MemoryBookError, MissingDocument
+from memorybook.formats import memory_md
+
+if TYPE_CHECKING:
+    import threading
+
+    from memorybook.memory import Memory
+
+
+def init(memory: Memory) -> dict[str, Any]:
+    """See `Memory.init`."""
+    documents = memory.book.documents
+    created = []
+    with documents.lock():
+        try:
+            documents.read(MEMORY)
+        except MissingDocument:
+            documents.write(MEMORY, memory_md.template(), expect=None)
+            created.append(MEMORY)
+    return {"root": documents.root, "created": created, "hint": _git_hint(documents.root)}
+
+
+def _git_hint(root: str) -> str:
+    """What a person who keeps the book under git should know; "" outside a checkout."""
+    folder = root
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        folder, child = os.path.dirname(folder), folder
+        if folder == child:
+            return ""
+    return "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
+
+
+def status(memory: Memory) -> dict[str, Any]:
+    """See `Memory.status`."""
+    book, config = memory.book, memory.config
+    exists = os.path.isdir(memory.root)
+    shown: dict[str, Any] = {
+        "root": memory.root,
+        "exists": exists,
+        "enabled": config.enabled,
+        "provider": config.provider,
+        "documents": {"count": 0, "bytes": 0, "notes": 0, "summaries": 0},
+        "entries": {"active": 0, "archived": 0, "superseded": 0},
+        "transcripts": dict(book.transcripts.counts()),
+        "pending_operations": len(book.journal.pending()),
+        "index": {},
+        "degraded": [],
+        "warnings": list(config.warnings),
+        "settings": dict(config.sources),
+    }
+    if exists:
+        _count(memory, shown)
+    return shown
+
+
+def _count(memory: Memory, shown: dict[str, Any]) -> None:
+    book = memory.book
+    documents = list(book.documents.list())
+    shown["documents"] = {
+        "count": len(documents),
+        "bytes": sum(info.size for info in documents),
+        "notes": sum(info.path.startswith("daily/") for info in documents),
+        "summaries": sum(info.path.startswith("sessions/") for info in documents),
+    }
+    for entry in book.entries():
+        shown["entries"][entry.state] += 1
+    try:
+        report = book.index.sync(book.documents, book.transcripts)
+        shown["warnings"] += report.warnings
+        shown["degraded"] += [*book.degraded, *report.degraded]
+        shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": report.pending_vectors}
+    except MemoryBookError as error:
+        shown["degraded"].append(str(error))
+        shown["index"] = {"fresh": False}
+
+
+def watch(memory: Memory, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None) -> None:
+    """See `Memory.watch`."""
+    from watchfiles import DefaultFilter, watch
+
+    init(memory)
+    on_change(memory.sync())
+
+    class Markdown(DefaultFilter):
+        """Only documents: machine state changes with every search."""
+
+        def __call__(self, change: Any, path: str) -> bool:
+            return path.endswith(".md") and super().__call__(change, path)
+
+    for _ in watch(memory.root, watch_filter=Markdown(), stop_event=stop, raise_interrupt=True):
+        on_change(memory.sync())

@@ -1,0 +1,158 @@
+"""Writing by verb: remember, append, flush, update. Each masks secrets and ends in one `Book.apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from memorybook.answers import Appended, Flushed, Known, Remembered
+from memorybook.errors import InvalidInput
+from memorybook.formats import memory_md, notes
+from memorybook.lifecycle import fade
+from memorybook.model import Add, Append, Category, Entry, Note, Update
+from memorybook.text.redact import Redacted, redact, redact_json
+from memorybook.text.screen import screen
+from memorybook.verbs.read import known
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+
+
+def masked(memory: Memory, text: str) -> Redacted:
+    """The text with secrets masked as the settings say."""
+    settings = memory.config.redaction
+    return redact(text, settings.patterns) if settings.enabled else Redacted(text, ())
+
+
+def remember(
+    memory: Memory,
+    text: str,
+    *,
+    category: Category,
+    importance: str | float,
+    tags: Sequence[str],
+    group: str | None,
+    expires: str | None,
+    metadata: Mapping[str, Any],
+    session: str | None,
+) -> Remembered:
+    """See `Memory.remember`."""
+    clean = masked(memory, text.strip())
+    book = memory.book
+    now = book.now()
+    entry = Entry(
+        id=memory_md.new_id(()),
+        text=clean.text,
+        category=category,
+        score=fade.importance_score(importance),
+        scored=now.date(),
+        last_activated=now.date(),
+        created=now,
+        session=session,
+        tags=tuple(tags),
+        group=group,
+        expires=date.fromisoformat(expires) if expires else None,
+        trust="suspect" if screen(clean.text) else memory.trust,
+        metadata=redact_json(metadata) if memory.config.redaction.enabled else metadata,
+    )
+    result = book.apply([Add(entry=entry, reason="remembered")], actor=memory.actor, door=memory.door, session=session)
+    outcome = result.outcomes[0]
+    standing = known(book, [outcome.entry or entry])[0]
+    if outcome.applied is None:
+        return Remembered(standing, "duplicate", len(clean.masked))
+    action = "created" if outcome.applied.kind == "add" else "strengthened"
+    return Remembered(standing, action, len(clean.masked), result.operation.id if result.operation else None)
+
+
+def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
+    """See `Memory.append`."""
+    clean = masked(memory, text)
+    book = memory.book
+    if section is None:
+        change = note_change(memory, clean.text, kind=kind, tags=tags, reason="appended")
+    else:
+        item = " ".join(clean.text.split()) + "".join(f" #{tag}" for tag in tags)
+        change = Append(path="MEMORY.md", line=f"[{kind}] {item}" if kind else item, section=section, reason="appended")
+    result = book.apply([change], actor=memory.actor, door=memory.door)
+    outcome = result.outcomes[0]
+    operation = result.operation.id if result.operation else None
+    return Appended(outcome.path, outcome.line, outcome.applied is None, len(clean.masked), operation)
+
+
+def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], reason: str) -> Append:
+    """The change that appends a note, stamped now, to the file of the book's day."""
+    now = memory.book.now()
+    note = Note(time=now, text=" ".join(text.split()), kind=kind, tags=tuple(tags))
+    return Append(path=notes.daily_path(memory.book.day(now)), line=notes.render_line(note), reason=reason)
+
+
+def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
+    """See `Memory.flush`."""
+    from memorybook.importers.chat_jsonl import turns_of
+    from memorybook.lifecycle.flush import notes_of
+
+    if (text is None) == (messages is None):
+        raise InvalidInput("flush takes a text or messages, one of the two")
+    book = memory.book
+    if text is not None:
+        clean = masked(memory, text)
+        count, source = len(clean.masked), clean.text
+        found, skipped = notes_of(source, now=book.now())
+    else:
+        turns, count = mask_turns(memory, turns_of(messages or ()))
+        found, skipped = notes_of(turns, now=book.now())
+    reasons = [(each.text, each.reason) for each in skipped]
+    changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
+    result = book.apply(changes, actor=memory.actor, door=memory.door)
+    written = []
+    for note, outcome in zip(found, result.outcomes, strict=True):
+        if outcome.applied is None:
+            reasons.append((note.text, "duplicate"))
+        else:
+            written.append((outcome.path, outcome.line))
+    return Flushed(tuple(written), tuple(reasons), count, result.operation.id if result.operation else None)
+
+
+def update(
+    memory: Memory,
+    id: str,
+    *,
+    text: str | None,
+    category: Category | None,
+    importance: str | float | None,
+    tags: Sequence[str] | None,
+    group: str | None,
+    expires: str | None,
+    metadata: Mapping[str, Any] | None,
+) -> Known:
+    """See `Memory.update`."""
+    today = memory.book.now().date()
+    fields: dict[str, Any] = {}
+    if text is not None:
+        fields["text"] = masked(memory, text.strip()).text
+        if screen(fields["text"]):
+            fields["trust"] = "suspect"
+    if category is not None:
+        fields["category"] = category
+    if importance is not None:
+        fields |= {"score": fade.importance_score(importance), "scored": today, "last_activated": today}
+    if tags is not None:
+        fields["tags"] = tuple(tags)
+    if group is not None:
+        fields["group"] = group or None
+    if expires is not None:
+        fields["expires"] = date.fromisoformat(expires) if expires else None
+    if metadata is not None:
+        fields["metadata"] = redact_json(metadata) if memory.config.redaction.enabled else metadata
+    if not fields:
+        raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
+    return set_fields(memory, id, fields, reason="updated")
+
+
+def set_fields(memory: Memory, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
+    """Set fields of the entry as it stands now."""
+    change = Update(id=id, fields=fields, reason=reason)
+    result = memory.book.apply([change], actor=memory.actor, door=memory.door)
+    entry = result.outcomes[0].entry
+    return known(memory.book, [entry] if entry else [])[0]

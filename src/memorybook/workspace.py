@@ -1,0 +1,92 @@
+"""Where books are: the workspace is the home of many, one per project.
+
+Only names and paths; nothing is created here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from memorybook.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from memorybook.config import Config
+
+_SAFE_KEY = re.compile(r"[\w.@+-]{1,120}")
+
+
+def book_root(config: Config, *, cwd: str, book: str | None = None, project: str | None = None) -> str:
+    """The directory of the book meant here, absolute; it need not exist.
+
+    `book` (a directory) wins, then the configured `root_dir`, then `workspace_dir` / key, where the
+    key is `project`, else the configured `project_key`, else `project_key(cwd)`.
+
+    Raises:
+        InvalidInput: A project key that would not be one plain folder name.
+    """
+    if book:
+        return os.path.abspath(os.path.join(cwd, os.path.expanduser(book)))
+    if config.root_dir and not project:
+        return os.path.abspath(os.path.join(cwd, os.path.expanduser(config.root_dir)))
+    key = project or config.project_key or project_key(cwd)
+    if not _SAFE_KEY.fullmatch(key) or key.startswith("."):
+        raise InvalidInput(f"project key {key!r} cannot be a folder name: use letters, digits, '_', '-', '.', '@', '+'")
+    return os.path.join(os.path.abspath(os.path.expanduser(config.workspace_dir)), key)
+
+
+def project_key(cwd: str) -> str:
+    """Name of the project that `cwd` is in: `github.com_owner_repo` from its git remote, else folder-hash.
+
+    The hash is of the absolute path of the git top level (or of `cwd` outside git), so two folders
+    called `app` are two projects and every sub-folder of a checkout is the same one.
+    """
+    top = _git_top(cwd)
+    remote = _origin(top) if top else None
+    if remote:
+        return remote
+    folder = os.path.realpath(top or cwd)
+    import hashlib
+
+    digest = hashlib.blake2b(os.fsencode(folder), digest_size=4).hexdigest()
+    name = re.sub(r"[^\w.-]+", "-", os.path.basename(folder)).strip("-.") or "book"
+    return f"{name[:60]}-{digest}"
+
+
+def _git_top(cwd: str) -> str | None:
+    folder = os.path.abspath(cwd)
+    while True:
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+
+
+def _git_config(top: str) -> str:
+    """Text of the repository's config, also for a worktree or submodule, whose `.git` is a file."""
+    git = os.path.join(top, ".git")
+    try:
+        if os.path.isfile(git):
+            with open(git, encoding="utf-8") as pointer:
+                git = os.path.join(top, pointer.read().partition("gitdir:")[2].strip())
+            common = os.path.join(git, "commondir")
+            if os.path.exists(common):
+                with open(common, encoding="utf-8") as file:
+                    git = os.path.join(git, file.read().strip())
+        with open(os.path.join(git, "config"), encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _origin(top: str) -> str | None:
+    """`host_owner_repo` of the remote `origin` (else the first remote); None without one."""
+    remotes = dict(re.findall(r'\[remote "([^"]+)"\][^\[]*?\n\s*url\s*=\s*(\S+)', _git_config(top)))
+    url = remotes.get("origin") or next(iter(remotes.values()), "")
+    found = re.fullmatch(r"(?:\w+://)?(?:[^@/]+@)?([\w.-]+)(?::\d+)?[:/](.+?)(?:\.git)?/?", url)
+    if not found:
+        return None
+    return re.sub(r"[^\w.-]+", "_", f"{found[1]}_{found[2]}").strip("_.")[:120] or None
