@@ -1,0 +1,179 @@
+"""The command line: `memorybook VERB …`.
+
+Only the invoked verb's module is imported and only its arguments are built, so that a search costs
+little more than starting the interpreter. With `--json` stdout is exactly one JSON document.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 a back end does not answer, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from memorybook.errors import InvalidInput, MemoryBookError
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Call
+
+VERBS = {
+    "search": ("find", "find what the book says about something"),
+    "recall": ("find", "the block of memories that a prompt gets for a query"),
+    "get": ("find", "read a document, an entry or a turn"),
+    "list": ("find", "list entries, strongest first"),
+    "add": ("write", "remember a statement (alias: remember)"),
+    "append": ("write", "write a note into today's page"),
+    "flush": ("write", "save what is worth keeping of a text or a conversation"),
+    "update": ("write", "change an entry"),
+    "pin": ("write", "keep an entry from fading"),
+    "unpin": ("write", "let an entry fade again"),
+    "forget": ("write", "remove for good (alias: delete)"),
+    "import": ("capture", "take in a conversation from a file"),
+    "init": ("upkeep", "make a book here"),
+    "status": ("upkeep", "what is in the book, and how it is set up"),
+    "sync": ("upkeep", "bring the index up to the documents"),
+    "rebuild": ("upkeep", "make the index anew"),
+    "watch": ("upkeep", "keep the index up to the documents until Ctrl-C"),
+    "trust": ("upkeep", "let a project's settings file set keys, addresses and paths"),
+    "completion": ("upkeep", "print a completion script for a shell"),
+    "demo": ("demo", "watch a week of two sessions: no key, no network"),
+}
+"""Verb -> module of this package, one line of help."""
+
+ALIASES = {"remember": "add", "delete": "forget"}
+
+_WITH_VALUE = ("--book", "--project", "--set")
+_SWITCHES = ("--json", "--no-color", "--quiet", "-q")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Carry out one command line and return its exit code; nothing is raised, no traceback shown.
+
+    `argv` is without the program's name; None is the process's own.
+    """
+    arguments = sys.argv[1:] if argv is None else argv
+    as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except MemoryBookError as error:
+        return _fail(str(error), error.code, error.exit_code, as_json)
+    except SystemExit as leaving:  # argparse has shown a help page
+        return int(leaving.code or 0)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read has gone; the interpreter's own flush at exit must find a pipe that works.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("MEMORYBOOK_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}".replace("\n", " ")
+        message = f"unexpected {what} (please report; run with MEMORYBOOK_DEBUG=1 for the traceback)"
+        return _fail(message, "unexpected", 1, as_json)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    at = _verb_position(arguments)
+    if at is None:
+        sys.stdout.write(f"{version()}\n" if "--version" in arguments else overview())
+        return 0 if arguments else 2
+    from memorybook.cli.call import Call
+
+    verb = resolved(arguments[at])
+    call = Call(verb, arguments[:at] + arguments[at + 1 :])
+    try:
+        return _answer(call)
+    finally:
+        call.close()
+
+
+def _answer(call: Call) -> int:
+    answer = call.run()
+    if answer is None:
+        return 0
+    if call.options.json:
+        call.write_json(answer)
+    else:
+        from memorybook.cli import show
+
+        show.answer(call.verb, answer, show.Page(call.options))
+    return 0
+
+
+def _verb_position(arguments: list[str]) -> int | None:
+    """Where the verb stands among the options before it; None if help or the version is asked for."""
+    skip = False
+    for at, argument in enumerate(arguments):
+        if skip or argument in _SWITCHES or argument.startswith(tuple(f"{name}=" for name in _WITH_VALUE)):
+            skip = False
+        elif argument in _WITH_VALUE:
+            skip = True
+        elif argument in ("-h", "--help", "--version"):
+            return None
+        elif argument.startswith("-"):
+            raise InvalidInput(f"unknown option {argument!r} before the command; see: memorybook --help")
+        else:
+            return at
+    if arguments:
+        raise InvalidInput("no command given; see: memorybook --help")
+    return None
+
+
+def resolved(verb: str) -> str:
+    """The verb, aliases followed. Raises InvalidInput with the nearest one."""
+    verb = ALIASES.get(verb, verb)
+    if verb not in VERBS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(verb, (*VERBS, *ALIASES), n=1)
+        raise InvalidInput(
+            f"unknown command {verb!r}; " + (f"did you mean {near[0]!r}?" if near else "see: memorybook --help")
+        )
+    return verb
+
+
+def overview() -> str:
+    """The page of `memorybook --help`."""
+    lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
+    lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
+    groups = {"find": "Find", "write": "Write", "capture": "Take in", "upkeep": "Keep", "demo": "Look"}
+    for module, title in groups.items():
+        lines += ["", title]
+        lines += [f"  {verb:<12}{line}" for verb, (home, line) in VERBS.items() if home == module]
+    lines += ["", "Options, before or after the command", *_OPTIONS, "", "More: memorybook COMMAND --help"]
+    return "\n".join(lines) + "\n"
+
+
+_OPTIONS = (
+    "  --book DIR       the book's directory (else: the one of the project around you)",
+    "  --project KEY    the book of that project in the workspace",
+    "  --json           exactly one JSON document on stdout",
+    "  --no-color       no colours (NO_COLOR does the same)",
+    "  --quiet, -q      no remarks on stderr",
+    "  --set KEY=VALUE  a setting for this call; may be repeated",
+    "  --version        the version",
+)
+
+
+def version() -> str:
+    """What `--version` says."""
+    from importlib import metadata
+
+    return f"memorybook {metadata.version('memorybook')}"
+
+
+def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:
+    if as_json:
+        import json
+
+        text = json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
+    else:
+        from memorybook.cli.visible import visible
+
+        text = f"memorybook: {visible(message)}"
+    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+    return exit_code

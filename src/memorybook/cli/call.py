@@ -1,0 +1,269 @@
+"""One call of a verb: its arguments, the book it opens, what it reads and asks."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from memorybook.cli import VERBS, version
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from memorybook.config import Config
+    from memorybook.memory import Memory
+    from memorybook.protocols import Progress
+
+    Run = Callable[["Call"], "dict[str, Any] | None"]
+    """Does the work and returns the JSON answer; None if it has written its output itself."""
+
+    Command = tuple[Callable[["Parser"], None], Run]
+    """What a verb takes, and what it does: each module's `COMMANDS` has them by verb."""
+
+
+class Declined(MemoryBookError):
+    """The person at the terminal said no."""
+
+    code = "declined"
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one sentence, raised as InvalidInput."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage and leaving."""
+        raise InvalidInput(f"{message.removeprefix('argument ')}; see: {self.prog} --help")
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        # argparse asks for one with every argument, and by default imports shutil (5 ms) for the width.
+        return argparse.RawDescriptionHelpFormatter(self.prog, width=min(terminal_width(sys.stdout) or 100, 100))
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        write(f"{version()}\n")
+        parser.exit()
+
+
+def terminal_width(stream: Any) -> int | None:
+    """Columns of the terminal behind the stream, at least 20; None if it is not a terminal."""
+    try:
+        if not stream.isatty():
+            return None
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 80
+    return max(columns, 20)
+
+
+def global_options(parser: argparse.ArgumentParser) -> None:
+    """Options that every verb takes."""
+    shared = parser.add_argument_group("everywhere")
+    add = shared.add_argument
+    add("--book", metavar="DIR", help="the book's directory")
+    add("--project", metavar="KEY", help="the book of that project in the workspace")
+    add("--json", action="store_true", help="exactly one JSON document on stdout")
+    add("--no-color", action="store_true", help="no colours")
+    add("--quiet", "-q", action="store_true", help="no remarks on stderr")
+    add("--set", metavar="KEY=VALUE", action="append", type=setting, default=[], help="a setting for this call")
+    add("--version", action=_Version, nargs=0, help="the version")
+
+
+def parser_of(verb: str) -> tuple[Parser, Run]:
+    """The verb's parser with all its arguments, and what it does."""
+    module, line = VERBS[verb]
+    arguments, run = import_module(f"memorybook.cli.{module}").COMMANDS[verb]
+    parser = Parser(prog=f"memorybook {verb}", description=line[0].upper() + line[1:] + ".", allow_abbrev=False)
+    arguments(parser)
+    global_options(parser)
+    return parser, run
+
+
+class Call:
+    """A verb with its parsed options; the book is opened when it is first asked for, and closed once.
+
+    Raises:
+        InvalidInput: The arguments cannot be used.
+        SystemExit: After printing the verb's help.
+    """
+
+    def __init__(self, verb: str, arguments: list[str]) -> None:
+        parser, self._run = parser_of(verb)
+        self.verb = verb
+        self.options = parser.parse_args(arguments)
+        self._memory: Memory | None = None
+
+    def run(self) -> dict[str, Any] | None:
+        """Do it; the answer is the JSON document, None if everything is printed already."""
+        return self._run(self)
+
+    def config(self) -> Config:
+        """The settings that hold here, `--set` included; remarks about them go to stderr."""
+        from memorybook.config import load
+
+        config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))
+        for warning in config.warnings if self.verb != "status" else ():  # the status has them itself
+            self.warn(warning)
+        return config
+
+    @property
+    def memory(self) -> Memory:
+        """The book that the options, the settings and the directory point to."""
+        if self._memory is None:
+            from memorybook.memory import open as open_memory
+
+            self._memory = open_memory(
+                self.options.book, project=self.options.project, config=self.config(), door="cli"
+            )
+        return self._memory
+
+    def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """What the memory tool of that name answers."""
+        from memorybook import tools
+
+        return tools.run(self.memory, tools.TOOLS[name], **arguments)
+
+    def close(self) -> None:
+        """Close the book if it was opened."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
+
+    def warn(self, message: str) -> None:
+        """A remark on stderr: one line of text, or of JSON with `--json`; nothing with `--quiet`."""
+        if self.options.quiet:
+            return
+        if self.options.json:
+            import json
+
+            line = json.dumps({"warning": {"message": message}}, ensure_ascii=False)
+        else:
+            from memorybook.cli.visible import visible
+
+            line = f"memorybook: {visible(message)}"
+        sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+
+    def write_json(self, answer: dict[str, Any], *, end: str = "\n") -> None:
+        """One JSON document on stdout: UTF-8, with line breaks on a terminal only."""
+        import json
+
+        text = json.dumps(answer, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
+        # Only surrogates (bytes that are not UTF-8) are left to replace, and JSON writes them just so.
+        write(text.encode("utf-8", "backslashreplace").decode() + end, encoding="utf-8")
+
+    def flush(self) -> None:
+        """Hand on what is written, for output that goes on."""
+        sys.stdout.flush()
+
+    def confirm(self, question: str) -> None:
+        """Ask on the terminal; `--yes` answers. Raises Declined, InvalidInput without a terminal."""
+        if self.options.yes:
+            return
+        if not sys.stdin.isatty():
+            raise InvalidInput(f"{self.verb} asks before it goes on, and there is no terminal to ask on: give --yes")
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes", "是", "好"):
+            raise Declined("nothing was changed")
+
+    @contextmanager
+    def progress(self, label: str) -> Iterator[Progress | None]:
+        """A bar on stderr while the block runs; None where nobody would see it."""
+        if self.options.quiet or self.options.json or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.console import Console
+        from rich.progress import Progress as Bar
+
+        with Bar(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(label, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+def working_directory() -> str:
+    """Where the command was called. Raises NotFound if that directory is gone."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise NotFound("the current directory does not exist any more: go to another one") from None
+
+
+def write(text: str, *, encoding: str | None = None) -> None:
+    """Write to stdout, whatever its encoding can hold; `encoding` insists on one."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding=encoding, errors="backslashreplace")
+    sys.stdout.write(text)
+
+
+def text_of(words: list[str]) -> str:
+    """The words as one text; a single `-` is what stands in stdin, without its last line break."""
+    if words != ["-"]:
+        return " ".join(words)
+    text = read_stdin().decode("utf-8", "surrogateescape")
+    return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
+
+
+def read_stdin() -> bytes:
+    """All of stdin."""
+    return sys.stdin.buffer.read()
+
+
+# --- types of arguments --------------------------------------------------------------------------
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A whole number in `low..high`."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!r}")
+        return number
+
+    return read
+
+
+def share(text: str) -> float:
+    """A number in 0..1."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text[:40]!r}")
+    return number
+
+
+def setting(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {text[:40]!r}")
+    return key.strip(), value
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """A JSON object."""
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')
+    return value
+
+
+def words_of(lists: list[str]) -> tuple[str, ...]:
+    """`--tag a,b --tag c` as one tuple, without blanks."""
+    return tuple(word.strip() for one in lists for word in one.replace("，", ",").split(",") if word.strip())

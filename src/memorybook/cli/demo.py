@@ -1,0 +1,168 @@
+"""The verb that shows what the others do: two sessions a week apart, each command in its own process.
+
+Nothing is made up: the conversations carry their own dates, and what is shown is what the commands answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli import demo_story, show
+from memorybook.errors import Conflict, MemoryBookError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memorybook.cli.call import Call, Command, Parser
+
+
+def _arguments(parser: Parser) -> None:
+    parser.add_argument("--keep", metavar="DIR", help="leave the book in this directory, new or empty")
+    parser.epilog = "examples:\n  memorybook demo\n  memorybook demo --keep ./demo-book"
+
+
+def _demo(call: Call) -> dict[str, Any] | None:
+    page = show.Page(call.options)
+    with _stage(call.options.keep) as stage:
+        story = stage.play(page if not call.options.json else None)
+    if call.options.json:
+        return story
+    if story["kept"]:
+        page.line()
+        page.line("The book is kept in ", ("place", story["book"]))
+    return None
+
+
+COMMANDS: dict[str, Command] = {"demo": (_arguments, _demo)}
+
+
+@contextmanager
+def _stage(keep: str | None) -> Iterator[_Stage]:
+    """A temporary directory with a book in it, or beside it in `keep`. Raises Conflict if that is in use."""
+    from tempfile import TemporaryDirectory
+
+    if keep is not None and os.path.exists(keep) and (not os.path.isdir(keep) or os.listdir(keep)):
+        raise Conflict(f"{keep!r} is not empty: give a new directory to --keep")
+    with TemporaryDirectory(prefix="memorybook-demo-") as folder:
+        yield _Stage(folder, os.path.abspath(keep) if keep else os.path.join(folder, "book"), keep is not None)
+
+
+class _Stage:
+    def __init__(self, folder: str, book: str, kept: bool) -> None:
+        self.folder = folder
+        self.book = book
+        self.kept = kept
+        self.page: show.Page | None = None
+
+    def play(self, page: show.Page | None) -> dict[str, Any]:
+        """Play it all, telling each step on the page as it happens; the answers as one document."""
+        self.page = page
+        today = datetime.now(timezone.utc).replace(hour=9, minute=0, second=0, microsecond=0)
+        self.title("Last week: a first session")
+        sessions = [self.session("week-1", demo_story.FIRST, today - timedelta(days=8))]
+        self.title("Yesterday: a second one, in a new process that knows nothing but the book")
+        sessions.append(self.session("week-2", demo_story.SECOND, today - timedelta(days=1)))
+        self.title("What was remembered")
+        entries = self.run("list")["entries"]
+        self.title("MEMORY.md, as the book has it: yours to read and edit")
+        memory = self.run("get", "MEMORY.md")["text"]
+        self.title("Today: questions, each to a new process")
+        searches = [self.run("search", query, "-n", "2") for query in demo_story.QUESTIONS]
+        self.title("How a memory fades when nobody uses it")
+        return {
+            "book": self.book,
+            "kept": self.kept,
+            "sessions": sessions,
+            "entries": entries,
+            "memory_md": memory,
+            "secret_masked": not self.holds(demo_story.SECRET),
+            "searches": [{"query": q, **answer} for q, answer in zip(demo_story.QUESTIONS, searches, strict=True)],
+            "fading": self.fading(entries, today.date()),
+        }
+
+    def session(self, name: str, turns: Sequence[tuple[str, str]], start: datetime) -> dict[str, Any]:
+        """Write the conversation down, a minute a turn, and import it."""
+        path = os.path.join(self.folder, f"{name}.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            for number, (role, text) in enumerate(turns):
+                time = (start + timedelta(minutes=number)).isoformat().replace("+00:00", "Z")
+                said = {"role": role, "content": text, "timestamp": time, "session": name}
+                file.write(json.dumps(said, ensure_ascii=False) + "\n")
+                if self.page and role == "user":
+                    self.page.text(f"{role}: {text}".replace(demo_story.SECRET, demo_story.SECRET[:8] + "…"), "  ")
+        return self.run("import", path)
+
+    def title(self, text: str) -> None:
+        if self.page:
+            self.page.line()
+            self.page.line(("strong", f"== {text}"))
+
+    def run(self, *command: str) -> dict[str, Any]:
+        """What `memorybook COMMAND` answers in a process of its own; shown as a person would see it."""
+        import subprocess
+
+        done = subprocess.run(  # noqa: S603 - our own program, with our own arguments
+            [sys.executable, "-m", "memorybook", "--json", "--book", self.book, *command],
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        if done.returncode:
+            raise MemoryBookError(f"the demo's command {' '.join(command)!r} failed: {done.stderr.strip()}")
+        answer: dict[str, Any] = json.loads(done.stdout)
+        if self.page:
+            words = (f'"{word}"' if " " in word else os.path.basename(word) for word in command)
+            self.page.line(("faint", "$ memorybook " + " ".join(words)))
+            show.answer(command[0], answer, self.page)
+            sys.stdout.flush()
+        return answer
+
+    def environment(self) -> dict[str, str]:
+        """No settings but the defaults, and this very installation."""
+        import memorybook
+
+        package = os.path.dirname(os.path.dirname(os.path.abspath(memorybook.__file__)))
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYBOOK_")}
+        path = os.pathsep.join(one for one in (package, env.get("PYTHONPATH", "")) if one)
+        return env | {"XDG_CONFIG_HOME": self.folder, "PYTHONPATH": path}
+
+    def holds(self, text: str) -> bool:
+        """Whether any file of the book has the text in it."""
+        wanted = text.encode()
+        for folder, _, names in os.walk(self.book):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as file:
+                    if wanted in file.read():
+                        return True
+        return False
+
+    def fading(self, entries: Sequence[dict[str, Any]], today: date) -> list[dict[str, Any]]:
+        """The strongest entry's score from today on, and what becomes of it, by the law of the lifecycle."""
+        from memorybook.lifecycle.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW, fade
+
+        if not entries:
+            return []
+        entry = entries[0]
+        activated = date.fromisoformat(entry["last_activated"])
+        rows = []
+        for weeks in (0, 1, 2, 4, 8, 13, 26, 39, 52):
+            later = today + timedelta(weeks=weeks)
+            score = fade(entry["score"], scored=today, activated=activated, today=later)
+            bounds = ((PROMPT_FROM, "in every prompt"), (ARCHIVE_BELOW, "found by search"), (REMOVE_BELOW, "archived"))
+            state = next((words for least, words in bounds if score >= least), "gone; the journal can bring it back")
+            rows.append({"id": entry["id"], "weeks": weeks, "score": round(score, 3), "state": state})
+        if self.page:
+            self.page.line(self.page.clipped(entry["text"], 0))
+            for row in rows:
+                bar = "█" * round(row["score"] * 30)
+                self.page.line(
+                    f"{row['weeks']:>4} weeks  {row['score']:.2f} ", ("good", f"{bar:<30}"), f" {row['state']}"
+                )
+        return rows

@@ -1,0 +1,105 @@
+"""Verbs that read: search, recall, get, list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.call import share, text_of, whole
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Call, Command, Parser
+
+
+def _search_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("query", nargs="+", help="what to look for, in words or as a question; - reads stdin")
+    add("--max-results", "-n", type=whole(1, 200), metavar="N", help="at most N hits, 1 to 200")
+    add("--min-score", type=share, metavar="X", help="only hits at least this relevant, 0 to 1")
+    add("--category", "--type", metavar="NAME", help="only entries of this category")
+    add("--since", metavar="DATE", help="only what is dated this day or later, 2026-02-24")
+    add("--until", metavar="DATE", help="only what is dated this day or earlier")
+    add("--session", metavar="ID", help="only what belongs to this session")
+    add("--explain", action="store_true", help="show what each score is made of")
+    add("--below-prompt", action="store_true", help="only what prompts do not show: faded and archived entries")
+    parser.epilog = """examples:
+  memorybook search "which port does staging use"
+  memorybook search 上次为什么换数据库 -n 3
+  memorybook search deploy --type decision --since 2026-01-01 --json"""
+
+
+def _search(call: Call) -> dict[str, Any]:
+    o = call.options
+    query = text_of(o.query)
+    if o.below_prompt:
+        _refuse_filters(call)
+        return call.tool("recall_memory", query=query, max_results=o.max_results)
+    return call.tool(
+        "memory_search",
+        query=query,
+        max_results=o.max_results,
+        min_score=o.min_score,
+        category=o.category,
+        since=o.since,
+        until=o.until,
+        session=o.session,
+        explain=o.explain,
+    )
+
+
+def _refuse_filters(call: Call) -> None:
+    """`--below-prompt` takes a query and a number; a filter that did nothing would mislead."""
+    from memorybook.errors import InvalidInput
+
+    o = call.options
+    given = [
+        name
+        for name in ("min_score", "category", "since", "until", "session", "explain")
+        if getattr(o, name) not in (None, False)
+    ]
+    if given:
+        raise InvalidInput(f"--below-prompt cannot be combined with --{given[0].replace('_', '-')}")
+
+
+def _recall_arguments(parser: Parser) -> None:
+    parser.add_argument("query", nargs="+", help="what the next prompt is about; - reads stdin")
+    parser.add_argument("--max-tokens", type=whole(1, 1_000_000), metavar="N", help="how long the block may be")
+    parser.epilog = 'example:\n  memorybook recall "write the release notes" --max-tokens 800'
+
+
+def _recall(call: Call) -> dict[str, Any]:
+    return call.tool("memory_recall", query=text_of(call.options.query), max_tokens=call.options.max_tokens)
+
+
+def _get_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("target", metavar="PATH|ID|turn:ID", help="a document of the book, an entry's id, or a turn")
+    add("--from", type=whole(1, 10**9), default=1, dest="start", metavar="LINE", help="first line, from 1")
+    add("--lines", type=whole(1, 10**9), metavar="N", help="how many lines; all by default")
+    parser.epilog = "examples:\n  memorybook get MEMORY.md\n  memorybook get daily/2026-02-24.md --from 12 --lines 5"
+
+
+def _get(call: Call) -> dict[str, Any]:
+    return call.tool("memory_get", target=call.options.target, start=call.options.start, lines=call.options.lines)
+
+
+def _list_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--category", "--type", metavar="NAME", help="only this category")
+    add("--group", metavar="NAME", help="only this group and those under it, such as work/api")
+    add("--archived", action="store_true", help="the archived entries instead of the active ones")
+    add("--limit", "-n", type=whole(1, 100_000), metavar="N", help="at most N")
+    parser.epilog = "examples:\n  memorybook list\n  memorybook list --type todo --limit 5"
+
+
+def _list(call: Call) -> dict[str, Any]:
+    o = call.options
+    state = "archived" if o.archived else None
+    return call.tool("memory_list", category=o.category, group=o.group, state=state, limit=o.limit)
+
+
+COMMANDS: dict[str, Command] = {
+    "search": (_search_arguments, _search),
+    "recall": (_recall_arguments, _recall),
+    "get": (_get_arguments, _get),
+    "list": (_list_arguments, _list),
+}

@@ -1,0 +1,327 @@
+"""Answers as a person reads them; what goes to a pipe is the same, without colours and line breaks added."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.call import terminal_width, write
+from memorybook.cli.visible import visible
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Mapping
+
+_STYLES = {"strong": "\x1b[1m", "faint": "\x1b[2m", "good": "\x1b[32m", "warn": "\x1b[33m", "place": "\x1b[36m"}
+
+Part = str | tuple[str, str]
+"""Text, or a style of `_STYLES` with text."""
+
+
+class Page:
+    """Where an answer is written: stdout with its width and colours, and remarks on stderr.
+
+    Whatever is written has the characters made visible that would act on a terminal.
+    """
+
+    def __init__(self, options: Namespace) -> None:
+        self.width = terminal_width(sys.stdout)
+        plain = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        self.color = self.width is not None and not plain
+        self.quiet = bool(options.quiet)
+
+    def line(self, *parts: Part) -> None:
+        """One line of styled parts."""
+        write("".join(self._painted(part) for part in parts).rstrip() + "\n")
+
+    def text(self, text: str, indent: str = "") -> None:
+        """Text of any length, its lines broken at the width of a terminal."""
+        for line in visible(text).split("\n"):
+            for row in wrapped(line, self.width - len(indent)) if self.width else [line]:
+                write((indent + row).rstrip() + "\n")
+
+    def clipped(self, text: str, taken: int) -> str:
+        """The first line of the text, cut to what `taken` cells leave of a terminal's width."""
+        line = visible(text.strip()).split("\n", 1)[0]
+        if self.width is None or cells(line) <= self.width - taken:
+            return line
+        return wrapped(line, max(self.width - taken - 1, 1))[0] + "…"
+
+    def remark(self, message: str) -> None:
+        """A sentence about the answer, on stderr."""
+        if not self.quiet:
+            sys.stderr.write(f"memorybook: {visible(message)}\n".encode("utf-8", "backslashreplace").decode())
+
+    def _painted(self, part: Part) -> str:
+        if isinstance(part, str):
+            return visible(part)
+        style, text = part
+        return f"{_STYLES[style]}{visible(text)}\x1b[0m" if self.color and text else visible(text)
+
+
+def cells(text: str) -> int:
+    """Columns that the text takes on a terminal: two for a wide character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """The line in rows of at most `width` cells, broken at spaces, or between any two wide characters."""
+    if cells(line) <= width:
+        return [line]
+    rows, row, used = [], "", 0
+    for word in _breakable(line):
+        size = cells(word)
+        if used and used + size > width:
+            rows.append(row.rstrip())
+            row, used, word = "", 0, word.lstrip(" ")
+            size = cells(word)
+        while size > width:
+            cut = max(width, 1)
+            rows.append(word[:cut])
+            word = word[cut:]
+            size = cells(word)
+        row, used = row + word, used + size
+    return [*rows, row.rstrip()]
+
+
+def _breakable(line: str) -> list[str]:
+    """Pieces between which a line may be broken; put together they are the line."""
+    pieces = [""]
+    for char in line:
+        last = pieces[-1][-1:]
+        if char == " " or last == " " or _is_wide(char) or _is_wide(last):
+            pieces.append(char)
+        else:
+            pieces[-1] += char
+    return pieces
+
+
+def _is_wide(char: str) -> bool:
+    return not char.isascii() and cells(char) == 2
+
+
+def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
+    """Write what the verb answered."""
+    if shown.get("disabled"):
+        page.line("Memory is switched off: set enabled = true to use it.")
+        return
+    _SHOWN[verb](shown, page)
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+def _hits(shown: dict[str, Any], page: Page) -> None:
+    results = shown["results"]
+    if not shown["has_relevant"]:
+        page.line("Nothing relevant found." + (" The nearest all the same:" if results else ""))
+    elif not results:
+        page.line(f"Nothing above the threshold of {shown['threshold']:g}.")
+    for rank, hit in enumerate(results, 1):
+        _hit(rank, hit, page)
+    index = shown["index"]
+    for reason in index.get("degraded") or ():
+        page.remark(f"degraded to {shown['backend']}: {reason}")
+    if index.get("pending_vectors"):
+        page.remark(f"{index['pending_vectors']} passages wait for their vectors; run: memorybook sync")
+
+
+def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
+    place = hit["path"] + (f":{hit['start_line']}" if hit["start_line"] else "")
+    if hit["turn"]:
+        place = f"turn:{hit['turn']}" if hit["source"] == "turn" else place
+    about = (hit["category"] or hit["source"], hit["date"], hit["speaker"], f"[{hit['id']}]" if hit["id"] else None)
+    page.line(
+        f"{rank}. ",
+        ("good", f"{hit['relevance']:.2f}"),
+        "  ",
+        ("place", place),
+        ("faint", "  " + " · ".join(word for word in about if word)),
+    )
+    page.text(hit["snippet"].strip("\n"), "   ")
+    for name, value in (hit.get("why") or {}).items():
+        page.line(("faint", f"     {name:<14}{value:>8.4f}"))
+
+
+def _block(shown: dict[str, Any], page: Page) -> None:
+    if shown["text"]:
+        page.text(shown["text"].rstrip("\n"))
+    else:
+        page.remark("nothing to recall")
+
+
+def _got(shown: dict[str, Any], page: Page) -> None:
+    if "entry" in shown:
+        _card(shown["entry"], page)
+        return
+    turn = shown.get("turn")
+    if turn:
+        about = (turn["speaker"] or turn["role"], turn["time"], turn.get("session_name") or turn["session"])
+        page.line(("faint", " · ".join(word for word in about if word)))
+    page.text(shown["text"].removesuffix("\n"))
+    last = shown["from"] + shown["lines"] - 1
+    if shown["from"] > 1 or last < shown["total_lines"]:
+        page.remark(f"lines {shown['from']} to {last} of {shown['total_lines']}")
+
+
+def _card(entry: Mapping[str, Any], page: Page) -> None:
+    """Every field of an entry that says something."""
+    page.text(entry["text"])
+    for name, value in entry.items():
+        if name != "text" and value not in (None, [], {}, "", False):
+            page.line(("faint", f"  {name:<15}"), _value(value))
+
+
+def _listed(shown: dict[str, Any], page: Page) -> None:
+    for entry in shown["entries"]:
+        marks = "*" if entry["pinned"] else " "
+        head = f"{entry['id']:<8} {entry['score']:.2f}{marks} {entry['category']:<11} "
+        page.line(("place", head[:9]), head[9:], page.clipped(entry["text"], len(head)))
+    count = len(shown["entries"])
+    if not count:
+        page.line("No entries." if not shown["total"] else f"None of {shown['total']} entries shown.")
+    elif count < shown["total"]:
+        page.remark(f"{count} of {shown['total']} entries; more with --limit")
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _entry(shown: dict[str, Any], page: Page) -> None:
+    entry = shown["entry"]
+    said = shown.get("action") or ("pinned" if entry["pinned"] else entry["state"])
+    page.line(("good", said), f" {entry['id']} {entry['category']} {entry['score']:.2f}  ", entry["text"])
+    _masked(shown, page)
+
+
+def _masked(shown: Mapping[str, Any], page: Page) -> None:
+    if shown.get("redacted"):
+        page.remark(f"{_count(shown['redacted'], 'secret')} masked")
+
+
+def _appended(shown: dict[str, Any], page: Page) -> None:
+    page.line(
+        ("good", "already there" if shown["duplicate"] else "written"),
+        " ",
+        ("place", f"{shown['path']}:{shown['line']}"),
+    )
+    _masked(shown, page)
+
+
+def _flushed(shown: dict[str, Any], page: Page) -> None:
+    for place in shown["written"]:
+        page.line(("good", "written"), " ", ("place", f"{place['path']}:{place['line']}"))
+    _skipped(shown, page)
+    if not shown["written"]:
+        page.line("Nothing new to write.")
+    _masked(shown, page)
+
+
+def _skipped(shown: Mapping[str, Any], page: Page) -> None:
+    for skipped in shown["skipped"]:
+        head = f"left out ({skipped['reason']}): "
+        page.line(("warn", head), page.clipped(skipped["text"], len(head)))
+
+
+def receipt_counts(receipt: Mapping[str, Any]) -> str:
+    """What a receipt of `forget` counts, in a few words."""
+    counts = {name: len(receipt[name]) for name in ("entries", "notes", "documents")}
+    counts |= {name: receipt[name] for name in ("sessions", "turns")}
+    return ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "nothing"
+
+
+def _receipt(shown: dict[str, Any], page: Page) -> None:
+    receipt = shown["receipt"]
+    page.line("would forget " if receipt["dry_run"] else "forgot ", ("good", receipt_counts(receipt)))
+    for name in ("entries", "notes", "documents"):
+        for what in receipt[name]:
+            page.line(("faint", f"  {name:<10}"), what)
+    for copy in receipt["remains"]:
+        page.remark(copy)
+
+
+def _imported(shown: dict[str, Any], page: Page) -> None:
+    kept = (_count(shown["entries"], "entry", "entries"), _count(shown["notes"], "note"))
+    page.line(
+        ("good", f"{shown['new_turns']} new"),
+        f" of {_count(shown['turns'], 'turn')} in {_count(shown['sessions'], 'session')}; {', '.join(kept)}",
+    )
+    for path in shown["summaries"]:
+        page.line("  ", ("place", path))
+    _skipped(shown, page)
+    _masked(shown, page)
+    for warning in shown["warnings"]:
+        page.remark(warning)
+
+
+# --- upkeep --------------------------------------------------------------------------------------
+
+
+def _made(shown: dict[str, Any], page: Page) -> None:
+    for path in shown["created"]:
+        page.line(("good", "made"), " ", ("place", os.path.join(shown["root"], path)))
+    if not shown["created"]:
+        page.line("There is a book already: ", ("place", shown["root"]))
+    if shown["hint"]:
+        page.remark(shown["hint"])
+
+
+def _trusted(shown: dict[str, Any], page: Page) -> None:
+    for one in shown["trusted"]:
+        what = ", ".join(one["settings"]) or "nothing that needs trust"
+        page.line(("good", "trusted"), " ", ("place", one["path"]), f" ({what})")
+
+
+def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:
+    """Names and values, groups indented; empty ones left out."""
+    for name, value in shown.items():
+        label = f"{indent}{name.replace('_', ' ')}"
+        if isinstance(value, dict):
+            if value:
+                page.line(("strong", label))
+                _fields(value, page, indent + "  ")
+        elif isinstance(value, list) and name in ("warnings", "degraded"):
+            for sentence in value:
+                page.line(("warn", f"{label}: "), str(sentence))
+        elif value not in (None, [], ""):
+            page.line(f"{label:<22} ", _value(value))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value)
+    return str(value)
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+_SHOWN: dict[str, Callable[[dict[str, Any], Page], None]] = {
+    "search": _hits,
+    "recall": _block,
+    "get": _got,
+    "list": _listed,
+    "add": _entry,
+    "append": _appended,
+    "flush": _flushed,
+    "update": _entry,
+    "pin": _entry,
+    "unpin": _entry,
+    "forget": _receipt,
+    "import": _imported,
+    "init": _made,
+    "status": _fields,
+    "sync": _fields,
+    "rebuild": _fields,
+    "trust": _trusted,
+}

@@ -1,0 +1,109 @@
+"""Verbs that look after a book: init, status, sync, rebuild, watch, trust, completion."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli import ALIASES, VERBS
+from memorybook.cli.call import Parser, global_options, parser_of, working_directory, write
+from memorybook.errors import InvalidInput, MissingExtra, NotFound
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Call, Command
+
+
+def _nothing_more(parser: Parser) -> None:
+    parser.epilog = f"example:\n  {parser.prog} --json"
+
+
+def _init(call: Call) -> dict[str, Any]:
+    return call.memory.init()
+
+
+def _status(call: Call) -> dict[str, Any]:
+    return call.tool("memory_status")
+
+
+def _sync(call: Call) -> dict[str, Any]:
+    with call.progress("Indexing") as progress:
+        return call.memory.sync(progress=progress)
+
+
+def _rebuild(call: Call) -> dict[str, Any]:
+    with call.progress("Indexing") as progress:
+        return call.memory.rebuild(progress=progress)
+
+
+def _watch(call: Call) -> None:
+    from memorybook.cli import show
+
+    page = show.Page(call.options)
+
+    def tell(report: dict[str, Any]) -> None:
+        if call.options.json:
+            call.write_json(report)
+        else:
+            page.line(", ".join(f"{name} {report[name]}" for name in ("checked", "changed", "removed")))
+            for sentence in (*report.get("degraded", ()), *report.get("warnings", ())):
+                page.remark(sentence)
+        call.flush()
+
+    if not call.options.json:
+        page.remark(f"watching {call.memory.root}; Ctrl-C ends it")
+    call.memory.watch(tell, stop=None)
+
+
+def _trust_arguments(parser: Parser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the settings file; else those of the project here")
+    parser.epilog = "example:\n  memorybook trust ./memorybook.toml"
+
+
+def _trust(call: Call) -> dict[str, Any]:
+    from memorybook import config
+
+    here = working_directory()
+    paths = [os.path.join(here, call.options.file)] if call.options.file else config.project_files(here)
+    if not paths:
+        raise NotFound("this project has no memorybook.toml, memorybook.json or memorybook.yaml to trust")
+    return {"trusted": [{"path": path, "settings": config.trust(path, env=os.environ)} for path in paths]}
+
+
+def _completion_arguments(parser: Parser) -> None:
+    parser.add_argument("shell", metavar="SHELL", help="bash, zsh, fish or tcsh")
+    parser.epilog = (
+        'examples:\n  eval "$(memorybook completion bash)"\n  memorybook completion zsh > ~/.zfunc/_memorybook'
+    )
+
+
+def _completion(call: Call) -> None:
+    try:
+        import shtab
+    except ImportError:
+        raise MissingExtra("completion needs shtab: pip install shtab") from None
+    if call.options.shell not in shtab.SUPPORTED_SHELLS:
+        raise InvalidInput(f"no completion for {call.options.shell!r}: there is {', '.join(shtab.SUPPORTED_SHELLS)}")
+    write(shtab.complete(whole_parser(), shell=call.options.shell) + "\n")
+
+
+def whole_parser() -> Parser:
+    """One parser with all verbs and aliases under it, as completion wants to see it."""
+    whole = Parser(prog="memorybook")
+    global_options(whole)
+    verbs = whole.add_subparsers(metavar="COMMAND")
+    names = {verb: verb for verb in VERBS} | ALIASES
+    for name, verb in names.items():
+        parser, _ = parser_of(verb)
+        verbs.add_parser(name, help=VERBS[verb][1], parents=[parser], add_help=False, conflict_handler="resolve")
+    return whole
+
+
+COMMANDS: dict[str, Command] = {
+    "init": (_nothing_more, _init),
+    "status": (_nothing_more, _status),
+    "sync": (_nothing_more, _sync),
+    "rebuild": (_nothing_more, _rebuild),
+    "watch": (_nothing_more, _watch),
+    "trust": (_trust_arguments, _trust),
+    "completion": (_completion_arguments, _completion),
+}

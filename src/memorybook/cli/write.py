@@ -1,0 +1,200 @@
+"""Verbs that write: add, append, flush, update, pin, unpin, forget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.call import json_object, read_stdin, text_of, words_of
+from memorybook.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Call, Command, Parser
+
+
+def _about_entry(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--category", "--type", metavar="NAME", help="preference, fact, decision, experience, workflow, todo, …")
+    add("--importance", metavar="LEVEL", help="high, medium, low, or a number from 0 to 1")
+    add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
+    add("--group", metavar="NAME", help="where it belongs, such as work/api")
+    add("--expires", metavar="DATE", help="the day a todo lapses")
+
+
+def _add_arguments(parser: Parser) -> None:
+    parser.add_argument("text", nargs="+", help="the statement; - reads stdin")
+    _about_entry(parser)
+    parser.add_argument("--metadata", type=json_object, metavar="JSON", help="an object of your own")
+    parser.epilog = """examples:
+  memorybook add "The staging database is on port 6543" --type fact --tag staging
+  memorybook add 用户喜欢简短的回答 --type preference --importance high
+  git log -1 --format=%B | memorybook add - --type decision"""
+
+
+def _add(call: Call) -> dict[str, Any]:
+    o = call.options
+    return call.tool(
+        "memory_remember",
+        text=text_of(o.text),
+        category=o.category or "fact",
+        importance=_importance(o.importance) if o.importance else "medium",
+        tags=words_of(o.tag or []),
+        group=o.group,
+        expires=o.expires,
+        metadata=o.metadata,
+    )
+
+
+def _importance(text: str) -> str | float:
+    """A number is one; a word is left for the book to judge."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _append_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("text", nargs="+", help="the note; - reads stdin")
+    add("--kind", metavar="WORD", help="a short word shown in brackets, such as pref")
+    add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
+    add("--section", metavar="HEADING", help="as a list item under this heading of MEMORY.md instead")
+    parser.epilog = """examples:
+  memorybook append "Moved the cron job to 03:00" --tag ops
+  memorybook append 问财务要发票 --section TODO"""
+
+
+def _append(call: Call) -> dict[str, Any]:
+    o = call.options
+    return call.tool("memory_append", text=text_of(o.text), kind=o.kind, tags=words_of(o.tag or []), section=o.section)
+
+
+def _flush_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("text", nargs="*", help="the text; - reads stdin")
+    add("--messages", metavar="FILE", help="a conversation as JSON lines with role and content; - reads stdin")
+    add("--confirm", action="store_true", help="show what would be read into the book, and ask first")
+    add("--yes", "-y", action="store_true", help="answer yes")
+    parser.epilog = (
+        "examples:\n  memorybook flush --messages chat.jsonl\n  pbpaste | memorybook flush - --confirm --yes"
+    )
+
+
+def _flush(call: Call) -> dict[str, Any]:
+    o = call.options
+    if bool(o.text) == bool(o.messages):
+        raise InvalidInput("flush needs either a text (- reads stdin) or --messages FILE")
+    text = text_of(o.text) if o.text else None
+    messages = _messages(o.messages) if o.messages else None
+    if o.confirm:
+        _preview(call, [text] if text is not None else [str(one.get("content", "")) for one in messages or []])
+    return call.tool("memory_flush", text=text, messages=messages)
+
+
+def _preview(call: Call, texts: list[str]) -> None:
+    """What would be read, on stderr (stdout is the answer's), then the question."""
+    for text in texts:
+        call.warn(f"to be kept: {text}")
+    call.confirm(f"Keep what matters of {'this' if len(texts) == 1 else f'these {len(texts)} messages'}?")
+
+
+def _messages(path: str) -> list[dict[str, Any]]:
+    """Messages of a file of JSON lines, or of one JSON array. Raises InvalidInput, NotFound."""
+    import json
+
+    text = (read_stdin() if path == "-" else _bytes(path)).decode("utf-8-sig", "surrogateescape")
+    if text.lstrip().startswith("["):
+        lines = [(0, text)]
+    else:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    found: list[Any] = []
+    for number, line in lines:
+        try:
+            value = json.loads(line)
+        except ValueError as problem:
+            raise InvalidInput(f"{path}{f':{number}' if number else ''} is not JSON: {problem}") from None
+        found += value if isinstance(value, list) else [value]
+    if not all(isinstance(one, dict) for one in found):
+        raise InvalidInput(f"{path}: every message must be a JSON object with role and content")
+    return found
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise NotFound(f"no file {path!r}") from None
+    except OSError as problem:
+        raise InvalidInput(f"cannot read {path!r}: {problem.strerror}") from None
+
+
+def _update_arguments(parser: Parser) -> None:
+    parser.add_argument("id", help="the entry's id")
+    parser.add_argument("text", nargs="*", help="its new text; - reads stdin; left out: the text stays")
+    _about_entry(parser)
+    parser.epilog = """examples:
+  memorybook update a1b2c3 "The staging database is on port 7654"
+  memorybook update a1b2c3 --importance high"""
+
+
+def _update(call: Call) -> dict[str, Any]:
+    o = call.options
+    fields: dict[str, Any] = {
+        "text": text_of(o.text) if o.text else None,
+        "category": o.category,
+        "importance": _importance(o.importance) if o.importance else None,
+        "tags": words_of(o.tag) if o.tag is not None else None,
+        "group": o.group,
+        "expires": o.expires,
+    }
+    if all(value is None for value in fields.values()):
+        raise InvalidInput("update needs a new text or one of --category, --importance, --tag, --group, --expires")
+    return call.tool("memory_update", id=o.id, **fields)
+
+
+def _pin_arguments(parser: Parser) -> None:
+    parser.add_argument("id", help="the entry's id")
+    parser.epilog = f"example:\n  {parser.prog} a1b2c3"
+
+
+def _pin(call: Call) -> dict[str, Any]:
+    return call.tool("memory_pin", id=call.options.id, pinned=call.verb == "pin")
+
+
+def _forget_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("target", nargs="?", metavar="ID", help="the entry's id")
+    add("--query", metavar="TEXT", help="everything that says this")
+    add("--session", metavar="ID", help="everything of this session")
+    add("--dry-run", action="store_true", help="only show what would go")
+    add("--yes", "-y", action="store_true", help="do not ask")
+    parser.epilog = "examples:\n  memorybook forget a1b2c3\n  memorybook forget --query 我的电话号码 --dry-run"
+
+
+def _forget(call: Call) -> dict[str, Any]:
+    o = call.options
+    if sum(given is not None for given in (o.target, o.query, o.session)) != 1:
+        raise InvalidInput("forget needs one of: an entry's id, --query TEXT, --session ID")
+    meant: dict[str, Any] = {"target": o.target, "query": o.query, "session": o.session}
+    if o.target is None and not o.dry_run and not o.yes:
+        planned = call.tool("memory_forget", **meant, dry_run=True)
+        call.warn(f"would forget {_counted(planned['receipt'])}" if "receipt" in planned else "memory is switched off")
+        call.confirm("Forget this for good?")
+    return call.tool("memory_forget", **meant, dry_run=o.dry_run)
+
+
+def _counted(receipt: dict[str, Any]) -> str:
+    from memorybook.cli.show import receipt_counts
+
+    return receipt_counts(receipt)
+
+
+COMMANDS: dict[str, Command] = {
+    "add": (_add_arguments, _add),
+    "append": (_append_arguments, _append),
+    "flush": (_flush_arguments, _flush),
+    "update": (_update_arguments, _update),
+    "pin": (_pin_arguments, _pin),
+    "unpin": (_pin_arguments, _pin),
+    "forget": (_forget_arguments, _forget),
+}

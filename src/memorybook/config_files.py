@@ -1,0 +1,153 @@
+"""The files that settings come from: where they are, what they hold, which are trusted.
+
+Names and values are `memorybook.config`'s; here a setting is what somebody wrote.
+"""
+
+# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from memorybook.errors import ConfigError, MissingExtra
+
+
+class Given(NamedTuple):
+    """A setting as somebody wrote it.
+
+    Attributes:
+        name: As written, dots between groups.
+        value: As written; text where everything is text.
+        origin: Path of the file, or words for people.
+        base: Directory that a relative path starts from.
+        textual: Whether a number or a switch may come as text (environment, command line).
+    """
+
+    name: str
+    value: Any
+    origin: str
+    base: str
+    textual: bool = False
+
+
+def config_dir(env: Mapping[str, str], home: str) -> str:
+    """The user's own settings: `$XDG_CONFIG_HOME/memorybook`, else `~/.config/memorybook`."""
+    folder = env.get("XDG_CONFIG_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    return os.path.join(folder if os.path.isabs(folder) else os.path.join(home, ".config"), "memorybook")
+
+
+_PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "config.json")
+
+
+def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
+    """Settings files of the project around `cwd`: those of the nearest folder that has any, up to the git top.
+
+    `is_ours` decides about a `config.json`, a name that anything may use: it is shown each setting's name.
+    """
+    folder = os.path.abspath(cwd)
+    while True:
+        found = [path for name in _PROJECT_FILES if os.path.isfile(path := os.path.join(folder, name))]
+        found = [path for path in found if not path.endswith("config.json") or _any_setting(path, is_ours)]
+        parent = os.path.dirname(folder)
+        if found or parent == folder or os.path.lexists(os.path.join(folder, ".git")):
+            return found
+        folder = parent
+
+
+def _any_setting(path: str, is_ours: Callable[[str], bool]) -> bool:
+    try:
+        return any(is_ours(given.name) for given in read(path))
+    except ConfigError:
+        return False
+
+
+def read(path: str) -> list[Given]:
+    """Settings of one TOML, JSON or YAML file; of a `config.json`, its `memory` section.
+
+    Raises:
+        ConfigError: It cannot be read, or holds no settings.
+        MissingExtra: It is YAML and PyYAML is not installed.
+    """
+    document = _parsed_file(path)
+    if os.path.basename(path) == "config.json":
+        document = document.get("memory") if isinstance(document, dict) else None
+        if not isinstance(document, dict):
+            return []
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: expected settings by name, found {type(document).__name__}")
+    base = os.path.dirname(path)
+    return [Given(name, value, path, base) for name, value in _flat_document(document, "")]
+
+
+def _flat_document(document: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield from _flat_document(value, f"{prefix}{name}.")
+        elif value is not None:
+            yield f"{prefix}{name}", value
+
+
+def _parsed_file(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise ConfigError(f"cannot read the settings in {path}: {reason}") from None
+    try:
+        return _PARSERS[path.rpartition(".")[2]](text)
+    except ValueError as problem:
+        raise ConfigError(f"cannot read the settings in {path}: {problem}") from None
+
+
+def _parse_toml(text: str) -> Any:
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def _parse_json(text: str) -> Any:
+    import json
+
+    return json.loads(text)
+
+
+def _parse_yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise MissingExtra("memorybook.yaml needs PyYAML: pip install 'memorybook[yaml]', or write TOML") from None
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError as problem:
+        # The library's own message quotes the file, which may hold a key.
+        mark = getattr(problem, "problem_mark", None)
+        raise ValueError("not valid YAML" + (f" at line {mark.line + 1}" if mark else "")) from None
+
+
+_PARSERS = {"toml": _parse_toml, "json": _parse_json, "yaml": _parse_yaml}
+
+
+def record_trust(path: str, folder: str) -> None:
+    """Trust the file at `path` as it is now, in `folder` (see `config_dir`)."""
+    if not is_trusted(path, folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with open(os.path.join(folder, "trusted"), "a", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{_digest(path)}  {os.path.abspath(path)}\n")
+
+
+def is_trusted(path: str, folder: str) -> bool:
+    """Whether a file with just this content was trusted once."""
+    try:
+        with open(os.path.join(folder, "trusted"), encoding="utf-8", errors="surrogateescape") as file:
+            digests = {line.split(maxsplit=1)[0] for line in file if line.strip()}
+    except FileNotFoundError:
+        return False
+    return _digest(path) in digests
+
+
+def _digest(path: str) -> str:
+    from hashlib import sha256
+
+    with open(path, "rb") as file:
+        return sha256(file.read()).hexdigest()
