@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memorybook.hits import Candidates, Query, SyncReport
     from memorybook.model import Operation, Session, Turn
 
-    Vectors = memoryview | npt.NDArray[np.float32]
+    Vectors = memoryview[float] | npt.NDArray[np.float32]
     """A C-contiguous float32 buffer of shape (n, dimensions)."""
 
 Progress = Callable[[int, int], None]

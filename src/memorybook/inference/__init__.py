@@ -1,0 +1,1 @@
+"""Models: texts to vectors, messages to replies."""

@@ -1,0 +1,69 @@
+"""Stand-ins for models, for your tests as well as ours: deterministic, offline, standard library only."""
+
+from __future__ import annotations
+
+import re
+from hashlib import shake_128
+from typing import TYPE_CHECKING
+
+from memorybook.errors import EmbedderFailed
+from memorybook.inference.embed import unit_row, vectors_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memorybook.protocols import Vectors
+
+
+class HashEmbedder:
+    """An embedder in which texts are near when they share words; it knows no meaning.
+
+    Each word (in lower case; CJK by character) has a direction drawn from its hash; a text is the sum of
+    its words. Two texts that share no word have a cosine around 0 ± 1/sqrt(dimensions).
+
+    Attributes:
+        calls: How often `embed` was called.
+        texts: Every text it was given, in order.
+
+    >>> cats, dogs = HashEmbedder().embed(["black cats", "black dogs"]).tolist()
+    >>> sum(a * b for a, b in zip(cats, dogs)) > 0.3
+    True
+    """
+
+    local = True
+
+    def __init__(self, dimensions: int = 64) -> None:
+        self.name = f"local/hash-{dimensions}"
+        self.dimensions = dimensions
+        self.calls = 0
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """A float32 memoryview (n, dimensions) of unit rows; zeros for a text without words."""
+        self.calls += 1
+        self.texts += texts
+        return vectors_of([unit_row(self._sum(text)) for text in texts], self.dimensions)
+
+    def _sum(self, text: str) -> list[float]:
+        total = [0.0] * self.dimensions
+        for word in re.findall(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W_\u2e80-\u9fff\uac00-\ud7af]+", text.lower()):
+            direction = shake_128(word.encode()).digest(self.dimensions)
+            total = [have + byte - 127.5 for have, byte in zip(total, direction, strict=True)]
+        return total
+
+
+class FailingEmbedder(HashEmbedder):
+    """A HashEmbedder that is down from its call number `after` on (0: from the start), as if it were remote."""
+
+    local = False
+
+    def __init__(self, after: int = 0, dimensions: int = 64) -> None:
+        super().__init__(dimensions)
+        self._after = after
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """As HashEmbedder, or raises EmbedderFailed."""
+        if self.calls >= self._after:
+            self.calls += 1
+            raise EmbedderFailed("the embedder for tests is down, as it was told to be")
+        return super().embed(texts)
