@@ -18,13 +18,16 @@ from _thread import RLock
 from _weakref import ref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import apsw
 
 from memorybook.errors import Unavailable
+from memorybook.storage.columns import Value as Value
+from memorybook.storage.columns import bindable as bindable
+from memorybook.storage.columns import readable as readable
 
-Value = str | bytes | int | float | None
-Row = tuple[Value, ...]
+Row = tuple[Any, ...]
 Values = Sequence[Value]
 
 BUSY_TIMEOUT = 30.0
@@ -62,6 +65,7 @@ class Connection:
         timeout: float = BUSY_TIMEOUT,
         setup: Callable[[apsw.Connection], None] | None = None,
     ) -> None:
+        check_version(apsw.sqlite_lib_version())
         self.path = path
         self.durable = durable
         self.lock = RLock()
@@ -201,7 +205,6 @@ def connect(
         Unavailable: It cannot be opened, or SQLite is older than 3.51.3.
         Damaged: It is malformed or no database.
     """
-    check_version(apsw.sqlite_lib_version())
     path = os.path.abspath(path)
     if not readonly:
         _create(path, durable)
@@ -296,7 +299,7 @@ def checkpoint(connection: Connection) -> bool:
 def user_version(connection: Connection) -> int:
     """Version of the schema, 0 for a new database."""
     row = connection.first("PRAGMA user_version")
-    return int(row[0]) if row and isinstance(row[0], int) else 0
+    return row[0] if row else 0
 
 
 class Store:
@@ -339,16 +342,18 @@ class Store:
     def created(self) -> Connection:
         """The connection for writing; makes the database. Raises Unavailable, Damaged."""
         connection = self.existing()
-        while connection is None:
+        if connection is None:
             _create(self.path, durable=True)
             connection = self.existing()
+        if connection is None:
+            raise Unavailable(f"the database {self.path!r} vanished, or is a link to nothing; check its folder")
         return connection
 
     def _reopen(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        connection = connect(self.path, durable=True, timeout=self._timeout)
+        connection = Connection(self.path, durable=True, timeout=self._timeout)
         try:
             migrate(connection, self._migrations)
         except BaseException:
@@ -363,22 +368,6 @@ class Store:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
-
-
-def bindable(text: str) -> str | bytes:
-    """The text as SQLite can hold it: as it is, or as bytes if it has surrogates, which UTF-8 cannot say."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def readable(value: Value) -> str:
-    """The text that `bindable` was given; "" for NULL."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogatepass")
-    return "" if value is None else str(value)
 
 
 def _create(path: str, durable: bool) -> None:

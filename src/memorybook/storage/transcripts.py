@@ -1,0 +1,488 @@
+"""Sessions and their turns, word for word, in SQLite; the tables are told in `memorybook.storage.transcript_rows`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.storage.columns import as_json, bindable, maybe_bindable, readable, row_limit
+from memorybook.storage.sqlite import Connection, Store, checkpoint, connect, immediate, reading
+from memorybook.storage.transcript_rows import (
+    CHAT,
+    EMBEDDING,
+    MIGRATIONS,
+    MOST_REPLIES,
+    REPLIES,
+    SESSION,
+    chat_row,
+    check,
+    last_time,
+    marks,
+    reply_of,
+    session_of,
+    session_row,
+    split,
+    times_of,
+    turns_of,
+    widened,
+)
+
+if TYPE_CHECKING:
+    from memorybook.model import Session, Turn
+    from memorybook.protocols import TurnChanges
+
+
+class SummaryEmbedding(NamedTuple):
+    """The vector of a summary.
+
+    Attributes:
+        model: Name of the embedder that made it.
+        dimensions: Its length.
+        vector: `dimensions` little-endian float32.
+    """
+
+    model: str
+    dimensions: int
+    vector: bytes
+
+
+class SqliteTranscripts:
+    """`Transcripts` in one SQLite file, which the first append creates.
+
+    Every method may raise Unavailable (locked by another process for 30 s, unreadable, made by a
+    newer memorybook) or Damaged; a damaged file is kept as it is.
+
+    Args:
+        path: The database file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._store = Store(path, MIGRATIONS)
+
+    # --- writing ---
+
+    def append(self, session: Session, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Store turns at the end of the session, creating it; returns those that were new, placed.
+
+        The fields of a session that exists are left alone, except its first and last time. On disk
+        on return. Raises InvalidInput for a turn without id, of another session, with a time
+        without timezone or with values that JSON cannot hold.
+        """
+        check(session, turns)
+        with immediate(self._store.created()) as db:
+            row = _session_id(db, session.uuid)
+            created = row is None
+            number = _create(db, session) if row is None else row
+            fresh = _place(db, number, _unknown(db, number, turns))
+            if fresh or created:
+                revision = _next_revision(db)
+                _store(db, number, fresh, revision)
+                _touch(db, number, session.uuid, fresh)
+            if created:
+                _keep_turn_ids(db, number)
+        return tuple(fresh)
+
+    def update(self, session: Session) -> None:
+        """Store the session's own fields; `created` and `updated` only ever widen. Raises NotFound.
+
+        Another name or path counts as a change of all its turns; another summary drops the vector of the old one.
+        """
+        with self._writing(session.uuid) as db:
+            number = _known(db, session.uuid)
+            before = _read_session(db, number)
+            after = widened(before, session)
+            if after == before:
+                return
+            revision = _next_revision(db)
+            _rewrite(db, number, after)
+            if after.summary != before.summary:
+                _set_embedding(db, "sessions", number, None)
+            if (after.name, after.path) != (before.name, before.path):
+                db.execute("UPDATE turns SET revision=? WHERE session=?", (revision, number))
+
+    def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
+        """Remove these turns (single replies too), or the whole session; returns how many turns went.
+
+        The text is overwritten on disk. A chat's summary goes with any of its turns; the session's stays.
+        """
+        db = self._store.existing()
+        if db is None:
+            return 0
+        with immediate(db):
+            number = _session_id(db, session)
+            if number is None:
+                return 0
+            gone = _remove_session(db, number) if turn_ids is None else _remove_turns(db, number, turn_ids)
+            if gone or turn_ids is None:
+                _bury(db, session, gone, _next_revision(db))
+        checkpoint(db)
+        return len(gone)
+
+    def set_summary_embedding(
+        self, session: str, model: str, vector: bytes, dimensions: int, *, turn_id: str | None = None
+    ) -> None:
+        """Keep the vector (little-endian float32) of the summary of a session, or of the chat that holds `turn_id`.
+
+        Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
+        """
+        if dimensions < 1 or len(vector) != 4 * dimensions:
+            raise InvalidInput(f"a vector of {dimensions} dimensions has {4 * dimensions} bytes, not {len(vector)}")
+        with self._writing(session) as db:
+            table, number = _summarized(db, session, turn_id)
+            _set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
+            _next_revision(db)
+
+    def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
+        """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
+        with self._writing(session) as db:
+            table, number = _summarized(db, session, turn_id)
+            db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(summary), number))
+            _set_embedding(db, table, number, None)
+            _next_revision(db)
+
+    # --- reading ---
+
+    def session(self, name: str) -> Session:
+        """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
+        db = self._store.existing()
+        if db is None:
+            raise _no_session(name)
+        with reading(db):
+            number = _session_id(db, name)
+            return _read_session(db, _only_one_named(db, name) if number is None else number)
+
+    def sessions(self, *, limit: int | None = None) -> Sequence[Session]:
+        """By their last turn's time, newest first; those without times last.
+
+        Raises InvalidInput for a limit below 0.
+        """
+        rows = row_limit(limit)
+        db = self._store.existing()
+        if db is None:
+            return []
+        with reading(db):
+            numbers = db.execute("SELECT id FROM sessions ORDER BY updated DESC, id DESC LIMIT ?", (rows,))
+            return [_read_session(db, number) for (number,) in numbers]
+
+    def turns(self, session: str) -> Sequence[Turn]:
+        """All turns of a session (uuid) in order; empty if there is none."""
+        db = self._store.existing()
+        if db is None:
+            return []
+        chats = db.execute(
+            f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) ORDER BY position",
+            (bindable(session),),
+        )
+        return [turn for chat in chats for turn in turns_of(session, chat)]
+
+    def find(self, turn_id: str) -> Sequence[Turn]:
+        """Turns of that id, one per session that has one, in the order they were stored."""
+        db = self._store.existing()
+        if db is None:
+            return []
+        columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+        rows = db.execute(
+            f"SELECT sessions.uuid, {columns} FROM turns JOIN chats ON chats.id=turns.chat"
+            " JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=? ORDER BY turns.id",
+            (bindable(turn_id),),
+        )
+        return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
+
+    def revision(self) -> int:
+        """Grows with every change; 0 for an empty store. Cheap."""
+        db = self._store.existing()
+        return 0 if db is None else _revision(db)
+
+    def changes(self, after: int) -> TurnChanges:
+        """What changed after that revision, as it is at the moment of this call, read as it is iterated (once).
+
+        The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
+        """
+        from memorybook.protocols import TurnChanges
+
+        if self._store.existing() is None:
+            return TurnChanges(0, (), ())
+        snapshot = connect(self._store.path, durable=True, readonly=True)
+        snapshot.execute("BEGIN")
+        revision = _revision(snapshot)
+        if revision <= after:
+            snapshot.close()
+            return TurnChanges(revision, (), ())
+        removed = snapshot.execute(
+            "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
+        )
+        return TurnChanges(
+            revision, _changed(snapshot, after), [(readable(session), readable(turn)) for session, turn in removed]
+        )
+
+    def counts(self) -> Mapping[str, int]:
+        """`sessions` and `turns`."""
+        db = self._store.existing()
+        if db is None:
+            return {"sessions": 0, "turns": 0}
+        [(sessions, turns)] = db.execute("SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM turns)")
+        return {"sessions": sessions, "turns": turns}
+
+    def summary_embedding(self, session: str, *, turn_id: str | None = None) -> SummaryEmbedding | None:
+        """The vector of a session's summary, or of the chat's that holds `turn_id`; None if there is none.
+
+        Raises NotFound.
+        """
+        db = self._store.existing()
+        if db is None:
+            raise _no_session(session)
+        with reading(db):
+            table, number = _summarized(db, session, turn_id)
+            [(model, dimensions, vector)] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
+        if not isinstance(vector, bytes):
+            return None
+        return SummaryEmbedding(readable(model), dimensions, vector)
+
+    def chat_summaries(self, session: str) -> Mapping[str, str]:
+        """Summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
+        db = self._store.existing()
+        if db is None:
+            return {}
+        rows = db.execute(
+            "SELECT turns.turn_id, chats.summary FROM chats JOIN sessions ON sessions.id=chats.session"
+            " JOIN turns ON turns.session=chats.session AND turns.position=chats.position"
+            " WHERE sessions.uuid=? AND chats.summary<>'' ORDER BY chats.position",
+            (bindable(session),),
+        )
+        return {readable(turn): readable(summary) for turn, summary in rows}
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing."""
+        self._store.close()
+
+    def _writing(self, session: str) -> AbstractContextManager[Connection]:
+        """A transaction to change a session that must be there already. Raises NotFound."""
+        db = self._store.existing()
+        if db is None:
+            raise _no_session(session)
+        return immediate(db)
+
+
+# --- revision and sessions ---
+
+
+def _revision(db: Connection) -> int:
+    row = db.first("SELECT revision FROM state")
+    return row[0] if row else 0
+
+
+def _next_revision(db: Connection) -> int:
+    [(revision,)] = db.execute("UPDATE state SET revision=revision+1 RETURNING revision")
+    return int(revision)
+
+
+def _no_session(name: str) -> NotFound:
+    return NotFound(f"no session is called {name!r}; list the sessions to see their names")
+
+
+def _session_id(db: Connection, uuid: str) -> int | None:
+    row = db.first("SELECT id FROM sessions WHERE uuid=?", (bindable(uuid),))
+    return row[0] if row else None
+
+
+def _known(db: Connection, uuid: str) -> int:
+    number = _session_id(db, uuid)
+    if number is None:
+        raise _no_session(uuid)
+    return number
+
+
+def _only_one_named(db: Connection, name: str) -> int:
+    rows = db.execute("SELECT id, uuid FROM sessions WHERE name=? AND name<>'' ORDER BY id", (bindable(name),))
+    if not rows:
+        raise _no_session(name)
+    if len(rows) > 1:
+        uuids = ", ".join(readable(uuid) for _, uuid in rows[:5])
+        raise Conflict(f"{len(rows)} sessions are called {name!r}; give the uuid of one of them: {uuids}")
+    return int(rows[0][0])
+
+
+def _create(db: Connection, session: Session) -> int:
+    return db.insert(f"INSERT INTO sessions ({SESSION}) VALUES ({marks(SESSION)})", session_row(session))
+
+
+def _rewrite(db: Connection, number: int, session: Session) -> None:
+    row = session_row(session)
+    db.execute(f"UPDATE sessions SET ({SESSION}) = ({marks(SESSION)}) WHERE id=?", (*row, number))
+    _keep_turn_ids(db, number)
+
+
+def _read_session(db: Connection, number: int, *, turn_ids: bool = True) -> Session:
+    [row] = db.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
+    return session_of(row, _turn_ids(db, number) if turn_ids else ())
+
+
+def _turn_ids(db: Connection, number: int) -> tuple[str, ...]:
+    rows = db.execute("SELECT turn_id FROM turns WHERE session=? ORDER BY position", (number,))
+    return tuple(readable(turn_id) for (turn_id,) in rows)
+
+
+def _keep_turn_ids(db: Connection, number: int) -> None:
+    """Write the column `turn_ids` of a session that has ended; empty it for one that may still grow."""
+    [(ended,)] = db.execute("SELECT ended FROM sessions WHERE id=?", (number,))
+    ids = None if ended is None else as_json(_turn_ids(db, number))
+    db.execute("UPDATE sessions SET turn_ids=? WHERE id=?", (ids, number))
+
+
+def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> None:
+    """Let the session know its new turns: its first and last time; they are no longer removed."""
+    times = times_of(fresh)
+    first, last = min(times, default=None), max(times, default=None)
+    db.execute(
+        "UPDATE sessions SET turn_ids=NULL, created=coalesce(min(created, ?1), created, ?1),"
+        " updated=coalesce(max(updated, ?2), updated, ?2) WHERE id=?3",
+        (first, last, number),
+    )
+    if db.first("SELECT 1 FROM removed WHERE session=? LIMIT 1", (bindable(uuid),)):
+        rows = [(bindable(uuid), bindable(turn.id)) for turn in fresh]
+        db.executemany("DELETE FROM removed WHERE session=? AND turn_id=?", rows)
+
+
+# --- turns and chats ---
+
+
+def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
+    """The turns whose ids are not in the session, the first of each id."""
+    first: dict[str, Turn] = {}
+    for turn in turns:
+        first.setdefault(turn.id, turn)
+    known = "SELECT 1 FROM turns WHERE turn_id=? AND session=?"
+    return [turn for turn in first.values() if db.first(known, (bindable(turn.id), number)) is None]
+
+
+def _place(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
+    from dataclasses import replace
+
+    [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
+    start = 0 if last is None else last + 1
+    return [replace(turn, position=start + n) for n, turn in enumerate(turns)]
+
+
+def _store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) -> None:
+    """Store placed turns: replies go on with the last chat while it has room, others begin one."""
+    last = None
+    count, size = MOST_REPLIES, 0
+    if fresh and fresh[0].role in REPLIES:
+        query = "SELECT id, position, ai_replies FROM chats WHERE session=? ORDER BY position DESC LIMIT 1"
+        last = db.first(query, (number,))
+    if last is not None:
+        count, size = fresh[0].position - last[1] - 1, len(last[2])
+    going_on, chats = split(fresh, count, size)
+    places = []
+    if last is not None and going_on:
+        _go_on(db, last[0], readable(last[2]), going_on, revision)
+        places = [(turn, last[0]) for turn in going_on]
+    for chat in chats:
+        begun = _begin(db, number, chat, revision)
+        places += [(turn, begun) for turn in chat]
+    db.executemany(
+        "INSERT INTO turns (session, turn_id, chat, position, revision) VALUES (?, ?, ?, ?, ?)",
+        [(number, bindable(turn.id), chat_id, turn.position, revision) for turn, chat_id in places],
+    )
+
+
+def _go_on(db: Connection, chat: int, replies: str, more: Sequence[Turn], revision: int) -> None:
+    added = readable(as_json([reply_of(turn) for turn in more]))
+    joined = added if replies == "[]" else f"{replies[:-1]},{added[1:]}"
+    db.execute(
+        "UPDATE chats SET ai_replies=?1, updated=coalesce(max(updated, ?2), updated, ?2), revision=?3 WHERE id=?4",
+        (bindable(joined), last_time(more), revision, chat),
+    )
+
+
+def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) -> int:
+    return db.insert(
+        f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({marks(CHAT)}, ?, ?, ?)",
+        (*chat_row(turns), last_time(turns), number, revision),
+    )
+
+
+def _changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
+    """Turns with a revision above `after`, each with its session; closes the snapshot at the end."""
+    sessions: dict[int, Session] = {}
+    current, turns = -1, dict[str, Turn]()
+    query = "SELECT session, chat, turn_id FROM turns WHERE revision>? ORDER BY revision, id"
+    try:
+        for number, chat, turn_id in snapshot.stream(query, (after,)):
+            if number not in sessions:
+                sessions[number] = _read_session(snapshot, number, turn_ids=False)
+            if chat != current:
+                current, turns = chat, _chat(snapshot, chat, sessions[number].uuid)
+            yield sessions[number], turns[readable(turn_id)]
+    finally:
+        snapshot.close()
+
+
+def _chat(db: Connection, chat: int, session: str) -> dict[str, Turn]:
+    [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+    return {turn.id: turn for turn in turns_of(session, row)}
+
+
+# --- removing ---
+
+
+def _remove_session(db: Connection, number: int) -> list[str]:
+    gone = list(_turn_ids(db, number))
+    for table in ("turns", "chats"):
+        db.execute(f"DELETE FROM {table} WHERE session=?", (number,))
+    db.execute("DELETE FROM sessions WHERE id=?", (number,))
+    return gone
+
+
+def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[str]:
+    gone: dict[str, int] = {}
+    for turn_id in dict.fromkeys(turn_ids):
+        row = db.first("DELETE FROM turns WHERE turn_id=? AND session=? RETURNING chat", (bindable(turn_id), number))
+        if row is not None:
+            gone[turn_id] = row[0]
+    for chat in set(gone.values()):
+        left = [turn for turn in _chat(db, chat, "").values() if turn.id not in gone]
+        _reduce(db, chat, left)
+    _keep_turn_ids(db, number)
+    return list(gone)
+
+
+def _reduce(db: Connection, chat: int, left: Sequence[Turn]) -> None:
+    """Leave only these turns in the chat, and no summary of the others."""
+    if not left:
+        db.execute("DELETE FROM chats WHERE id=?", (chat,))
+        return
+    db.execute(
+        f"UPDATE chats SET ({CHAT}, updated, summary) = ({marks(CHAT)}, ?, '') WHERE id=?",
+        (*chat_row(left), last_time(left), chat),
+    )
+    _set_embedding(db, "chats", chat, None)
+
+
+def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) -> None:
+    db.executemany(
+        "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
+        [(bindable(session), bindable(turn_id), revision) for turn_id in turn_ids],
+    )
+
+
+# --- summaries ---
+
+
+def _summarized(db: Connection, session: str, turn_id: str | None) -> tuple[str, int]:
+    """Table and row of what a summary is about: the session, or the chat that holds the turn."""
+    number = _known(db, session)
+    if turn_id is None:
+        return "sessions", number
+    row = db.first("SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(turn_id), number))
+    if row is None:
+        raise NotFound(f"session {session!r} has no turn {turn_id!r}; read the session to see its turns")
+    return "chats", row[0]
+
+
+def _set_embedding(db: Connection, table: str, number: int, embedding: SummaryEmbedding | None) -> None:
+    model, dimensions, vector = embedding or (None, None, None)
+    values = (maybe_bindable(model), dimensions, vector, number)
+    db.execute(f"UPDATE {table} SET ({EMBEDDING}) = (?, ?, ?) WHERE id=?", values)
