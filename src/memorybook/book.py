@@ -63,7 +63,7 @@ class Book:
         self._make_fallback = fallback
         self._fallback: Index | None = None
         self._clock = clock
-        self._zone = zone
+        self.zone = zone
         self._weights = weights
         self.degraded = tuple(degraded)
         self._parsed: tuple[str, MemoryDocument] | None = None
@@ -77,7 +77,7 @@ class Book:
 
     def day(self, time: datetime) -> date:
         """The day that `time` falls on in the book's timezone."""
-        return time.astimezone(self._zone).date()
+        return time.astimezone(self.zone).date()
 
     def strength(self, entry: Entry) -> float:
         """An entry's score today, 0..1, fading applied."""

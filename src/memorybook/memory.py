@@ -280,7 +280,7 @@ class Memory:
         """
         from memorybook.verbs import write
 
-        return write.flush(self, writing.flushable(self, text, messages))
+        return write.flush(self, text, messages)
 
     def update(
         self,

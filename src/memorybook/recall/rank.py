@@ -139,15 +139,14 @@ def asked_person(question: str, speakers: frozenset[str]) -> frozenset[str]:
     """Names among `speakers` that the question names, as whole words; `user` if it says I or 我."""
     lowered = question.lower()
     words = {word.strip("'’").removesuffix("'s").removesuffix("’s") for word in _words(lowered)}
-    named = {
-        name
-        for name in speakers
-        if name
-        and ((name.isascii() and set(name.lower().split()) & words) or (not name.isascii() and name in question))
-    }
+    named = {name for name in speakers if name and _names(name, words, question)}
     if words & _FIRST_PERSON or "我" in lowered:
         named.add("user")
     return frozenset(named)
+
+
+def _names(name: str, words: set[str], question: str) -> bool:
+    return bool(set(name.lower().split()) & words) if name.isascii() else name in question
 
 
 def _words(text: str) -> list[str]:

@@ -8,9 +8,14 @@ from typing import NamedTuple
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, Weights, rank, relevance
+from memorybook.text.passages import indexed_text
+from memorybook.text.tokens import normalise
 
 RELEVANT = 0.5
 """Relevance from which an answer counts as being about the question, when the caller sets no threshold."""
+
+QUOTED = 12
+"""Shortest text, characters, that is compared with others to show each piece of evidence once."""
 
 JUDGED = 60
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
@@ -32,7 +37,6 @@ def find(
     limit: int,
     min_score: float = 0.0,
     strength: Strength,
-    indexed_text: Callable[[Passage], str],
     keep: Callable[[Passage], bool] | None = None,
     explain: bool = False,
 ) -> Found:
@@ -45,7 +49,6 @@ def find(
         limit: At least 1.
         min_score: Hits of lower relevance are left out and counted.
         strength: An entry's strength today.
-        indexed_text: The words under which a passage is found.
         keep: Passages it refuses are left out before anything is cut; None keeps all.
         explain: Fill in `Hit.why`.
     """
@@ -65,13 +68,40 @@ def find(
 
 
 def once(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Each piece of evidence once: an entry or note and the turn it rests on are the same; the better stays."""
-    seen: set[object] = set()
-    kept = []
+    """Each piece of evidence once: what was written down from a turn, and the turn, are the same.
+
+    The better ranked of the two stays; it carries the turn's id in any case. Beyond the candidates
+    that are judged, only what names its turn is compared.
+    """
+    kept: list[Ranked] = []
+    turns: dict[object, int] = {}
+    texts: list[tuple[str, bool]] = []
     for item in ranked:
         passage = item.candidate.passage
-        mark: object = (passage.session, passage.turn) if passage.turn else None
-        if mark is None or mark not in seen:
+        mark = (passage.session, passage.turn) if passage.turn else None
+        same = turns.get(mark) if mark else None
+        text = normalise(passage.text) if len(kept) < JUDGED else ""
+        if same is None and len(text) >= QUOTED:
+            same = _quoted(text, passage.source == "turn", texts)
+        if same is None:
+            texts.append((text, passage.source == "turn"))
+            same = len(kept)
             kept.append(item)
-        seen.add(mark)
+        elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
+            kept[same] = _resting_on(kept[same], passage)
+        if mark:
+            turns.setdefault(mark, same)
     return kept
+
+
+def _quoted(text: str, is_turn: bool, texts: Sequence[tuple[str, bool]]) -> int | None:
+    """Number of the text of the other sort (turn or not) that holds this one or is held by it."""
+    for number, (other, other_is_turn) in enumerate(texts):
+        if is_turn != other_is_turn and len(other) >= QUOTED and (text in other or other in text):
+            return number
+    return None
+
+
+def _resting_on(item: Ranked, turn: Passage) -> Ranked:
+    passage = item.candidate.passage._replace(turn=turn.turn, session=turn.session, speaker=turn.speaker)
+    return item._replace(candidate=item.candidate._replace(passage=passage))

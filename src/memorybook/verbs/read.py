@@ -11,6 +11,7 @@ from memorybook.hits import Answer, Hit
 from memorybook.lifecycle import fade
 from memorybook.recall.format import block, prose_lines
 from memorybook.recall.rank import diverse
+from memorybook.recall.search import RELEVANT
 from memorybook.text.tokens import han_share
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def _cold(memory: Memory, query: str, shown: set[str]) -> Sequence[Hit]:
     fit = [
         hit
         for hit in answer.hits
-        if hit.relevance >= memory.config.recall.similarity_threshold
+        if hit.relevance >= RELEVANT
         and hit.passage.trust != "suspect"
         and hit.passage.state != "superseded"
         and hit.passage.entry not in shown

@@ -89,8 +89,8 @@ def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[s
 
 def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
-    from memorybook.importers.chat_jsonl import turns_of
     from memorybook.lifecycle.flush import notes_of
+    from memorybook.verbs.capture import mask_turns, turns_of
 
     if (text is None) == (messages is None):
         raise InvalidInput("flush takes a text or messages, one of the two")
@@ -100,7 +100,7 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         count, source = len(clean.masked), clean.text
         found, skipped = notes_of(source, now=book.now())
     else:
-        turns, count = mask_turns(memory, turns_of(messages or ()))
+        turns, count = mask_turns(memory, turns_of(memory, messages or ()))
         found, skipped = notes_of(turns, now=book.now())
     reasons = [(each.text, each.reason) for each in skipped]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from memorybook.hits import Candidate, Candidates, Passage
+from memorybook.recall.rank import weights_for
+from memorybook.recall.search import Found, find
+
+
+def passage(text: str, **fields: object) -> Passage:
+    return Passage("daily/2026-01-01.md", 1, 1, text, "note")._replace(**fields)
+
+
+def search(*candidates: Candidate, idf: dict[str, float], limit: int = 10, min_score: float = 0.0) -> Found:
+    found = Candidates(candidates, (), idf, None, "scan")
+    return find("q", found, weights_for(None), limit=limit, min_score=min_score, strength=lambda _: 0.0)
+
+
+def test_a_threshold_cuts_by_relevance_and_says_how_many() -> None:
+    about = Candidate(passage("zebra crossing"), 1.0, None)
+    beside = Candidate(passage("pedestrian"), 9.0, None)
+    idf = {"zebra": 6.0, "cross": 5.0, "pedestrian": 3.0}
+    found = search(beside, about, idf=idf, min_score=0.5)
+    assert [hit.passage.text for hit in found.hits] == ["zebra crossing"]
+    assert found.cut == 1
+    assert found.has_relevant
+
+
+def test_a_threshold_never_costs_an_old_or_weak_hit() -> None:
+    """Age and score reorder only: a relevant hit of no strength passes the highest threshold."""
+    faded = Candidate(passage("zebra", source="entry", entry="a", score=0.0, date="1999-01-01"), 0.1, None)
+    fresh = Candidate(passage("zebra too", date="2026-01-01"), 9.0, None)
+    found = search(fresh, faded, idf={"zebra": 6.0}, min_score=1.0)
+    assert len(found.hits) == 2
+
+
+def test_an_unrelated_question_has_no_relevant_hit_but_may_have_hits() -> None:
+    found = search(Candidate(passage("the moon"), 2.0, None), idf={"moon": 1.0, "cheese": 5.0})
+    assert found.hits
+    assert not found.has_relevant
+
+
+def test_an_entry_and_the_turn_it_rests_on_are_shown_once() -> None:
+    entry = Candidate(passage("likes tea", source="entry", entry="a", session="s", turn="t1"), 5.0, None)
+    said = Candidate(passage("I like tea", source="turn", session="s", turn="t1", position=0), 3.0, None)
+    other = Candidate(passage("I like tea", source="turn", session="s2", turn="t1", position=0), 1.0, None)
+    found = search(said, entry, other, idf={"tea": 2.0})
+    assert [hit.passage.source for hit in found.hits] == ["entry", "turn"]
+
+
+def test_a_note_that_quotes_a_turn_is_shown_once_with_the_turns_id() -> None:
+    note = Candidate(passage("I adopted a beagle called Max."), 5.0, None)
+    said = Candidate(
+        passage("Guess what! I adopted a beagle called Max.", source="turn", session="s", turn="t1", speaker="Ann"),
+        3.0,
+        None,
+    )
+    hits = search(said, note, idf={"beagl": 2.0}).hits
+    assert [(hit.passage.source, hit.passage.turn, hit.passage.speaker) for hit in hits] == [("note", "t1", "Ann")]
+    hits = search(said._replace(words=9.0), note, idf={"beagl": 2.0}).hits
+    assert [hit.passage.source for hit in hits] == ["turn"]
+
+
+def test_two_turns_that_say_the_same_are_both_shown() -> None:
+    one = Candidate(passage("Good morning to you", source="turn", session="s", turn="t1", position=0), 3.0, None)
+    two = Candidate(passage("Good morning to you", source="turn", session="s", turn="t9", position=9), 3.0, None)
+    assert len(search(one, two, idf={"morn": 2.0}).hits) == 2
+
+
+def test_the_limit_is_kept_and_nothing_found_is_nothing() -> None:
+    many = [Candidate(passage(f"tea {n}"), float(n), None) for n in range(30)]
+    assert len(search(*many, idf={"tea": 1.0}, limit=7).hits) == 7
+    assert search(idf={}) == Found((), False, 0)
