@@ -1,0 +1,329 @@
+"""One entry as Markdown: a title line, its text, and a comment that carries the rest.
+
+::
+
+    ### [a1b2c3] preference | 0.92 | 2026-02-20 | 12
+    The user likes terse code with few comments.
+    <!-- score: 0.918734; scored: 2026-02-20; created: 2026-01-03T09:12:00Z; tags: style, python; pinned -->
+
+The comment holds `key: value` fields and bare flags between semicolons. What is machine-written
+comes back exactly (`read_entry(render_entry(x)) == x`). What a person writes or edits is read as
+meant, by these rules:
+
+- Without a comment the title is taken as it stands: its score is the strength on its own date.
+- A title whose score differs from the comment's (to two decimals) is a person's new score, as of
+  the day the file was changed.
+- The comment says `archived` when it was written into the archived section. An entry that says so
+  and stands among the active ones was moved there by a person: it is at least 0.2, and active as
+  of the day the file was changed (a person who takes it out again uses it). One that does not say
+  so and stands among the archived ones was archived by a person: it is at most 0.2, as of that day.
+- A title may be incomplete, in another order of words, or free text: see `_read_title`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from datetime import UTC, date, datetime
+from itertools import count
+from typing import Any, NamedTuple
+
+from memorybook.errors import InvalidInput
+from memorybook.formats.entry_comment import find_comment, read_fields, written_fields
+from memorybook.formats.escape import UNSAFE, escape, fences, has_open_fence, reference, unescape
+from memorybook.model import CATEGORIES, CATEGORY_ALIASES, IMPORTANCE, Category, Entry
+
+BOUND = 0.2
+"""The score that an entry gets when a person moves it to the other section."""
+
+HANDMADE_CATEGORY: Category = "fact"
+HANDMADE_SCORE = IMPORTANCE["medium"]
+"""What an entry has of which a person wrote nothing but the text."""
+
+UNKNOWN_CATEGORY: Category = "context"
+"""What an entry has whose category nobody knows; the word itself stays among its unknown fields."""
+
+NO_ID = "?"
+"""Stands for the id of an entry that has none yet."""
+
+HEADING = r"(?:[ \t\u3000\xa0\[\r]|$)"
+"""What follows the `#` of a heading."""
+
+MANAGED = (
+    r"[ \t\u3000\xa0]*(?:(active memor(?:y|ies)|active entries|活跃记忆|活动记忆|当前记忆)"
+    r"|(archived? memor(?:y|ies)|archived entries|已?归档记忆|存档记忆))[ \t]*[:：]?[ \t]*#*[ \t\r]*$"
+)
+"""What stands in a heading of a managed section; the first group is the active one, the second the archived."""
+
+_TITLE = re.compile(
+    r"###[ \t]+\[([^\s\[\]|]+)\][ \t]+([a-z_]+)[ \t]*\|[ \t]*([01]\.[0-9]{2})[ \t]*\|"
+    r"[ \t]*([0-9]{4}-[0-9]{2}-[0-9]{2})[ \t]*\|[ \t]*([0-9]{1,18})[ \t]*(?:\r?\n|\Z)"
+)
+_STRUCTURE = re.compile(
+    rf"(?mi)^#(?=#{{0,2}}{HEADING}|#{MANAGED})|^<(?=!--|<{{6}})|^>(?=>{{6}})|^=(?=={{6}})"
+    rf"|^`(?=``)|^~(?=~~)|\A[ \t\n]|[ \t\n]\Z|{UNSAFE}"
+)
+_ID = re.compile(rf"[\s\[\]|]|{UNSAFE}")
+
+_CHINESE: Mapping[str, Category] = {
+    "偏好": "preference", "事实": "fact", "决定": "decision", "决策": "decision", "经验": "experience",
+    "工作流": "workflow", "流程": "workflow", "技能": "skill_usage", "待办": "todo", "背景": "context",
+}  # fmt: skip
+_CATEGORY_WORDS: Mapping[str, Category] = {name: name for name in CATEGORIES} | dict(CATEGORY_ALIASES) | dict(_CHINESE)
+_SCORE_WORDS = dict(IMPORTANCE) | {"高": IMPORTANCE["high"], "中": IMPORTANCE["medium"], "低": IMPORTANCE["low"]}
+_CATEGORIES = frozenset(CATEGORIES)
+
+
+class Reading(NamedTuple):
+    """What became of the text under one title, or of one loose paragraph.
+
+    Attributes:
+        entry: The entry, its id `NO_ID` if it has none; None if the text could not be read as one.
+        settled: False if reading it made something up (an id, a date, a person's score), so that
+            the next rewrite should write it down.
+        length: How many characters it takes up; what follows (after the comment line) is not part of it.
+        warnings: What could not be read as it stands.
+    """
+
+    entry: Entry | None
+    settled: bool
+    length: int
+    warnings: tuple[str, ...] = ()
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+def render_entry(entry: Entry, *, fences: bool = True) -> str:
+    """The entry as Markdown: title, text and comment, without a newline at the end.
+
+    `fences=False` also escapes code fences that are closed, for a document where one is open before.
+
+    Raises:
+        InvalidInput: The metadata is no JSON object.
+    """
+    title = (
+        f"### [{escape(_ID, entry.id)}] {entry.category} | {entry.score:.2f} | {entry.last_activated} | {entry.hits}"
+    )
+    return f"{title}\n{_escape_text(entry.text, keep_fences=fences)}\n<!-- {'; '.join(written_fields(entry))} -->"
+
+
+def _escape_text(text: str, *, keep_fences: bool) -> str:
+    if _STRUCTURE.search(text) is None:
+        return text
+    blocks: list[tuple[int, int]] = []
+    if keep_fences and ("```" in text or "~~~" in text) and "\r" not in text and text == text.strip(" \t\n"):
+        blocks = [span for span in fences(text) if span[1]]
+
+    def within(match: re.Match[str]) -> str:
+        """Fences that are closed stay, and so do `#` lines in them (but `##`, which would end the block)."""
+        start = match.start()
+        plain = match[0] in "`~" or (match[0] == "#" and not text.startswith("##", start))
+        return match[0] if plain and any(a <= start < b for a, b in blocks) else reference(match)
+
+    return _STRUCTURE.sub(within, text)
+
+
+# --- the title ---------------------------------------------------------------------------------
+
+
+class _Title(NamedTuple):
+    """What a title says; None and "" where it says nothing."""
+
+    id: str | None = None
+    category: Category | None = None
+    score: float | None = None
+    score_text: str = ""
+    activated: date | None = None
+    hits: int | None = None
+    words: str = ""
+    unknown: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _read_title(line: str) -> _Title:
+    """A title that is not as a machine writes it: any part may be missing, scores and categories may be words.
+
+    `### preference | 0.8`, `### [a1b2] preference | high | yesterday`, `### Some free title`. A word
+    in the category's place that is none is kept as an unknown field; what stands alone is text.
+    """
+    match = re.match(r"###[ \t\u3000\xa0]*(?:\[([^\s\[\]|]+)\])?(.*)", line, re.DOTALL)
+    id, rest = (match[1], match[2].strip()) if match else (None, line)
+    cells = [cell.strip() for cell in re.split(r"[|｜]", rest)]
+    category = _CATEGORY_WORDS.get(cells[0].lower())
+    if category is None and (len(cells) == 1 or (id is None and _score_of(cells[1]) is None)):
+        return _Title(id=unescape(id) if id else None, words=unescape(rest))
+    unknown = [] if category or not cells[0] else [("category", unescape(cells[0]))]
+    warnings = [f"{cells[0]!r} is no category; read as {UNKNOWN_CATEGORY}"] if unknown else []
+    score, activated, hits = None, None, None
+    score_text, day_text, hits_text, extra = [*[*cells[1:4], "", "", ""][:3], " | ".join(cells[4:])]
+    if score_text and (score := _score_of(score_text)) is None:
+        warnings.append(f"{score_text!r} is no score from 0 to 1")
+    if day_text and (activated := _day_of(day_text)) is None:
+        warnings.append(f"{day_text!r} is no date; read as the day the file was changed")
+    if hits_text and (hits := _count_of(hits_text)) is None:
+        warnings.append(f"{hits_text!r} is no number of hits; read as 1")
+    if extra:
+        unknown.append(("title", unescape(extra)))
+    return _Title(
+        unescape(id) if id else None, category or UNKNOWN_CATEGORY, score, score_text, activated, hits, "",
+        tuple(unknown), tuple(warnings),
+    )  # fmt: skip
+
+
+def _score_of(text: str) -> float | None:
+    if text.lower() in _SCORE_WORDS:
+        return _SCORE_WORDS[text.lower()]
+    try:
+        score = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        return None
+    return score if 0.0 <= score <= 1.0 else None
+
+
+def _day_of(text: str) -> date | None:
+    match = re.match(r"([0-9]{4})[-/.年]([0-9]{1,2})[-/.月]([0-9]{1,2})", text)
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])) if match else None
+    except ValueError:
+        return None
+
+
+def _count_of(text: str) -> int | None:
+    try:
+        return int(text) if text.isdecimal() else None
+    except ValueError:  # more digits than Python reads
+        return None
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def read_entry(block: str, *, day: date, archived: bool | None) -> Reading:
+    """The entry of a block that starts with its title line.
+
+    Args:
+        block: Title, text, comment, and whatever follows until the next title.
+        day: UTC day the file was last changed: when a person's edit was made.
+        archived: The section it stands in; None if it stands alone and the comment decides.
+    """
+    match = _TITLE.match(block)
+    title = None
+    if match is not None and match[2] in _CATEGORIES:
+        id, category, score_text, day_text, hits = match.groups()
+        activated = _day_of(day_text)
+        if activated is not None and "&#x" not in id and float(score_text) <= 1.0:
+            title = _Title(id, category, float(score_text), score_text, activated, int(hits))  # type: ignore[arg-type]
+            start = match.end()
+    if title is None:
+        line, _, _ = block.partition("\n")
+        title, match, start = _read_title(line), None, min(len(line) + 1, len(block))
+    return _read_body(block, start, title, canonical=match is not None, day=day, archived=archived)
+
+
+def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: date, archived: bool | None) -> Reading:
+    warnings = list(title.warnings)
+    comment = find_comment(block, start - 1)
+    if comment is None:
+        text, fields, length = block[start:], {}, len(block)
+    else:
+        at, length, body = comment
+        text, fields = block[start:at], read_fields(body, warnings)
+    text = unescape(_lines(text))
+    if title.words:
+        text = f"{title.words}\n{text}" if text else title.words
+    if not text.strip():
+        return Reading(None, True, length, (*warnings, "no text stands under this title; it is kept as it is"))
+    settled = canonical and not has_open_fence(block)
+    settled = _settle(fields, title, day=day, archived=archived) and settled
+    return Reading(Entry(text=text, **fields), settled, length, tuple(warnings))
+
+
+def _lines(text: str) -> str:
+    return (text.replace("\r\n", "\n") if "\r" in text else text).strip(" \t\r\n")
+
+
+def _settle(fields: dict[str, Any], title: _Title, *, day: date, archived: bool | None) -> bool:
+    """Complete the comment's fields by the title and the section; False if a person had changed them."""
+    exact, edited = fields.get("score"), False
+    activated = title.activated or fields.get("scored") or day
+    fields["id"] = title.id or NO_ID
+    fields["category"] = title.category or HANDMADE_CATEGORY
+    fields["last_activated"] = activated
+    fields["hits"] = 1 if title.hits is None else title.hits
+    fields.setdefault("scored", activated)
+    if title.unknown:
+        fields["unknown"] = title.unknown + fields.get("unknown", ())
+    if exact is None:
+        fields["score"] = HANDMADE_SCORE if title.score is None else title.score
+    elif title.score is not None and (written := f"{exact:.2f}") != title.score_text:
+        edited = f"{title.score:.2f}" != written
+        if edited:
+            fields["score"], fields["scored"] = title.score, day
+    if archived is None:
+        return not edited
+    moved = exact is not None and archived != fields.get("archived", False)
+    if moved:
+        fields["scored"] = day
+        fields["score"] = min(fields["score"], BOUND) if archived else max(fields["score"], BOUND)
+        fields["last_activated"] = activated if archived else day
+    fields["archived"] = archived
+    return not (edited or moved)
+
+
+_ITEM_MARK = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:(\[ \])[ \t]+)?")
+
+
+def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:
+    """A list item or paragraph that a person wrote among the entries, as an entry without an id.
+
+    `- [ ] …` is a todo. None for what says nothing: a comment, a rule, an empty item, a merge conflict.
+    """
+    if re.match(r"<!--|(?:[-*_][ \t]*){3,}\s*\Z|<{7} |={7}\s|>{7} ", chunk):
+        return None
+    mark = _ITEM_MARK.match(chunk)
+    text = chunk
+    if mark is not None:
+        first, *rest = chunk[mark.end() :].split("\n")
+        text = "\n".join([first, *[re.sub(rf"\A[ \t]{{1,{mark.end()}}}", "", line) for line in rest]])
+    text = unescape(_lines(text))
+    if not text.strip():
+        return None
+    return Entry(
+        id=NO_ID, text=text, category="todo" if mark and mark[1] else HANDMADE_CATEGORY, score=HANDMADE_SCORE,
+        scored=day, last_activated=day, archived=archived,
+    )  # fmt: skip
+
+
+def parse_entry(block: str, *, modified: datetime) -> Entry:
+    """The entry of one rendered block; the exact inverse of `render_entry`.
+
+    Args:
+        block: As `render_entry` gives it, or as a person wrote it.
+        modified: When it was written, for an edited title.
+
+    Raises:
+        InvalidInput: It is no entry, or has no id.
+    """
+    reading = read_entry(block, day=modified.astimezone(UTC).date(), archived=None)
+    if not block.startswith("###") or reading.entry is None or reading.entry.id == NO_ID:
+        raise InvalidInput(f"not an entry: {block[:60]!r}; it starts with `### [id] category | score | date | hits`")
+    return reading.entry
+
+
+def made_id(text: str, taken: Container[str]) -> str:
+    """Six characters a-z0-9 made from the text, so that every reading of it assigns the same; never a taken one."""
+    from hashlib import blake2b
+
+    content = text.encode(errors="surrogatepass")
+    tries = (blake2b(content, digest_size=8, key=b"%d" % number).digest() for number in count())
+    return next(id for digest in tries if (id := base36(int.from_bytes(digest, "big"))) not in taken)
+
+
+def base36(number: int) -> str:
+    """The last six digits of a number, in base 36."""
+    digits = []
+    for _ in range(6):
+        number, digit = divmod(number, 36)
+        digits.append("0123456789abcdefghijklmnopqrstuvwxyz"[digit])
+    return "".join(digits)

@@ -1,0 +1,354 @@
+"""`MEMORY.md` and `archive/YYYY-MM.md`: what a person wrote, and the entries in two managed sections.
+
+A document is prose and managed sections in turn. `## Active Memories` and `## Archived Memories`
+(also in other spellings and in Chinese) hold entries; so does all of an archive under its title
+`# Archive 2026-02`. A section ends at the next heading of the first or second level. A managed
+heading within a closed code fence of a person's prose is an example, and is reported.
+
+In a section stand entries (see `entry_block`), and what a person put between them: a list item or
+a paragraph is read as an entry without an id; comments, rules and what cannot be read stay as they
+are, in their place. An id that is missing or taken is made from the text, so that every reading
+assigns the same, until a rewrite writes it down.
+
+Text that was not changed renders byte for byte as it was; after a change, all outside the managed
+sections and the two header comments does. Documents are decoded with `surrogateescape`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from operator import attrgetter
+from typing import NamedTuple
+
+from memorybook.errors import InvalidInput
+from memorybook.formats import prose as prose_part
+from memorybook.formats.entry_block import base36, parse_entry, render_entry
+from memorybook.formats.sections import Block, Section, is_managed, raw, read
+from memorybook.model import Entry
+
+__all__ = [
+    "Located", "MemoryDocument", "archive_path", "archive_template", "new_id", "parse", "parse_entry",
+    "render_archive", "render_entry", "template",
+]  # fmt: skip
+
+ACTIVE = "## Active Memories"
+ARCHIVED = "## Archived Memories"
+
+
+class Located(NamedTuple):
+    """An entry with the lines it takes in the text that was parsed, 1-based and inclusive."""
+
+    entry: Entry
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryDocument:
+    """A document as a value: every edit returns another one. Made by `parse`.
+
+    Attributes:
+        parts: Prose (verbatim) and managed sections, in order.
+        warnings: What was not read as it stands, `line 12: …`.
+        unsettled: Whether reading made something up (an id, a person's new score, a move) that is not
+            written down yet; the next rewrite does.
+    """
+
+    parts: tuple[str | Section, ...]
+    warnings: tuple[str, ...] = ()
+    unsettled: bool = False
+    _known: Mapping[str, Entry] = field(repr=False)
+    _edits: Mapping[str, Entry | None] = field(default_factory=dict, repr=False)
+    _rewrite: bool = False
+    _newline: str = "\n"
+    _open_fence: bool = False
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries: the active ones, then the archived ones, each in the order they stand in; new ones last."""
+        edits = self._edits
+        if edits:
+            known = [edits.get(id, entry) for id, entry in self._known.items()]
+            known += [entry for id, entry in edits.items() if id not in self._known]
+            found = [entry for entry in known if entry is not None]
+        else:
+            found = list(self._known.values())
+        return tuple(sorted(found, key=attrgetter("archived")))
+
+    @property
+    def located(self) -> tuple[Located, ...]:
+        """Where the entries stand in the text that was parsed, in the order of the text; edits do not show."""
+        return tuple(
+            Located(block.entry, block.line, block.line + block.raw.rstrip().count("\n"))
+            for part in self.parts
+            if isinstance(part, Section)
+            for block in part.blocks
+            if block.entry is not None
+        )
+
+    @property
+    def prose(self) -> str:
+        """What stands outside the managed sections, verbatim, without the two header comments."""
+        return "".join([prose_part.without_header(part) for part in self.parts if isinstance(part, str)])
+
+    def get(self, id: str) -> Entry | None:
+        """The entry of that id, or None."""
+        return self._edits[id] if id in self._edits else self._known.get(id)
+
+    def with_entry(self, entry: Entry) -> MemoryDocument:
+        """With this entry added, or put in the place of the one with its id; `archived` says into which section.
+
+        In an archive every entry is archived.
+        """
+        if self._is_archive and not entry.archived:
+            entry = replace(entry, archived=True)
+        if self.get(entry.id) == entry:
+            return self
+        return replace(self, _edits={**self._edits, entry.id: entry})
+
+    def without(self, id: str) -> MemoryDocument:
+        """Without the entry of that id; the same document if there is none."""
+        return self if self.get(id) is None else replace(self, _edits={**self._edits, id: None})
+
+    def settled(self) -> MemoryDocument:
+        """The same document, to be rewritten if it is `unsettled`."""
+        return replace(self, _rewrite=True) if self.unsettled else self
+
+    # --- a person's part -----------------------------------------------------------------------
+
+    def with_item(self, section: str, text: str) -> MemoryDocument:
+        """With the list item `- text` as the last one under that heading of the person's part.
+
+        A missing `## section` is made before the managed sections.
+
+        Raises:
+            InvalidInput: The heading is that of a managed section, blank or of several lines; or the text is blank.
+        """
+        heading, item = _checked_heading(section), prose_part.item(text)
+        for index, part in enumerate(self.parts):
+            if isinstance(part, str) and (place := prose_part.end_of_section(part, heading)) is not None:
+                return self._with_part(index, prose_part.insert_item(part, place, item, self._newline))
+        if self.parts and isinstance(self.parts[0], str):
+            return self._with_part(0, prose_part.add_section(self.parts[0], heading, item, self._newline))
+        added = prose_part.add_section("", heading, item, self._newline)
+        return replace(self, parts=(added + self._newline, *self.parts))
+
+    def without_item(self, section: str, text: str) -> MemoryDocument:
+        """Without that list item under that heading; the same document if it is not there.
+
+        Raises:
+            InvalidInput: As `with_item`.
+        """
+        found = self._find_item(section, text)
+        if found is None:
+            return self
+        index, start, end = found
+        part = self.parts[index]
+        assert isinstance(part, str)
+        return self._with_part(index, part[:start] + part[end:])
+
+    def item_line(self, section: str, text: str) -> int | None:
+        """Line (1-based) of that list item as the document stands, without edits of entries; None if it is not there.
+
+        Raises:
+            InvalidInput: As `with_item`.
+        """
+        found = self._find_item(section, text)
+        if found is None:
+            return None
+        index, start, _ = found
+        before = "".join([raw(part) for part in self.parts[:index]])
+        part = self.parts[index]
+        assert isinstance(part, str)
+        return before.count("\n") + part.count("\n", 0, start) + 1
+
+    def _find_item(self, section: str, text: str) -> tuple[int, int, int] | None:
+        heading, item = _checked_heading(section), prose_part.item(text)
+        for index, part in enumerate(self.parts):
+            if isinstance(part, str) and (span := prose_part.find_item(part, heading, item)) is not None:
+                return index, *span
+        return None
+
+    def _with_part(self, index: int, text: str) -> MemoryDocument:
+        return replace(self, parts=(*self.parts[:index], text, *self.parts[index + 1 :]))
+
+    # --- rendering -----------------------------------------------------------------------------
+
+    def render(self, *, now: datetime, strength: Callable[[Entry], float] | None = None) -> str:
+        """The document as text.
+
+        As long as no entry changed, every byte outside a changed list item is as it was. Otherwise the
+        header comments are renewed where they stand, and the sections are sorted, strongest first.
+
+        Args:
+            now: Time for `Last updated`.
+            strength: What to sort by; None for the stored score. Entries of equal strength keep their order.
+        """
+        if not (self._edits or self._rewrite):
+            return "".join([raw(part) for part in self.parts])
+        parts = self._edited_parts()
+        order = strength or attrgetter("score")
+        total = sum(block.entry is not None for part in parts if isinstance(part, Section) for block in part.blocks)
+        rendered: list[str] = []
+        header = True
+        for index, part in enumerate(parts):
+            if isinstance(part, str):
+                rendered.append(prose_part.with_header(part, now=now, total=total) if header else part)
+                header = False
+            else:
+                rendered.append(self._render_section(part, order, last=index == len(parts) - 1))
+        return "".join(rendered)
+
+    @property
+    def _is_archive(self) -> bool:
+        return any(isinstance(part, Section) and part.heading.startswith("# ") for part in self.parts)
+
+    def _edited_parts(self) -> list[str | Section]:
+        """The parts with the edits worked in, missing sections made."""
+        edits = dict(self._edits)
+        parts: list[str | Section] = []
+        for part in self.parts:
+            if isinstance(part, Section):
+                blocks = []
+                for block in part.blocks:
+                    id = block.entry.id if block.entry is not None else None
+                    if id is None or id not in edits:
+                        blocks.append(block)
+                    elif (edited := edits[id]) is not None and edited.archived == part.archived:
+                        blocks.append(Block("", 0, edited, settled=False))
+                        del edits[id]
+                part = part._replace(blocks=tuple(blocks))
+            parts.append(part)
+        for archived in (False, True):
+            new = [entry for entry in edits.values() if entry is not None and entry.archived == archived]
+            if new:
+                self._place(parts, archived, tuple([Block("", 0, entry, settled=False) for entry in new]))
+        return parts
+
+    def _place(self, parts: list[str | Section], archived: bool, blocks: tuple[Block, ...]) -> None:
+        """Add blocks to the first section of their kind; make one at the end, the active before the archived."""
+        sections = [(index, part) for index, part in enumerate(parts) if isinstance(part, Section)]
+        for index, section in sections:
+            if section.archived == archived:
+                parts[index] = section._replace(blocks=section.blocks + blocks)
+                return
+        made = Section((ARCHIVED if archived else ACTIVE) + self._newline, archived, blocks)
+        index = sections[0][0] if sections and not archived else len(parts)
+        if index and isinstance(before := parts[index - 1], str):
+            parts[index - 1] = prose_part.ended(before, self._newline)
+        parts.insert(index, made)
+
+    def _render_section(self, section: Section, order: Callable[[Entry], float], *, last: bool) -> str:
+        newline = self._newline
+        blocks = _arranged(section.blocks, order)
+        texts = [section.heading.strip("\r\n")]
+        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+            loose_after = after is not None and after.entry is None and not after.raw.startswith("###")
+            if block.entry is not None and (loose_after or not block.settled):
+                texts.append(render_entry(block.entry, fences=not self._open_fence).replace("\n", newline))
+            else:
+                texts.append(block.raw.rstrip("\r\n"))
+        return (newline * 2).join(texts) + newline * (1 if last else 2)
+
+
+def _arranged(blocks: tuple[Block, ...], order: Callable[[Entry], float]) -> list[Block]:
+    """Entries by strength; what is no entry keeps its place in the count.
+
+    A comment or rule must not come to stand under a title without text, which would take it for its text.
+    """
+    arranged = [block for block in blocks if block.entry is not None]
+    arranged.sort(key=lambda block: order(block.entry) if block.entry is not None else 0.0, reverse=True)
+    for place, block in enumerate(blocks):
+        if block.entry is None:
+            while 0 < place <= len(arranged) and arranged[place - 1].entry is None and _is_loose(block):
+                place -= 1
+            arranged.insert(place, block)
+    return arranged
+
+
+def _is_loose(block: Block) -> bool:
+    return not block.raw.startswith("###")
+
+
+def _checked_heading(section: str) -> str:
+    heading = section.strip().lstrip("#").strip()
+    if not heading or "\n" in heading or "\r" in heading:
+        raise InvalidInput(f"section {section!r} is no heading: name one line such as 'Preferences'")
+    if is_managed(heading):
+        raise InvalidInput(f"section {section!r} holds entries, not list items: add an entry instead")
+    return heading
+
+
+# --- parsing -----------------------------------------------------------------------------------
+
+
+def parse(text: str, *, modified: datetime) -> MemoryDocument:
+    """Read a document; no text raises.
+
+    Args:
+        text: The document, any line ends.
+        modified: The file's last change, aware: the day of what a person edited by hand.
+    """
+    first = text.find("\n")
+    reading = read(text, modified.astimezone(UTC).date())
+    sections = [part for part in reading.parts if isinstance(part, Section)]
+    return MemoryDocument(
+        parts=reading.parts,
+        warnings=reading.warnings,
+        unsettled=any(not block.settled for section in sections for block in section.blocks),
+        _known=reading.known,
+        _newline="\r\n" if first > 0 and text[first - 1] == "\r" else "\n",
+        _open_fence=reading.open_fence,
+    )
+
+
+# --- new documents -----------------------------------------------------------------------------
+
+
+def new_id(taken: Container[str]) -> str:
+    """A random id of six characters a-z0-9 that is not among the taken ones."""
+    while True:
+        id = base36(int.from_bytes(os.urandom(8), "big"))
+        if id not in taken:
+            return id
+
+
+_HEADINGS = {"en": ("Preferences", "Project Facts", "Decisions", "TODO"), "zh": ("偏好", "项目事实", "决定", "待办")}
+
+
+def template(title: str = "Agent Memory", *, language: str = "en") -> str:
+    """A fresh book's MEMORY.md, with headings for a person to fill; `language` is `en` or `zh`.
+
+    The first change of an entry writes the time into its header.
+    """
+    header = f"# {title}\n\n<!-- Last updated: never -->\n<!-- Total entries: 0 -->\n"
+    return header + "".join([f"\n## {heading}\n" for heading in _HEADINGS[language]])
+
+
+def archive_path(day: date) -> str:
+    """The document for entries that leave MEMORY.md on that day, `archive/2026-02.md`."""
+    return f"archive/{day:%Y-%m}.md"
+
+
+def archive_template(path: str) -> str:
+    """An empty archive for that path, `# Archive 2026-02`.
+
+    Raises:
+        InvalidInput: The path is not `archive/YYYY-MM.md`.
+    """
+    match = re.fullmatch(r"archive/([0-9]{4}-[0-9]{2})\.md", path)
+    if match is None:
+        raise InvalidInput(f"{path!r} is no archive: it is named archive/YYYY-MM.md")
+    return f"# Archive {match[1]}\n"
+
+
+def render_archive(path: str, entries: Iterator[Entry] | tuple[Entry, ...], *, now: datetime) -> str:
+    """A whole archive of these entries, strongest first. Raises InvalidInput as `archive_template`."""
+    document = parse(archive_template(path), modified=now)
+    for entry in entries:
+        document = document.with_entry(entry)
+    return document.render(now=now)

@@ -1,0 +1,270 @@
+"""Reading a document of entries: where its sections begin, and what stands in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from typing import NamedTuple
+
+from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_id, read_entry, read_loose
+from memorybook.formats.escape import Fences
+from memorybook.model import Entry
+
+_MARK = re.compile(r"\n(?=#|```|~~~)")
+_LEVEL = re.compile(rf"(?m)(#{{1,3}})(?={HEADING})")
+_MANAGED = re.compile(rf"(?mi)##{MANAGED}")
+_ARCHIVE = re.compile(r"\s*(?=# Archive [0-9]{4}-[0-9]{2}[ \t\r]*(?:\n|\Z))")
+_BLOCK_END = re.compile(rf"(?mi)^(?:#{{2,3}}{HEADING}|##{MANAGED})")
+_STRAY = re.compile(r"\n### \[[^\s\[\]|]+\][ \t]+\w+[ \t]*\|[ \t]*[01]\.[0-9]")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_OPAQUE = re.compile(r"(?ms)^<!--.*?-->")
+_ITEM_START = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|\r?\n?\Z)")
+
+
+class Block(NamedTuple):
+    """A piece of a managed section: an entry, or with None something that stays as it is."""
+
+    raw: str
+    line: int
+    entry: Entry | None
+    settled: bool = True
+
+
+class Section(NamedTuple):
+    """A managed section: its heading with the blank lines after it, and its blocks."""
+
+    heading: str
+    archived: bool
+    blocks: tuple[Block, ...]
+
+
+def raw(part: str | Section) -> str:
+    """The part as it was read."""
+    return part if isinstance(part, str) else part.heading + "".join([block.raw for block in part.blocks])
+
+
+def is_managed(heading: str) -> bool:
+    """Whether a second-level heading of that name opens a managed section."""
+    return _MANAGED.match(f"## {heading}") is not None
+
+
+class Layout(NamedTuple):
+    """A document as it was read.
+
+    Attributes:
+        parts: Prose and sections in their order; joined by `raw` they are the text.
+        known: Its entries by id, in their order.
+        warnings: What was not read as it stands, `line 12: …`.
+        open_fence: Whether a person's part opens a code fence that nothing closes.
+    """
+
+    parts: tuple[str | Section, ...]
+    known: dict[str, Entry]
+    warnings: tuple[str, ...]
+    open_fence: bool
+
+
+def read(text: str, day: date) -> Layout:
+    """Read a document; `day` is that of its last change. No text raises."""
+    bom = text[:1] if text[:1] == "\ufeff" else ""
+    scan = _Scan("\n" + text[len(bom) :])
+    reader = _Reader(scan.text, day)
+    parts: list[str | Section] = [bom] if bom else []
+    for start, end, kind in scan.spans():
+        parts.append(reader.prose(start, end) if kind is None else reader.section(start, end, kind, scan.titles))
+    if bom and len(parts) > 1 and isinstance(parts[1], str):
+        parts[:2] = [bom + parts[1]]
+    known = _with_ids(parts, reader.warnings)
+    warnings = sorted(scan.warnings + reader.warnings)
+    return Layout(tuple(parts), known, tuple([f"line {line}: {text}" for line, text in warnings]), scan.open_fence)
+
+
+class _Scan:
+    """Where sections, prose and titles begin. The text is the document's, with a newline put before it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.open_fence = False
+        self.warnings: list[tuple[int, str]] = []
+        self.titles: list[int] = []
+        self._archive = _ARCHIVE.match(text)
+        self._sections: list[tuple[int, bool | None]] = [(1, None)]
+        self._fences = Fences(text)
+        self._run()
+
+    def spans(self) -> Iterator[tuple[int, int, bool | None]]:
+        """Start, end and kind (prose None, active False, archived True) of every part that is not empty."""
+        ends = [start for start, _ in self._sections[1:]] + [len(self.text)]
+        for (start, kind), end in zip(self._sections, ends, strict=True):
+            if start < end or not self._sections[1:]:
+                yield start, end, kind
+
+    def _run(self) -> None:
+        text, skip, managed = self.text, 0, False
+        for mark in _MARK.finditer(text):
+            at = mark.end()
+            if at < skip:
+                continue
+            if text[at] != "#":
+                skip = self._fence(at, managed)
+            elif managed and text.startswith("### ", at):
+                self.titles.append(at)
+            else:
+                managed = self._heading(at, managed)
+
+    def _heading(self, at: int, managed: bool) -> bool:
+        kind = self._kind(at)
+        if kind is not None:
+            self._sections.append((at, kind))
+            return True
+        level = _LEVEL.match(self.text, at)
+        if not managed or level is None:
+            return managed
+        if len(level[1]) == 3:
+            self.titles.append(at)
+            return True
+        self._sections.append((at, None))
+        return False
+
+    def _kind(self, at: int) -> bool | None:
+        if self._archive is not None and self._archive.end() == at:
+            return True
+        match = _MANAGED.match(self.text, at)
+        return None if match is None else match[2] is not None
+
+    def _fence(self, at: int, managed: bool) -> int:
+        """End of the fenced block that starts here, 0 if none does.
+
+        In a section a block ends before the next title, so that one open fence cannot hide entries.
+        """
+        end = self._fences.end(at)
+        if not end:
+            self.open_fence = self.open_fence or not managed
+        elif managed:
+            stop = _BLOCK_END.search(self.text, at, end)
+            return 0 if stop is not None else end
+        elif (hidden := _MANAGED.search(self.text, at, end)) is not None and self._starts_line(hidden.start()):
+            line = self.text.count("\n", 0, hidden.start())
+            self.warnings.append((line, f"{hidden[0].strip()!r} stands in a code fence and is read as an example"))
+        return end
+
+    def _starts_line(self, at: int) -> bool:
+        return self.text[at - 1] == "\n"
+
+
+class _Reader:
+    """Reads parts in their order, counting lines."""
+
+    def __init__(self, text: str, day: date) -> None:
+        self.warnings: list[tuple[int, str]] = []
+        self._text = text
+        self._day = day
+        self._line = 1
+        self._at = 1
+        self._title = 0
+
+    def prose(self, start: int, end: int) -> str:
+        """The text of a person's part."""
+        for stray in _STRAY.finditer(self._text, start - 1, end):
+            line = self._line_of(stray.start() + 1)
+            self.warnings.append((line, "this entry stands outside the managed sections and is not read"))
+        return self._text[start:end]
+
+    def section(self, start: int, end: int, archived: bool, titles: list[int]) -> Section:
+        """The section whose heading is at `start`."""
+        text = self._text
+        body = text.find("\n", start, end) + 1 or end
+        cuts = []
+        while self._title < len(titles) and titles[self._title] < end:
+            cuts.append(titles[self._title])
+            self._title += 1
+        heading, blocks = self._loose(body, cuts[0] if cuts else end, archived)
+        for cut, after in zip(cuts, [*cuts[1:], end], strict=True):
+            blocks += self._entry(cut, after, archived)
+        return Section(text[start:body] + heading, archived, tuple(blocks))
+
+    def _entry(self, start: int, end: int, archived: bool) -> list[Block]:
+        block = self._text[start:end]
+        line = self._line_of(start)
+        try:
+            reading = read_entry(block, day=self._day, archived=archived)
+        except ValueError as error:
+            reading = Reading(None, True, len(block), (f"{error}; it is kept as it is",))
+        self.warnings += [(line, warning) for warning in reading.warnings]
+        if len(block) - reading.length > 2 and block[reading.length :].strip(" \t\r\n"):
+            lead, loose = self._loose(start + reading.length, end, archived)
+            return [Block(block[: reading.length] + lead, line, reading.entry, reading.settled), *loose]
+        return [Block(block, line, reading.entry, reading.settled)]
+
+    def _loose(self, start: int, end: int, archived: bool) -> tuple[str, list[Block]]:
+        """Blank lines, then what a person wrote between the entries, by items and paragraphs."""
+        blocks: list[Block] = []
+        lead, chunks = _chunks(self._text[start:end])
+        at = start + len(lead)
+        for chunk in chunks:
+            line = self._line_of(at)
+            entry = read_loose(chunk, day=self._day, archived=archived)
+            if re.match(r"<{7} |={7}\s|>{7} ", chunk):
+                self.warnings.append((line, "this looks like a merge that was not finished; it is kept as it is"))
+            blocks.append(Block(chunk, line, entry, settled=entry is None))
+            at += len(chunk)
+        return lead, blocks
+
+    def _line_of(self, at: int) -> int:
+        self._line += self._text.count("\n", self._at, at)
+        self._at = at
+        return self._line
+
+
+def _chunks(text: str) -> tuple[str, list[str]]:
+    """Leading blank lines; then items, paragraphs, fenced blocks and comments, each with the blank lines after it."""
+    fences = Fences(text)
+    chunks: list[str] = [""]
+    at = opaque = 0
+    ended = True
+    for match in _LINE.finditer(text):
+        at, line = match.start(), match[0]
+        if at >= opaque:
+            comment = _OPAQUE.match(text, at)
+            fence = fences.end(at) if line.startswith(("```", "~~~")) else 0
+            blank = not line.strip(" \t\r\n")
+            item = _ITEM_START.match(line) is not None
+            continued = len(chunks) > 1 and line[0] in " \t" and _ITEM_START.match(chunks[-1]) is not None
+            if not blank and (comment or item or (ended and not continued)):
+                chunks.append("")
+            opaque = max(fence, comment.end() if comment else 0)
+            ended = blank or comment is not None
+        chunks[-1] += line
+    return chunks[0], chunks[1:]
+
+
+def _with_ids(parts: list[str | Section], warnings: list[tuple[int, str]]) -> dict[str, Entry]:
+    """The entries by id; gives one, in place, to each that has none or one that was taken before it."""
+    entries = [block.entry for part in parts if isinstance(part, Section) for block in part.blocks if block.entry]
+    known = {entry.id: entry for entry in entries}
+    if len(known) == len(entries) and NO_ID not in known:
+        return known
+    taken = set(known)
+    known = {}
+    for index, part in enumerate(parts):
+        if isinstance(part, Section):
+            blocks = tuple([_with_id(block, taken, known, warnings) for block in part.blocks])
+            parts[index] = part._replace(blocks=blocks)
+    return known
+
+
+def _with_id(block: Block, taken: set[str], known: dict[str, Entry], warnings: list[tuple[int, str]]) -> Block:
+    entry = block.entry
+    if entry is None:
+        return block
+    if entry.id == NO_ID or entry.id in known:
+        id = made_id(entry.text, taken)
+        if entry.id != NO_ID:
+            warnings.append((block.line, f"another entry has the id {entry.id!r}; this one is now {id!r}"))
+        entry = replace(entry, id=id)
+        block = block._replace(entry=entry, settled=False)
+        taken.add(id)
+    known[entry.id] = entry
+    return block
