@@ -407,7 +407,8 @@ def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) ->
 def _changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
     """Turns with a revision above `after`, each with its session; closes the snapshot at the end."""
     sessions: dict[int, Session] = {}
-    current, turns = -1, dict[str, Turn]()
+    turns: dict[str, Turn] = {}
+    current = -1
     query = "SELECT session, chat, turn_id FROM turns WHERE revision>? ORDER BY revision, id"
     try:
         for number, chat, turn_id in snapshot.stream(query, (after,)):

@@ -1,0 +1,173 @@
+"""The journal in SQLite: the contract, and what only a file and several processes can show."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import apsw
+import pytest
+
+from conformance.journal import START, JournalConformance, ids, operation
+from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.storage.journal import MIGRATIONS, SqliteJournal, new_operation_id
+from memorybook.storage.sqlite import Damaged
+
+HISTORY = ("710c0d584b0a282117e5a0625ace703d",)
+
+WRITER = """
+import sys
+from datetime import UTC, datetime
+from memorybook.model import Applied, Operation
+from memorybook.storage.journal import SqliteJournal, new_operation_id
+
+journal = SqliteJournal(sys.argv[1])
+while True:
+    now = datetime.now(UTC)
+    change = Applied(kind="add", target="e1", before=None, after="x" * 300)
+    operation = Operation(id=new_operation_id(now), time=now, actor="a", door="cli", changes=(change,))
+    journal.begin(operation)
+    journal.count_access(["e1"])
+    journal.done(operation.id)
+    print(operation.id, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "state" / "journal.sqlite")
+
+
+@pytest.fixture
+def journal(path: str) -> Iterator[SqliteJournal]:
+    store = SqliteJournal(path)
+    yield store
+    store.close()
+
+
+def rows(path: str, sql: str) -> list[tuple[object, ...]]:
+    """What somebody else reads in the file."""
+    connection = apsw.Connection(path)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+class TestSqliteJournal(JournalConformance):
+    pass
+
+
+def test_reading_never_creates_the_file(journal: SqliteJournal, path: str) -> None:
+    journal.pending()
+    journal.operations()
+    journal.buried(["d"])
+    journal.access_counts(["e"])
+    journal.bury([], reason="", time=START)
+    with pytest.raises(NotFound):
+        journal.usage("o1")
+    assert not os.path.exists(os.path.dirname(path))
+
+
+def test_what_was_begun_is_there_for_the_next_one(journal: SqliteJournal, path: str) -> None:
+    journal.begin(operation("o1", "e1"))
+    other = SqliteJournal(path)
+    assert other.pending() == [operation("o1", "e1")]
+    other.close()
+
+
+def test_an_operation_tells_what_it_used(journal: SqliteJournal) -> None:
+    journal.begin(operation("o1"))
+    assert journal.usage("o1") is None
+    journal.done("o1", usage={"calls": 2, "tokens": {"in": 7}})
+    journal.done("o1")
+    assert journal.usage("o1") == {"calls": 2, "tokens": {"in": 7}}
+    with pytest.raises(NotFound, match="o2"):
+        journal.usage("o2")
+    with pytest.raises(InvalidInput, match="JSON"):
+        journal.done("o1", usage={"calls": object()})
+
+
+def test_a_tombstone_keeps_its_first_reason(journal: SqliteJournal, path: str) -> None:
+    journal.bury(["d1"], reason="forgotten", time=START)
+    journal.bury(["d1"], reason="again", time=START + timedelta(days=1))
+    assert rows(path, "SELECT * FROM tombstones") == [("d1", "forgotten", "2026-02-24T10:00:00.000017Z")]
+
+
+def test_only_intentions_and_tombstones_are_forced_to_disk(journal: SqliteJournal) -> None:
+    journal.begin(operation("o1"))
+    journal.done("o1")
+    connection = journal._store.created()
+    assert connection.execute("PRAGMA synchronous") == [(2,)]
+    journal.count_access(["e1"])
+    with pytest.raises(NotFound):
+        journal.done("unknown")
+    assert connection.execute("PRAGMA synchronous") == [(2,)]
+
+
+def test_ids_of_operations_sort_by_time_and_differ() -> None:
+    early = datetime(999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    late = datetime(2026, 2, 24, 10, 12, 33, 123456, tzinfo=UTC)
+    assert new_operation_id(early) < new_operation_id(late - timedelta(microseconds=1)) < new_operation_id(late)
+    assert new_operation_id(late).startswith("20260224-101233123456-")
+    assert len({new_operation_id(late) for _ in range(100)}) == 100
+    with pytest.raises(InvalidInput, match="timezone"):
+        new_operation_id(datetime(2026, 1, 1))
+
+
+@pytest.mark.parametrize("content", [b"garbage " * 1000, b"SQLite format 3\x00" + b"\xff" * 8000])
+def test_a_damaged_file_is_reported_and_kept(journal: SqliteJournal, path: str, content: bytes) -> None:
+    os.makedirs(os.path.dirname(path))
+    Path(path).write_bytes(content)
+    with pytest.raises(Damaged, match=r"is damaged .* kept as it is"):
+        journal.pending()
+    with pytest.raises(Damaged):
+        journal.begin(operation("o1"))
+    assert Path(path).read_bytes() == content
+
+
+def test_processes_that_are_killed_lose_nothing_they_acknowledged(journal: SqliteJournal, path: str) -> None:
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) for _ in "ab"]
+    acknowledged: list[str] = []
+    for writer in writers:
+        assert writer.stdout is not None
+        acknowledged += [writer.stdout.readline().strip() for _ in range(20)]
+    for writer in writers:
+        writer.kill()
+        assert writer.stdout is not None
+        acknowledged += writer.stdout.read().split()
+        writer.wait()
+        writer.stdout.close()
+    kept = {one.id: one for one in journal.operations()}
+    assert all(kept[name].done for name in acknowledged)
+    assert len(journal.pending()) <= 2
+    assert len(acknowledged) <= journal.access_counts(["e1"])["e1"] <= len(acknowledged) + 4
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_no_migration_that_was_ever_released_changes() -> None:
+    assert [hashlib.sha256(sql.encode()).hexdigest()[:32] for sql in MIGRATIONS] == list(HISTORY)
+
+
+def test_a_journal_of_the_version_before_is_brought_up_to_date(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = SqliteJournal(path)
+    old.begin(operation("o1", "e1"))
+    old.close()
+    monkeypatch.setattr("memorybook.storage.journal.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x)"))
+    new = SqliteJournal(path)
+    assert ids(new.pending()) == ["o1"]
+    assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
+    new.close()
+
+
+def test_a_journal_of_a_newer_version_is_left_alone(journal: SqliteJournal, path: str) -> None:
+    journal.begin(operation("o1"))
+    journal.close()
+    rows(path, "PRAGMA user_version=99")
+    with pytest.raises(Unavailable, match="newer memorybook"):
+        SqliteJournal(path).pending()

@@ -1,0 +1,385 @@
+"""Transcripts in SQLite: the contract, and what only a file and several processes can show."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from conformance.transcripts import START, TranscriptsConformance, ids, session, turn
+from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.model import Session
+from memorybook.storage.sqlite import Damaged
+from memorybook.storage.transcript_rows import MIGRATIONS, MOST_REPLIES
+from memorybook.storage.transcripts import SqliteTranscripts
+
+HISTORY = ("946ea50131141f405401f1259442e56c",)
+
+WRITER = """
+import sys
+from memorybook.model import Session, Turn
+from memorybook.storage.transcripts import SqliteTranscripts
+
+path, name = sys.argv[1:]
+transcripts = SqliteTranscripts(path)
+for n in range(100_000):
+    turn = Turn(id=f"{name}-{n}", session="shared", role="user" if n % 3 == 0 else "tool", text="x" * 300)
+    transcripts.append(Session(uuid="shared"), [turn])
+    print(turn.id, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "state" / "transcripts.sqlite")
+
+
+@pytest.fixture
+def transcripts(path: str) -> Iterator[SqliteTranscripts]:
+    store = SqliteTranscripts(path)
+    yield store
+    store.close()
+
+
+def rows(path: str, sql: str) -> list[tuple[object, ...]]:
+    """What somebody else reads in the file."""
+    connection = apsw.Connection(path)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+class TestSqliteTranscripts(TranscriptsConformance):
+    pass
+
+
+# --- the file ---
+
+
+def test_reading_never_creates_the_file(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.revision()
+    transcripts.sessions()
+    transcripts.remove("s1")
+    transcripts.chat_summaries("s1")
+    with pytest.raises(NotFound):
+        transcripts.summary_embedding("s1")
+    assert not os.path.exists(os.path.dirname(path))
+
+
+def test_the_file_is_private(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a")])
+    assert {
+        os.stat(os.path.join(os.path.dirname(path), name)).st_mode & 0o777 for name in os.listdir(os.path.dirname(path))
+    } == {0o600}
+
+
+def test_what_was_stored_is_there_for_the_next_one(transcripts: SqliteTranscripts, path: str) -> None:
+    stored = transcripts.append(session(), [turn("a"), turn("b", "assistant")])
+    transcripts.close()
+    again = SqliteTranscripts(path)
+    assert tuple(again.turns("s1")) == stored
+    again.close()
+
+
+def test_using_it_after_closing_is_refused(transcripts: SqliteTranscripts) -> None:
+    transcripts.append(session(), [turn("a")])
+    transcripts.close()
+    with pytest.raises(Unavailable, match="closed"):
+        transcripts.revision()
+
+
+def test_a_chat_is_a_users_turn_with_its_replies(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(
+        session(), [turn("a", minute=0, text="喜欢"), turn("b", "assistant", minute=1), turn("c", "tool", minute=2)]
+    )
+    transcripts.append(session(), [turn("d", minute=3)])
+    chats = rows(
+        path, "SELECT turn_id, role, user_input, ai_replies, position, created, updated FROM chats ORDER BY id"
+    )
+    assert [chat[:3] for chat in chats] == [("a", "user", "喜欢"), ("d", "user", "text of d")]
+    assert [chat[4] for chat in chats] == [0, 3]
+    assert chats[0][5:] == ("2026-02-24T10:00:00.000000Z", "2026-02-24T10:02:00.000000Z")
+    replies = json.loads(str(chats[0][3]))
+    assert [(reply["id"], reply["role"], reply["content"]) for reply in replies] == [
+        ("b", "assistant", "text of b"),
+        ("c", "tool", "text of c"),
+    ]
+    assert set(replies[0]) == {"id", "role", "speaker", "content", "tool_calls", "created", "metadata", "position"}
+
+
+def test_people_talking_make_chats_without_replies(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a", ""), turn("b", "")])
+    assert rows(path, "SELECT turn_id, ai_replies FROM chats ORDER BY id") == [("a", "[]"), ("b", "[]")]
+
+
+def test_a_reply_that_comes_first_makes_a_chat_without_input(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("hello", "assistant"), turn("a")])
+    assert rows(path, "SELECT turn_id, user_input FROM chats ORDER BY id") == [(None, ""), ("a", "text of a")]
+
+
+def test_sql_can_look_into_the_replies(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a"), turn("b", "assistant")])
+    transcripts.append(session(), [turn("c", "tool")])
+    query = "SELECT value ->> 'id' FROM chats, json_each(ai_replies) ORDER BY 1"
+    assert rows(path, query) == [("b",), ("c",)]
+
+
+@pytest.mark.parametrize(
+    ("replies", "text", "chats"), [(MOST_REPLIES, "x", 1), (MOST_REPLIES + 1, "x", 2), (4, "x" * 100_000, 2)]
+)
+def test_a_full_chat_goes_on_in_another(
+    transcripts: SqliteTranscripts, path: str, replies: int, text: str, chats: int
+) -> None:
+    said = [turn("a"), *(turn(f"r{n}", "tool", text=text) for n in range(replies))]
+    for one in said:
+        transcripts.append(session(), [one])
+    whole = SqliteTranscripts(path + "2")
+    whole.append(session(), said)
+    assert rows(path, "SELECT count(*) FROM chats") == rows(path + "2", "SELECT count(*) FROM chats") == [(chats,)]
+    assert transcripts.turns("s1") == whole.turns("s1")
+    whole.close()
+
+
+def test_turn_ids_of_an_ended_session_stand_in_their_column(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a"), turn("b", "assistant")])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [(None,)]
+    transcripts.update(Session(uuid="s1", ended=START))
+    assert rows(path, "SELECT turn_ids FROM sessions") == [('["a","b"]',)]
+    transcripts.remove("s1", ["a"])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [('["b"]',)]
+    transcripts.append(session(), [turn("c")])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [(None,)]
+
+
+def test_turn_ids_of_a_session_that_was_imported_ended_stand_there_too(
+    transcripts: SqliteTranscripts, path: str
+) -> None:
+    transcripts.append(Session(uuid="s1", ended=START), [turn("a")])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [('["a"]',)]
+
+
+def test_storing_a_turn_costs_the_same_however_long_the_session_is(transcripts: SqliteTranscripts) -> None:
+    def work(turn_id: str) -> int:
+        """Steps of SQLite's virtual machine for one append: a measure that no busy machine disturbs."""
+        steps = 0
+        connection = transcripts._store.created()
+
+        def count() -> bool:
+            nonlocal steps
+            steps += 1
+            return False
+
+        connection.raw.set_progress_handler(count, 1)
+        transcripts.append(session(), [turn(turn_id, minute=1)])
+        connection.raw.set_progress_handler(None)
+        return steps
+
+    transcripts.append(session(), [turn(f"t{n}", minute=0) for n in range(10)])
+    short = work("short")
+    transcripts.append(session(), [turn(f"u{n}", minute=0) for n in range(5000)])
+    assert work("long") <= 1.1 * short
+
+
+def test_forgotten_text_is_gone_from_the_disk(transcripts: SqliteTranscripts, path: str) -> None:
+    secret = "xyzzy-" + "q" * 50
+    transcripts.append(session(), [turn("a", text=secret), turn("b", "assistant", text=secret), turn("c")])
+    transcripts.append(session("s2"), [turn("a", of="s2", text=secret)])
+    transcripts.set_chat_summary("s1", "a", secret)
+    assert any(secret.encode() in file.read_bytes() for file in Path(path).parent.iterdir())
+    transcripts.remove("s1", ["a", "b"])
+    transcripts.remove("s2")
+    assert not any(secret.encode() in file.read_bytes() for file in Path(path).parent.iterdir())
+
+
+def test_a_removal_does_not_wait_for_a_reader(transcripts: SqliteTranscripts) -> None:
+    transcripts.append(session(), [turn("a"), turn("b")])
+    reader = iter(transcripts.changes(0).turns)
+    next(reader)
+    started = time.monotonic()
+    assert transcripts.remove("s1", ["a"]) == 1
+    assert time.monotonic() - started < 5
+    assert len(list(reader)) == 1
+
+
+def test_a_file_that_was_taken_away_is_made_anew(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a")])
+    for name in os.listdir(os.path.dirname(path)):
+        os.unlink(os.path.join(os.path.dirname(path), name))
+    assert transcripts.revision() == 0
+    transcripts.append(session(), [turn("b")])
+    other = SqliteTranscripts(path)
+    assert ids(other.turns("s1")) == ["b"]
+    other.close()
+
+
+@pytest.mark.parametrize("content", [b"garbage " * 1000, b"SQLite format 3\x00" + b"\xff" * 8000])
+def test_a_damaged_file_is_reported_and_kept(transcripts: SqliteTranscripts, path: str, content: bytes) -> None:
+    os.makedirs(os.path.dirname(path))
+    Path(path).write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(Damaged, match=r"is damaged .* kept as it is.*recover"):
+            transcripts.revision()
+        with pytest.raises(Unavailable):
+            transcripts.append(session(), [turn("a")])
+    assert Path(path).read_bytes() == content
+
+
+# --- vectors and summaries ---
+
+
+def test_the_vector_of_a_summary_comes_back(transcripts: SqliteTranscripts) -> None:
+    transcripts.append(session(), [turn("a"), turn("b", "assistant")])
+    assert transcripts.summary_embedding("s1") is None
+    transcripts.set_summary_embedding("s1", "static/x", b"\x00\x01\x02\x03" * 3, 3)
+    assert transcripts.summary_embedding("s1") == ("static/x", 3, b"\x00\x01\x02\x03" * 3)
+    assert transcripts.summary_embedding("s1", turn_id="a") is None
+    transcripts.set_summary_embedding("s1", "static/y", b"\x00" * 4, 1, turn_id="b")
+    assert transcripts.summary_embedding("s1", turn_id="a") == ("static/y", 1, b"\x00" * 4)
+
+
+@pytest.mark.parametrize(("vector", "dimensions"), [(b"\x00" * 4, 2), (b"", 0), (b"\x00" * 5, 1)])
+def test_a_vector_of_the_wrong_length_is_refused(
+    transcripts: SqliteTranscripts, vector: bytes, dimensions: int
+) -> None:
+    transcripts.append(session(), [])
+    with pytest.raises(InvalidInput, match=str(dimensions)):
+        transcripts.set_summary_embedding("s1", "m", vector, dimensions)
+
+
+def test_a_new_summary_drops_the_vector_of_the_old_one(transcripts: SqliteTranscripts) -> None:
+    transcripts.append(session(), [turn("a")])
+    transcripts.set_summary_embedding("s1", "m", b"\x00" * 4, 1)
+    transcripts.update(session(title="new title"))
+    assert transcripts.summary_embedding("s1") is not None
+    transcripts.update(session(title="new title", summary="new"))
+    assert transcripts.summary_embedding("s1") is None
+
+
+def test_a_chat_can_have_a_summary(transcripts: SqliteTranscripts) -> None:
+    transcripts.append(session(), [turn("a"), turn("b", "assistant"), turn("c"), turn("d")])
+    transcripts.set_summary_embedding("s1", "m", b"\x00" * 4, 1, turn_id="a")
+    transcripts.set_chat_summary("s1", "b", "about a")
+    transcripts.set_chat_summary("s1", "c", "关于 c")
+    assert transcripts.chat_summaries("s1") == {"a": "about a", "c": "关于 c"}
+    assert transcripts.summary_embedding("s1", turn_id="a") is None
+    transcripts.remove("s1", ["b"])
+    assert transcripts.chat_summaries("s1") == {"c": "关于 c"}
+
+
+def test_a_summary_of_nothing_is_not_found(transcripts: SqliteTranscripts) -> None:
+    with pytest.raises(NotFound, match="s1"):
+        transcripts.set_chat_summary("s1", "a", "x")
+    transcripts.append(session(), [])
+    with pytest.raises(NotFound, match="'a'"):
+        transcripts.set_chat_summary("s1", "a", "x")
+    with pytest.raises(NotFound, match="s2"):
+        transcripts.summary_embedding("s2")
+
+
+# --- threads and processes ---
+
+
+def test_threads_may_share_it(transcripts: SqliteTranscripts) -> None:
+    def write(name: str) -> None:
+        for n in range(20):
+            transcripts.append(session(), [turn(f"{name}{n}")])
+            transcripts.turns("s1")
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ids(transcripts.turns("s1"))) == sorted(f"{name}{n}" for name in "abcd" for n in range(20))
+    assert [one.position for one in transcripts.turns("s1")] == list(range(80))
+
+
+def test_processes_that_are_killed_lose_nothing_they_acknowledged(transcripts: SqliteTranscripts, path: str) -> None:
+    acknowledged: list[str] = []
+    for attempt in range(2):
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, path, f"{attempt}{name}"], stdout=subprocess.PIPE, text=True
+            )
+            for name in "ab"
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            acknowledged += [writer.stdout.readline().strip() for _ in range(15)]
+        for writer in writers:
+            writer.send_signal(signal.SIGKILL)
+            assert writer.stdout is not None
+            acknowledged += writer.stdout.read().split()
+            writer.wait()
+            writer.stdout.close()
+    stored = ids(transcripts.turns("shared"))
+    assert set(acknowledged) <= set(stored)
+    assert len(set(stored)) == len(stored) == transcripts.counts()["turns"]
+    assert [one.position for one in transcripts.turns("shared")] == list(range(len(stored)))
+    assert sorted(stored) == sorted(ids(one for _, one in transcripts.changes(0).turns))
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+# --- cold start ---
+
+
+def test_asking_for_the_revision_imports_nothing_heavy(path: str) -> None:
+    code = f"""
+import sys
+from memorybook.storage.transcripts import SqliteTranscripts
+SqliteTranscripts({path!r}).revision()
+heavy = "memorybook.model memorybook.protocols dataclasses json pathlib inspect uuid datetime threading weakref logging"
+print([name for name in heavy.split() if name in sys.modules])
+"""
+    first = SqliteTranscripts(path)
+    first.append(session(), [turn("a")])
+    first.close()
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, env=searching(), check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def searching() -> dict[str, str]:
+    """An environment in which a bare interpreter finds what this one does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+# --- migrations ---
+
+
+def test_no_migration_that_was_ever_released_changes() -> None:
+    assert [hashlib.sha256(sql.encode()).hexdigest()[:32] for sql in MIGRATIONS] == list(HISTORY)
+
+
+def test_a_store_of_the_version_before_is_brought_up_to_date(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = SqliteTranscripts(path)
+    stored = old.append(session(), [turn("a"), turn("b", "assistant")])
+    old.close()
+    monkeypatch.setattr(
+        "memorybook.storage.transcripts.MIGRATIONS", (*MIGRATIONS, "ALTER TABLE sessions ADD COLUMN mood TEXT")
+    )
+    new = SqliteTranscripts(path)
+    assert tuple(new.turns("s1")) == stored
+    assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
+    assert rows(path, "SELECT mood FROM sessions") == [(None,)]
+    new.close()
+
+
+def test_a_store_of_a_newer_version_is_left_alone(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a")])
+    transcripts.close()
+    rows(path, "PRAGMA user_version=99")
+    with pytest.raises(Unavailable, match=r"newer memorybook \(version 99.*update"):
+        SqliteTranscripts(path).revision()
