@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     """What a verb takes, and what it does: each module's `COMMANDS` has them by verb."""
 
 
+# argparse looks for translations that it does not have: that imports locale and asks the disk, 1.5 ms.
+argparse._ = str  # type: ignore[attr-defined]
+
+
 class Declined(MemoryBookError):
     """The person at the terminal said no."""
 

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli import demo_story, show
@@ -62,7 +62,7 @@ class _Stage:
     def play(self, page: show.Page | None) -> dict[str, Any]:
         """Play it all, telling each step on the page as it happens; the answers as one document."""
         self.page = page
-        today = datetime.now(timezone.utc).replace(hour=9, minute=0, second=0, microsecond=0)
+        today = datetime.now(UTC).replace(hour=9, minute=0, second=0, microsecond=0)
         self.title("Last week: a first session")
         sessions = [self.session("week-1", demo_story.FIRST, today - timedelta(days=8))]
         self.title("Yesterday: a second one, in a new process that knows nothing but the book")
