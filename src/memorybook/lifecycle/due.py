@@ -1,0 +1,156 @@
+"""Days that a sentence names for something to be done, English and Chinese."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import date, timedelta
+from functools import cache
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
+_WEEKDAY = r"(mon|tues|wednes|thurs|fri|satur|sun)day\b"
+_HAN_WEEK = "一二三四五六日"
+
+_RECURRING = r"每(?:个?月|年|周|星期|逢)?[一二三四五六日天、和周星期\d\s号]*|\b(?:every|each)\s+\w+(?:\s+and\s+\w+day)?"
+"""What comes again and again names no one day."""
+
+_Rule = tuple[str, Callable[[re.Match[str], date], date | None]]
+
+
+def due(text: str, today: date) -> date | None:
+    """The day from `today` on that `text` names; None if it names none, or only past ones.
+
+    A day without a year is the next such day within ten months; of several the last one counts, a
+    date before a weekday.
+    """
+    text = re.sub(_RECURRING, " ", text.lower())
+    for pattern, read in _rules():
+        found = [day for match in pattern.finditer(text) if (day := read(match, today)) is not None and day >= today]
+        if found:
+            return max(found)
+    return None
+
+
+def names_day(text: str) -> bool:
+    """Whether `text` names a day at all, past ones too."""
+    return any(pattern.search(text.lower()) for pattern, _ in _rules())
+
+
+@cache
+def _rules() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date | None]], ...]:
+    return tuple((re.compile(pattern), read) for pattern, read in (*_ENGLISH, *_CHINESE))
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _near(month: int, day: int, today: date) -> date | None:
+    """That day of the year in which it is not long past: two months back, ten ahead."""
+    for year in (today.year - 1, today.year, today.year + 1):
+        found = _day(year, month, day)
+        if found is not None and -60 <= (found - today).days <= 305:
+            return found
+    return None
+
+
+def _month(name: str) -> int:
+    return _MONTHS.index(name[:3]) + 1
+
+
+def _this_month(day: int, today: date) -> date | None:
+    """That day of this month, or of the next one if it is over."""
+    found = _day(today.year, today.month, day)
+    if found is not None and found >= today:
+        return found
+    following = today.replace(day=1) + timedelta(days=32)
+    return _day(following.year, following.month, day)
+
+
+def _month_end(today: date, ahead: int = 0) -> date:
+    years, month = divmod(today.month - 1 + ahead, 12)
+    return date(today.year + years, month + 1, monthrange(today.year + years, month + 1)[1])
+
+
+def _next_weekday(found: re.Match[str], today: date) -> date:
+    """`Friday`: the next one, today not counting; `next Friday`: the one of next week."""
+    weekday = _WEEKDAYS.index(found[2][:3])
+    if found[1] and found[1].startswith("next"):
+        return today + timedelta(days=7 - today.weekday() + weekday)
+    return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+
+
+def _in(found: re.Match[str], today: date) -> date:
+    count = 1 if found[1] in ("a", "an", "one") else int(found[1])
+    unit = {"d": 1, "w": 7, "m": 30}[found[2][0]]
+    return today + timedelta(days=min(count, 400) * unit)
+
+
+def _han_weekday(found: re.Match[str], today: date) -> date:
+    weekday = _HAN_WEEK.index(found[2].replace("天", "日"))
+    weeks = len(re.findall("下", found[1] or ""))
+    monday = today - timedelta(days=today.weekday())
+    day = monday + timedelta(days=7 * weeks + weekday)
+    return day if weeks or day >= today else day + timedelta(days=7)
+
+
+def _han_in(found: re.Match[str], today: date) -> date:
+    count = _NUMBERS.get(found[1]) or int(found[1])
+    return today + timedelta(days=count * {"天": 1, "周": 7, "个星期": 7, "个月": 30}[found[2]])
+
+
+_NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "十": 10}
+
+_ENGLISH: tuple[_Rule, ...] = (
+    (r"\b(\d{4})-(\d\d)-(\d\d)\b", lambda m, _: _day(int(m[1]), int(m[2]), int(m[3]))),
+    (
+        rf"\b{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?"
+        rf"(?:\s*(?:to|-|–|until|through)\s*(?:{_MONTH} )?(\d{{1,2}})(?:st|nd|rd|th)?)?"
+        r"\b(?!:)(?:,? (\d{4}))?",
+        lambda m, today: (
+            _day(int(m[5]), _month(m[3] or m[1]), int(m[4] or m[2]))
+            if m[5]
+            else _near(_month(m[3] or m[1]), int(m[4] or m[2]), today)
+        ),
+    ),
+    (
+        rf"\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?:,? (\d{{4}}))?",
+        lambda m, today: _day(int(m[3]), _month(m[2]), int(m[1])) if m[3] else _near(_month(m[2]), int(m[1]), today),
+    ),
+    (rf"\b(?:(next |this |by |on |before |until )(?:next )?)?\b{_WEEKDAY}", _next_weekday),
+    (r"\btomorrow\b", lambda _, today: today + timedelta(days=1)),
+    (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", lambda _, today: today),
+    (r"\bnext week\b", lambda _, today: today + timedelta(days=13 - today.weekday())),
+    (r"\bthis week(?:end)?\b", lambda _, today: today + timedelta(days=6 - today.weekday())),
+    (r"\bnext month\b", lambda _, today: _month_end(today, 1)),
+    (r"\b(?:end of (?:the|this) month|month[- ]end)\b", lambda _, today: _month_end(today)),
+    (r"\b(?:end of (?:the|this) year|year[- ]end)\b", lambda _, today: date(today.year, 12, 31)),
+    (r"\bin (a|an|one|\d{1,3}) (day|week|month)s?\b", _in),
+)
+
+_CHINESE: tuple[_Rule, ...] = (
+    (r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?", lambda m, _: _day(int(m[1]), int(m[2]), int(m[3]))),
+    (
+        r"(?<![年\d])(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?(?:\s*[到至\-~]\s*(?:(\d{1,2})\s*月)?\s*(\d{1,2})\s*[日号])?",
+        lambda m, today: _near(int(m[3] or m[1]), int(m[4] or m[2]), today),
+    ),
+    (r"(?<![月年\d.])(?<![月年]\s)(\d{1,2})\s*[号](?![线楼院门机码])", lambda m, today: _this_month(int(m[1]), today)),
+    (r"(?<![年\d])(\d{1,2})\s*月底", lambda m, today: _near(int(m[1]), 28, today) if 1 <= int(m[1]) <= 12 else None),
+    (r"(?<![上每])(下*个?)(?:周|星期|礼拜)([一二三四五六日天])", _han_weekday),
+    (r"大后天", lambda _, today: today + timedelta(days=3)),
+    (r"(?<!大)后天", lambda _, today: today + timedelta(days=2)),
+    (r"明(?:天|早|晚|儿)", lambda _, today: today + timedelta(days=1)),
+    (r"今(?:天|晚|儿)", lambda _, today: today),
+    (r"下(?:周|星期)(?![一二三四五六日天末])", lambda _, today: today + timedelta(days=13 - today.weekday())),
+    (r"(?<![上每])周末", lambda _, today: today + timedelta(days=6 - today.weekday())),
+    (r"(?<!\d)(?<!\d )月底", lambda _, today: _month_end(today)),
+    (r"年底", lambda _, today: date(today.year, 12, 31)),
+    (r"下个?月(?:底|内|之?前)", lambda _, today: _month_end(today, 1)),
+    (r"([一两二三四五六七十]|\d{1,2})\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),
+)

@@ -1,0 +1,287 @@
+"""What is worth keeping of a talk, found by cue phrases: the extractor that needs no LLM.
+
+Per sentence: the speaker's own prose -> what it states -> its cue -> a candidate, a note, a request
+to forget, or nothing. Texts are taken as redacted already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import NamedTuple, cast
+
+from memorybook.lifecycle.cues import Cue, Importance, Talk, find, is_event, without_lead
+from memorybook.lifecycle.due import due
+from memorybook.lifecycle.sentences import Sentence, content_size, is_chinese, sentences, told, without_recalled
+from memorybook.lifecycle.voice import stand_alone
+from memorybook.model import Category, Session, Trust, Turn
+from memorybook.text.tokens import normalise, query_words
+
+__all__ = ["Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "extract", "without_recalled"]
+
+MAX_LENGTH = 600
+"""Characters of a sentence; a longer one is a pasted text and not something somebody said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A statement that may become an entry.
+
+    Attributes:
+        content: The statement, in the language of the talk, to be read by itself.
+        category: See `Category`.
+        importance: How firmly it was said: `high`, `medium` or `low`.
+        tags: Hashtags of the sentence, without `#`.
+        entities: Names in it, at most 8.
+        group: Always None: rules do not file.
+        turn_ids: Turns it rests on, in order.
+        quote: The sentence as it stands in the first of these turns.
+        expires: Day a todo lapses; None if it names none.
+        trust: `user`, or `import` for an imported session.
+    """
+
+    content: str
+    category: Category
+    importance: Importance
+    turn_ids: tuple[str, ...]
+    quote: str
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    group: str | None = None
+    expires: date | None = None
+    trust: Trust = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteCandidate:
+    """Something that happened or is planned, worth a line in the day's notes but not an entry.
+
+    Attributes:
+        text: One line, to be read by itself.
+        time: When it was said, UTC.
+        turn_id: Turn it rests on.
+        kind: Always `event`.
+    """
+
+    text: str
+    time: datetime
+    turn_id: str
+    kind: str = "event"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetRequest:
+    """A command to forget something, as it was said; nothing was stored for it."""
+
+    text: str
+    turn_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What a talk holds that is worth keeping.
+
+    Attributes:
+        candidates: In the order in which they were first said, no two alike.
+        notes: The same.
+        skipped: (text, reason) of what had a cue and was refused.
+        forget_requests: Commands to forget; carrying them out is the caller's.
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+    notes: tuple[NoteCandidate, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    forget_requests: tuple[ForgetRequest, ...] = ()
+
+
+_Found = Candidate | NoteCandidate | ForgetRequest
+
+
+class _Context(NamedTuple):
+    """What a sentence is read against: its turn, who speaks to whom, the day, and the trust of the door."""
+
+    turn: Turn
+    talk: Talk
+    name: str
+    time: datetime
+    today: date
+    trust: Trust
+
+
+def extract(turns: Sequence[Turn], *, session: Session | None, now: datetime) -> Extraction:
+    """Find what is worth keeping in these turns by rules, English and Chinese.
+
+    Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions,
+    hypotheses, reported speech, code, logs, long quotations and recalled memories are passed over.
+    `now` dates turns without a time; days are counted in its timezone.
+    """
+    found: list[_Found] = []
+    skipped: list[tuple[str, str]] = []
+    for turn in turns:
+        if turn.role in ("user", ""):
+            for one in _screened(list(_of_turn(_context(turn, session, now))), turn.text, skipped):
+                if isinstance(one, ForgetRequest):
+                    found = _without(found, one, skipped)
+                found.append(one)
+    notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
+    return Extraction(
+        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
+        notes=tuple(reversed(notes.values())),
+        skipped=tuple(skipped),
+        forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
+    )
+
+
+def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
+    time = turn.time or now
+    named = "" if turn.role == "user" and turn.speaker.lower() in ("", "user", "human") else turn.speaker
+    return _Context(
+        turn=turn,
+        talk="agent" if turn.role == "user" else "people",
+        name="" if named in ("我", "me", "Me") else named,
+        time=time,
+        today=time.astimezone(now.tzinfo).date(),
+        trust="import" if session is not None and session.source.startswith("import:") else "user",
+    )
+
+
+def _of_turn(context: _Context) -> Iterator[_Found]:
+    for sentence in sentences(context.turn.text):
+        text = told(sentence)
+        if text and len(text) <= MAX_LENGTH and _says_enough(text):
+            found = _of_sentence(sentence, text, context)
+            if found is not None:
+                yield found
+
+
+def _says_enough(text: str) -> bool:
+    """At least four words and eight characters; a Han character is half a word."""
+    return content_size(text) >= (3 if is_chinese(text) else 4) and len(text) >= (5 if is_chinese(text) else 8)
+
+
+def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
+    day = due(text, context.today)
+    cue = find(text, talk=context.talk, dated=day is not None and day > context.today)
+    if cue is None:
+        return _note(text, context) if is_event(text) else None
+    if cue.kind == "forget":
+        return ForgetRequest(text=text, turn_id=context.turn.id)
+    category, content = _filed(cue, context.talk, day)
+    content = without_lead(content)
+    if content_size(content) < 2:
+        return None
+    return Candidate(
+        content=_ended(stand_alone(content, context.name)),
+        category=category,
+        importance=cue.importance,
+        tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
+        entities=entities_of(text, context.name),
+        turn_ids=(context.turn.id,),
+        quote=context.turn.text[sentence.start : sentence.end],
+        expires=day if category == "todo" else None,
+        trust=context.trust,
+    )
+
+
+def _filed(cue: Cue, talk: Talk, day: date | None) -> tuple[Category, str]:
+    """Category and content; what is only told to be remembered is filed by what it says."""
+    if cue.kind != "explicit":
+        return cast(Category, cue.kind), cue.content
+    content = re.sub(r"^to\s+", "", cue.content)
+    inner = find(content, talk=talk, dated=day is not None)
+    if inner is not None and inner.kind not in ("explicit", "forget"):
+        return cast(Category, inner.kind), inner.content
+    return "todo" if day is not None else "fact", content
+
+
+def _note(text: str, context: _Context) -> NoteCandidate | None:
+    if content_size(text) < 5:
+        return None
+    text = without_lead(text)
+    return NoteCandidate(text=_ended(stand_alone(text, context.name)), time=context.time, turn_id=context.turn.id)
+
+
+def _ended(text: str) -> str:
+    """`text` in one line with one full stop."""
+    text = " ".join(text.split()).rstrip(" ，,;；：:—-")
+    return text if re.search(r"[.。!！?？…)）」”\"'`]$", text) else text + ("。" if is_chinese(text) else ".")
+
+
+def entities_of(text: str, speaker: str = "") -> tuple[str, ...]:
+    """Names in a sentence, at most 8: the speaker, quoted terms, code, and capitalised or numbered Latin words.
+
+    A capital at the start of an English sentence makes no name.
+    """
+    found = re.findall(r"[「《]([^」》]{1,30})[」》]|`([^`\n]{1,40})`", text)
+    names = [quoted or code for quoted, code in found]
+    rest = re.sub(r"[「《][^」》]*[」》]|`[^`\n]*`", " ", text)
+    pattern = (
+        r"(?<![\w@#/.])[A-Z][\w&+#]*(?:[.'-]\w+)*(?:\s+(?:[A-Z][\w&+#]*(?:[.-]\w+)*|"
+        r"\d+(?:\.\d+)*\b(?!\s*[月号日年点个块])))*"
+    )
+    for match in re.finditer(pattern, rest):
+        name = re.sub(r"'s$", "", match[0])
+        if (match.start() > 0 and not re.search(r"[.!?:：]\s*$", rest[: match.start()])) or is_chinese(text):
+            names.append(name)
+    kept = [name for name in dict.fromkeys(names) if not re.fullmatch(_NO_NAME, name)]
+    return tuple(dict.fromkeys([speaker, *kept] if speaker else kept))[:8]
+
+
+_NO_NAME = (
+    r"I|I'\w+|OK|"
+    r"(?:Jan|Febr|Mar|Apr|May|Ju|Aug|Sept|Octo|Nov|Dec)\w* \d+|"
+    r"Ok|TODO|Mon|Tues?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|"
+    r"August|September|October|November|December|The|And|But|So|From|Wow|Hey|Thanks"
+)
+
+
+def _screened(found: list[_Found], text: str, skipped: list[tuple[str, str]]) -> list[_Found]:
+    """What was found in a turn, or nothing if the turn tries to instruct whoever reads it."""
+    if not found:
+        return found
+    from memorybook.text.screen import screen
+
+    reason = screen(text)
+    if reason is None:
+        return found
+    skipped.extend((_text_of(one), reason) for one in found)
+    return []
+
+
+def _text_of(found: _Found) -> str:
+    return found.content if isinstance(found, Candidate) else found.text
+
+
+def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[tuple[str, str]]) -> list[_Found]:
+    """What was found before, less what the user now asks to forget."""
+    words = set(query_words(request.text)) - set(query_words(_FORGETTING))
+    kept = []
+    for one in found:
+        if (
+            not isinstance(one, ForgetRequest)
+            and words
+            and len(words & set(query_words(_text_of(one)))) >= 0.6 * len(words)
+        ):
+            skipped.append((_text_of(one), "asked to be forgotten"))
+        else:
+            kept.append(one)
+    return kept
+
+
+_FORGETTING = (
+    "please forget that what I said about remember memory delete everything user "
+    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记"
+)
+
+
+def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Candidates, what was said twice as one that rests on both turns."""
+    merged: dict[str, Candidate] = {}
+    for one in candidates:
+        key = normalise(one.content)
+        known = merged.get(key)
+        ids = dict.fromkeys((*known.turn_ids, *one.turn_ids)) if known is not None else one.turn_ids
+        merged[key] = replace(known or one, turn_ids=tuple(ids))
+    yield from merged.values()

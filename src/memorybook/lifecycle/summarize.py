@@ -1,0 +1,231 @@
+"""What a session was about, in its own sentences: the summary that needs no LLM.
+
+A sentence is worth as much as its words are to the whole session (how often they come back, in how
+many turns), more with names and numbers in it, more near the beginning; then the best ones are
+taken that do not repeat each other (maximal marginal relevance, Carbonell and Goldstein 1998).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import log
+from typing import Literal, NamedTuple
+
+from memorybook.lifecycle.cues import find, is_event, without_lead
+from memorybook.lifecycle.sentences import content_size, is_chinese, sentences
+from memorybook.model import Session, SessionSummary, Turn
+from memorybook.text.tokens import query_words
+
+TITLE_LENGTH = 60
+SENTENCE_LENGTH = 300
+"""Characters of a sentence in a summary; longer ones are cut."""
+
+_SIMILAR = 0.5
+"""Share of a sentence's words that another may hold already before it counts as a repetition."""
+
+_EMPTY_TALK = (
+    r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|to\s+see)|thanks?|thank\s+you|you're\s+welcome|sure|"
+    r"of\s+course|"
+    r"no\s+problem|great|awesome|cool|wow|congrat\w*|bye|see\s+you|take\s+care|glad|happy\s+to\s+help|"
+    r"let\s+me\s+know|"
+    r"sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|as\s+an\s+ai|i\s+can(?:'t|"
+    r"not)\s+(?:help|assist|"
+    r"do\s+that)|unfortunately,?\s+i\s+can)\b)|"
+    r"^(?:你好|您好|早啊?|在吗|嗨|哈哈|好的|没问题|不客气|谢谢|多谢|再见|晚安|抱歉|对不起|我(?:无法|不能)|作为一个|很高兴|太棒了|恭喜|当然)"
+)
+_OPEN = (
+    r"(?i:\b(?:not\s+sure|"
+    r"still\s+(?:need|have|undecided|open|searching|looking)|to\s+be\s+decided|tbd|open\s+question|"
+    r"haven't\s+decided|undecided)\b)|"
+    r"(?:还没(?:定|想好|决定)|待定|再议|再说|不确定|没想好|再想想)"
+)
+
+
+class _Line(NamedTuple):
+    """A sentence of the talk with what its choice needs."""
+
+    place: int
+    turn: Turn
+    text: str
+    words: frozenset[str]
+    question: bool
+
+
+def summarize(
+    turns: Sequence[Turn], *, session: Session, language: Literal["auto", "en", "zh"] = "auto"
+) -> SessionSummary:
+    """A title (at most 60 characters), 2 to 6 sentences that stand for the session, its decisions and open questions.
+
+    Sentences are the talk's own, each under its speaker, one a line, in the order in which they
+    were said. `language` is that of the words for a speaker without a name; `auto` takes the
+    talk's. A session without a sentence worth it gets an empty summary. Deterministic.
+    """
+    lines = _lines(turns)
+    chinese = language == "zh" or (language == "auto" and is_chinese(" ".join(line.text for line in lines[:50])))
+    telling = [line for line in lines if not line.question]
+    scores = _scores(telling)
+    chosen = _choose(telling, scores, max(2, min(6, 2 + len(turns) // 10)))
+    best = max(chosen, key=lambda line: (scores[line.place], -line.place), default=None)
+    times = [turn.time for turn in turns if turn.time is not None]
+    return SessionSummary(
+        session=session.uuid,
+        name=session.name,
+        title=session.title[:TITLE_LENGTH] or (title_of(best.text) if best is not None else ""),
+        summary="\n".join(_spoken(line, chinese) for line in chosen),
+        started=session.created or min(times, default=None),
+        ended=session.ended or max(times, default=None),
+        turns=len(turns),
+        decisions=tuple(_decisions(telling)),
+        open_questions=tuple(_open_questions(lines)),
+        turn_ids=tuple(dict.fromkeys(line.turn.id for line in chosen)),
+    )
+
+
+def _lines(turns: Iterable[Turn]) -> list[_Line]:
+    """The sentences that say something, of everybody but tools and the system."""
+    found: list[_Line] = []
+    for turn in turns:
+        if turn.role in ("tool", "system") or (turn.role == "assistant" and turn.tool_calls):
+            continue
+        if _instructs(turn.text):
+            continue
+        for sentence in sentences(turn.text):
+            text = without_lead(sentence.text)
+            if content_size(text) >= 3 and not re.match(_EMPTY_TALK, text):
+                words = frozenset(query_words(text))
+                found.append(_Line(len(found), turn, text, words, sentence.question))
+    return found
+
+
+def _instructs(text: str) -> bool:
+    from memorybook.text.screen import screen
+
+    return screen(text) is not None
+
+
+def _scores(lines: Sequence[_Line]) -> dict[int, float]:
+    """Worth of each line by place: mean weight of its words, raised or lowered by what it looks like."""
+    spread = Counter(word for words in _words_by_turn(lines) for word in words)
+    turns = len({line.turn.id for line in lines}) or 1
+    scores = {}
+    for order, line in enumerate(lines):
+        weight = sum(log(1 + spread[word]) for word in line.words if spread[word] < 0.6 * turns or turns < 4)
+        mean = weight / (len(line.words) + 4)  # short lines must not win by one frequent word
+        scores[line.place] = mean * _look(line) * (1.15 if order < max(3, len(lines) // 20) else 1.0)
+    return scores
+
+
+def _words_by_turn(lines: Iterable[_Line]) -> Iterable[set[str]]:
+    by_turn: dict[str, set[str]] = {}
+    for line in lines:
+        by_turn.setdefault(line.turn.id, set()).update(line.words)
+    return by_turn.values()
+
+
+def _look(line: _Line) -> float:
+    """How much like a statement a line looks: names and numbers, not too short or long, no exclamation."""
+    size = content_size(line.text)
+    worth = 1.0 if 6 <= size <= 40 else 0.7
+    if re.search(r"\d|(?<!^)\b[A-Z][a-z]+|[「《`]", line.text):
+        worth *= 1.2
+    if re.search(r"[!！]$", line.text):
+        worth *= 0.8
+    if line.turn.role == "assistant":
+        worth *= 0.75  # what the user said is what the session was about
+    if re.search(r"(?i)^(?:you|your|that's|that|it's|it|this|they|sounds)\b|^(?:你|这|那|它)", line.text):
+        worth *= 0.7  # leans on what was said before
+    if re.search(r"(?i)\b(?:you|your|let's)\b|you're", line.text) and not line.turn.role:
+        worth *= 0.5  # encouragement
+    return worth
+
+
+def _marked(line: _Line) -> float:
+    """What a cue or an event adds; asked of the best lines only, for it costs most."""
+    if line.turn.role == "assistant":
+        return 1.0
+    cue = find(line.text, talk="agent" if line.turn.role else "people", dated=False)
+    if cue is not None:
+        return 0.0 if cue.kind == "forget" else 1.4
+    return 1.3 if is_event(line.text) else 1.0
+
+
+def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> list[_Line]:
+    """The best lines that do not repeat each other, in the order of the talk; nothing that was to be forgotten."""
+    best = sorted(lines, key=lambda line: (-scores[line.place], line.place))[: count * 8]
+    for line in best:
+        scores[line.place] *= _marked(line)
+    chosen: list[_Line] = []
+    for line in sorted(best, key=lambda line: (-scores[line.place], line.place)):
+        fresh = all(_overlap(line, other) < _SIMILAR for other in chosen)
+        if len(chosen) < count and scores[line.place] > 0 and fresh:
+            chosen.append(line)
+    return sorted(chosen, key=lambda line: line.place)
+
+
+def _overlap(one: _Line, other: _Line) -> float:
+    return len(one.words & other.words) / (min(len(one.words), len(other.words)) or 1)
+
+
+def _spoken(line: _Line, chinese: bool) -> str:
+    label = line.turn.speaker
+    if label in ("", line.turn.role):
+        names = {"user": "用户", "assistant": "助手"} if chinese else {"user": "User", "assistant": "Assistant"}
+        label = names.get(line.turn.role, "")
+    text = cut_at_sentence(line.text, SENTENCE_LENGTH)
+    return f"{label}{'：' if chinese else ': '}{text}" if label else text
+
+
+def _decisions(lines: Iterable[_Line]) -> list[str]:
+    """What was decided, at most 8, by anyone but the assistant."""
+    found: dict[str, None] = {}
+    for line in lines:
+        if line.turn.role != "assistant" and re.search(_DECIDING, line.text):
+            cue = find(line.text, talk="agent" if line.turn.role == "user" else "people", dated=False)
+            if cue is not None and cue.kind == "decision":
+                found[cut_at_sentence(line.text, SENTENCE_LENGTH)] = None
+    return list(found)[:8]
+
+
+_DECIDING = (
+    r"(?i:decid|decision|settle|agree|chose|let's|lets|we'll|we will|going with|use|using|stick|switch)|定|就|统一|一律|"
+    r"成|为|板"
+)
+"""A sieve in front of the cues: no decision is without one of these."""
+
+
+def _open_questions(lines: Sequence[_Line]) -> list[str]:
+    """What was left open, at most 5: said so, or asked in the last turn that says anything."""
+    last = lines[-1].turn.id if lines else None
+    found = [
+        cut_at_sentence(line.text, SENTENCE_LENGTH)
+        for line in lines
+        if (re.search(_OPEN, line.text) and line.turn.role != "assistant") or (line.question and line.turn.id == last)
+    ]
+    return list(dict.fromkeys(found))[-5:]
+
+
+def title_of(text: str) -> str:
+    """A sentence as a title: its first clauses or words that fit into 60 characters, no full stop."""
+    text = text.strip().rstrip("。.!！;；,，")
+    if len(text) <= TITLE_LENGTH:
+        return text
+    head = text[: TITLE_LENGTH - 1]
+    clause = max(head.rfind(mark) for mark in ("，", "；", "：", ", ", "; ", " - ", "——"))
+    if clause >= TITLE_LENGTH // 3:
+        return head[:clause].rstrip()
+    space = head.rfind(" ")
+    return (head[:space] if space >= TITLE_LENGTH // 2 else head).rstrip() + "…"
+
+
+def cut_at_sentence(text: str, limit: int) -> str:
+    """`text`, or as many of its sentences (else clauses, else words) as fit into `limit` characters with "…"."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 1]
+    for marks in (r"[。！？!?；;]|\.(?=\s)", r"[，,：:]", r"\s"):
+        ends = [found.end() for found in re.finditer(marks, head)]
+        if ends and ends[-1] >= limit // 2:
+            return head[: ends[-1]].rstrip() + "…"
+    return head.rstrip() + "…"
