@@ -14,20 +14,22 @@ from operator import add
 
 import Stemmer
 
-_SPACELESS = "\u2e80".__le__
-"""Whether a character belongs to the scripts written without spaces: Han, kana, Hangul and their neighbours.
+_FIRST_SPACELESS = "\u2e80"
+"""From here on, scripts are written without spaces: Han, kana, Hangul and their neighbours.
 
 Compared, not matched: a character class that wide takes a millisecond to compile.
 """
+
+_is_spaceless = _FIRST_SPACELESS.__le__
 
 MAX_QUERY_WORDS = 64
 _MAX_TOKEN = 96
 
 # A chunk is what may be one name: words with single joints between them. Bounded, so that a hostile
-# line cannot grow the memo.
-_CHUNK = re.compile(
-    r"W(?:(?:://|[-_./\\@:+#?&=%~'])W|,[0-9]{3}(?![0-9])){0,16}(?:\+\+|#)?".replace("W", r"[^\W_]{1,96}")
-)
+# line cannot fill the memo; possessive, which halves the time.
+_CHUNK = r"W(?:(?:[-_./\\@:+#?&=%~']|,(?=[0-9]{3}(?![0-9])))(?://)?W){0,16}+(?:\+\+|#)?+"
+_ASCII_CHUNK = re.compile(_CHUNK.replace("W", "[a-zA-Z0-9_]{1,96}+"))
+_ANY_CHUNK = re.compile(_CHUNK.replace("W", r"\w{1,96}+"))
 _JOINTS = "-_./\\@:+#?&=%~',"
 _SEGMENTS = re.compile(r"[^/\\@:?&=#%~+]+")
 _PARTS = re.compile(r"[^\W_]+")
@@ -53,14 +55,15 @@ def tokens(text: str) -> list[str]:
     ['喜', '喜欢', '欢', '欢咖', '咖', '咖啡', '啡']
     """
     if text.isascii():
-        return list(chain.from_iterable(map(_words, _CHUNK.findall(text))))
+        return list(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(text))))
     found: list[str] = []
-    for chunk in _CHUNK.findall(_nfkc(text).replace("’", "'")):
+    for chunk in _ANY_CHUNK.findall(_nfkc(text).replace("’", "'")):
         if chunk.isascii():
             found += _words(chunk)
-            continue
-        for spaceless, run in groupby(chunk, _SPACELESS):
-            found += _characters("".join(run)) if spaceless else _words("".join(run).strip(_JOINTS))
+        elif min(chunk) >= _FIRST_SPACELESS:
+            found += _characters(chunk)
+        else:
+            found += _mixed(chunk)
     return found
 
 
@@ -90,7 +93,7 @@ def normalise(text: str) -> str:
     folded = _nfkc(_nfkc(text).lower())
     words = folded.split()
     joined = "".join(
-        word if not before or _SPACELESS(before[-1]) or _SPACELESS(word[0]) else f" {word}"
+        word if not before or _is_spaceless(before[-1]) or _is_spaceless(word[0]) else f" {word}"
         for before, word in zip(["", *words], words, strict=False)
     )
     return joined.rstrip(" .。!,、;:~·…") or joined
@@ -113,7 +116,7 @@ def han_share(text: str) -> float:
     if text.isascii():
         return 0.0
     letters = [*filter(str.isalpha, text)]
-    return sum(map(_SPACELESS, letters)) / len(letters) if letters else 0.0
+    return sum(map(_is_spaceless, letters)) / len(letters) if letters else 0.0
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -149,9 +152,18 @@ def count_tokens(text: str) -> int:
     if text.isascii():
         return round(cheap * 0.2 + (len(text) - cheap) * 1.3) or 1
     marks = len(text.encode("ascii", "ignore")) - cheap
-    spaceless = sum(map(_SPACELESS, text))
+    spaceless = sum(map(_is_spaceless, text))
     other = len(text) - cheap - marks - spaceless
     return round(cheap * 0.2 + marks * 1.3 + spaceless * 1.5 + other) or 1
+
+
+def _mixed(chunk: str) -> list[str]:
+    """Tokens of a chunk in which scripts with and without spaces touch, such as `用pnpm安装`."""
+    found: list[str] = []
+    for spaceless, run in groupby(chunk, _is_spaceless):
+        piece = "".join(run)
+        found += _characters(piece) if spaceless else _words(piece.strip(_JOINTS))
+    return found
 
 
 def _characters(run: str) -> list[str]:
@@ -172,7 +184,8 @@ def _words(chunk: str) -> tuple[str, ...]:
         return _words(chunk[:-2])
     if _CONTRACTION.fullmatch(low):
         return (low[:_MAX_TOKEN],)
-    found = [low[:_MAX_TOKEN], _word(low) if low.isalnum() else ""]
+    bare = low.strip("_")[:_MAX_TOKEN]
+    found = [bare, _word(bare) if bare.isalnum() else ""]
     if "," in low:
         found.append(low.replace(",", ""))
     if _HYPHENATED.fullmatch(low):
