@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import NamedTuple, cast
 
-from memorybook.lifecycle.cues import Cue, Importance, Talk, find, is_event, without_lead
+from memorybook.lifecycle.cue_table import Importance, Talk
+from memorybook.lifecycle.cues import Cue, find, is_event, without_lead
 from memorybook.lifecycle.due import due
 from memorybook.lifecycle.sentences import Sentence, content_size, is_chinese, sentences, told, without_recalled
 from memorybook.lifecycle.voice import stand_alone
@@ -100,11 +101,11 @@ _Found = Candidate | NoteCandidate | ForgetRequest
 
 
 class _Context(NamedTuple):
-    """What a sentence is read against: its turn, who speaks to whom, the day, and the trust of the door."""
+    """What a sentence is read against: its turn, who speaks ("" the user, None nobody knows), the day, the door."""
 
     turn: Turn
     talk: Talk
-    name: str
+    name: str | None
     time: datetime
     today: date
     trust: Trust
@@ -136,11 +137,11 @@ def extract(turns: Sequence[Turn], *, session: Session | None, now: datetime) ->
 
 def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
     time = turn.time or now
-    named = "" if turn.role == "user" and turn.speaker.lower() in ("", "user", "human") else turn.speaker
+    unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
     return _Context(
         turn=turn,
         talk="agent" if turn.role == "user" else "people",
-        name="" if named in ("我", "me", "Me") else named,
+        name="" if unnamed else turn.speaker or None,
         time=time,
         today=time.astimezone(now.tzinfo).date(),
         trust="import" if session is not None and session.source.startswith("import:") else "user",
@@ -173,11 +174,11 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
     if content_size(content) < 2:
         return None
     return Candidate(
-        content=_ended(stand_alone(content, context.name)),
+        content=_ended(_by_itself(content, context)),
         category=category,
         importance=cue.importance,
         tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
-        entities=entities_of(text, context.name),
+        entities=entities_of(text, context.name or ""),
         turn_ids=(context.turn.id,),
         quote=context.turn.text[sentence.start : sentence.end],
         expires=day if category == "todo" else None,
@@ -200,7 +201,11 @@ def _note(text: str, context: _Context) -> NoteCandidate | None:
     if content_size(text) < 5:
         return None
     text = without_lead(text)
-    return NoteCandidate(text=_ended(stand_alone(text, context.name)), time=context.time, turn_id=context.turn.id)
+    return NoteCandidate(text=_ended(_by_itself(text, context)), time=context.time, turn_id=context.turn.id)
+
+
+def _by_itself(text: str, context: _Context) -> str:
+    return text if context.name is None else stand_alone(text, context.name)
 
 
 def _ended(text: str) -> str:

@@ -36,8 +36,8 @@ _HEADINGS = {
 }
 _BOILERPLATE = (
     r"(?i)^(?:here(?:'s| is| are)\b.{0,60}:?|sure[,!.].{0,60}|(?:summary|notes?|memory|memories|"
-    r"conversation summary)\s*:?|"
-    r"(?:以下|下面)是.{0,30}|总结(?:如下)?[:：]?|no[_ ]reply|nothing (?:to|worth).{0,40}|none\.?|n/a|无|没有|暂无)[。.]?$"
+    r"conversation summary)\s*:?|(?:以下|下面)是.{0,30}|总结(?:如下)?[:：]?|no[_ ]reply|nothing (?:to|worth).{0,40}|"
+    r"none\.?|n/a|无|没有|暂无)[。.]?$"
 )
 
 

@@ -27,19 +27,15 @@ _SIMILAR = 0.5
 
 _EMPTY_TALK = (
     r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|to\s+see)|thanks?|thank\s+you|you're\s+welcome|sure|"
-    r"of\s+course|"
-    r"no\s+problem|great|awesome|cool|wow|congrat\w*|bye|see\s+you|take\s+care|glad|happy\s+to\s+help|"
-    r"let\s+me\s+know|"
-    r"sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|as\s+an\s+ai|i\s+can(?:'t|"
-    r"not)\s+(?:help|assist|"
-    r"do\s+that)|unfortunately,?\s+i\s+can)\b)|"
-    r"^(?:你好|您好|早啊?|在吗|嗨|哈哈|好的|没问题|不客气|谢谢|多谢|再见|晚安|抱歉|对不起|我(?:无法|不能)|作为一个|很高兴|太棒了|恭喜|当然)"
+    r"of\s+course|no\s+problem|great|awesome|cool|wow|congrat\w*|bye|see\s+you|take\s+care|glad|happy\s+to\s+help|"
+    r"let\s+me\s+know|sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|"
+    r"as\s+an\s+ai|i\s+can(?:'t|not)\s+(?:help|assist|do\s+that)|unfortunately,?\s+i\s+can)\b)|^(?:你好|您好|早啊?|"
+    r"在吗|嗨|哈哈|好的|没问题|不客气|谢谢|多谢|再见|晚安|抱歉|对不起|我(?:无法|不能)|作为一个|很高兴|太棒了|恭喜|"
+    r"当然)"
 )
 _OPEN = (
-    r"(?i:\b(?:not\s+sure|"
-    r"still\s+(?:need|have|undecided|open|searching|looking)|to\s+be\s+decided|tbd|open\s+question|"
-    r"haven't\s+decided|undecided)\b)|"
-    r"(?:还没(?:定|想好|决定)|待定|再议|再说|不确定|没想好|再想想)"
+    r"(?i:\b(?:not\s+sure|still\s+(?:need|have|undecided|open|searching|looking)|to\s+be\s+decided|tbd|"
+    r"open\s+question|haven't\s+decided|undecided)\b)|(?:还没(?:定|想好|决定)|待定|再议|再说|不确定|没想好|再想想)"
 )
 
 
@@ -189,8 +185,8 @@ def _decisions(lines: Iterable[_Line]) -> list[str]:
 
 
 _DECIDING = (
-    r"(?i:decid|decision|settle|agree|chose|let's|lets|we'll|we will|going with|use|using|stick|switch)|定|就|统一|一律|"
-    r"成|为|板"
+    r"(?i:decid|decision|settle|agree|chose|let's|lets|we'll|we will|going with|use|using|stick|switch)|定|就|统一|"
+    r"一律|成|为|板"
 )
 """A sieve in front of the cues: no decision is without one of these."""
 
