@@ -17,7 +17,7 @@ import os
 from _thread import RLock
 from _weakref import ref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import apsw
@@ -377,11 +377,10 @@ def _create(path: str, durable: bool) -> None:
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         if durable:
             _sync_folder(folder)
-    except FileExistsError:
-        return
     except OSError as error:
         raise Unavailable(f"the database {path!r} cannot be created: {error.strerror}") from error
 
