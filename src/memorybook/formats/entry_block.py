@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -42,6 +43,8 @@ HANDMADE_SCORE = IMPORTANCE["medium"]
 
 UNKNOWN_CATEGORY: Category = "context"
 """What an entry has whose category nobody knows; the word itself stays among its unknown fields."""
+
+UNMERGED = "this looks like a merge that was not finished; it is kept as it is"
 
 NO_ID = "?"
 """Stands for the id of an entry that has none yet."""
@@ -182,6 +185,11 @@ def _score_of(text: str) -> float | None:
 
 
 def _day_of(text: str) -> date | None:
+    if len(text) == 10 and text.isascii():
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            pass
     match = re.match(r"([0-9]{4})[-/.年]([0-9]{1,2})[-/.月]([0-9]{1,2})", text)
     try:
         return date(int(match[1]), int(match[2]), int(match[3])) if match else None
@@ -199,8 +207,11 @@ def _count_of(text: str) -> int | None:
 # --- reading -----------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4096)
 def read_entry(block: str, *, day: date, archived: bool | None) -> Reading:
     """The entry of a block that starts with its title line.
+
+    Remembers what it read, as a book is read again after every change of one entry.
 
     Args:
         block: Title, text, comment, and whatever follows until the next title.
@@ -211,9 +222,9 @@ def read_entry(block: str, *, day: date, archived: bool | None) -> Reading:
     title = None
     if match is not None and match[2] in _CATEGORIES:
         id, category, score_text, day_text, hits = match.groups()
-        activated = _day_of(day_text)
-        if activated is not None and "&#x" not in id and float(score_text) <= 1.0:
-            title = _Title(id, category, float(score_text), score_text, activated, int(hits))  # type: ignore[arg-type]
+        score, activated = float(score_text), _day_of(day_text)
+        if activated is not None and score <= 1.0:
+            title = _Title(unescape(id), category, score, score_text, activated, int(hits))  # type: ignore[arg-type]
             start = match.end()
     if title is None:
         line, _, _ = block.partition("\n")
@@ -234,6 +245,8 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
         text = f"{title.words}\n{text}" if text else title.words
     if not text.strip():
         return Reading(None, True, length, (*warnings, "no text stands under this title; it is kept as it is"))
+    if "\n<<<<<<< " in block or "\n>>>>>>> " in block:
+        return Reading(None, True, len(block), (*warnings, UNMERGED))
     settled = canonical and not has_open_fence(block)
     settled = _settle(fields, title, day=day, archived=archived) and settled
     return Reading(Entry(text=text, **fields), settled, length, tuple(warnings))

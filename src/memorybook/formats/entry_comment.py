@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Any
 
 from memorybook.errors import InvalidInput
@@ -19,6 +20,7 @@ from memorybook.model import TRUST_ORDER, Entry
 _VALUE = re.compile(rf"[;\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}")
 _ITEM = re.compile(rf"[;,\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}")
 _KEY = re.compile(rf"[;:\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}")
+_FIELD = re.compile(r"(?:&#x[0-9A-Fa-f]{0,6};|[^;])+")
 _FIRST = re.compile(r"\A.")
 
 
@@ -86,8 +88,7 @@ def _read_moment(raw: str) -> datetime:
 
 
 def _read_list(raw: str) -> tuple[str, ...]:
-    items = [item.strip() for item in raw.split(",")]
-    return tuple([unescape(item) for item in items if item])
+    return tuple([unescape(item) for item in map(str.strip, raw.split(",")) if item])
 
 
 def _read_score(raw: str) -> float:
@@ -109,11 +110,11 @@ def _read_flag(raw: str) -> bool:
     return raw.lower() in ("", "true", "yes")
 
 
-def _read_json(raw: str) -> dict[str, Any]:
+def _read_json(raw: str) -> Mapping[str, Any]:
     value = json.loads(unescape(raw))
     if not isinstance(value, dict):
         raise ValueError(raw)
-    return value
+    return MappingProxyType(value)
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
@@ -135,9 +136,30 @@ def _reads(reader: Callable[[str], Any], raw: str) -> bool:
 
 def read_fields(body: str, warnings: list[str]) -> dict[str, Any]:
     """Fields of the comment by their name in `Entry`; what is not known or not readable goes to `unknown`."""
+    try:
+        return _read_regular(body)
+    except (KeyError, *_UNREADABLE):
+        return _read_tolerant(body, warnings)
+
+
+def _read_regular(body: str) -> dict[str, Any]:
+    """The fields as a machine writes them, at a third of the cost; raises if anything is unusual."""
+    if "&#x" in body or "  " in body or " ;" in body or "\n" in body:
+        raise ValueError(body)
+    parts = body.strip(" ").split("; ")
+    fields: dict[str, Any] = {}
+    for part in parts:
+        key, _, raw = part.partition(": ")
+        fields[key] = _READERS[key](raw)
+    if len(fields) < len(parts):
+        raise ValueError(body)
+    return fields
+
+
+def _read_tolerant(body: str, warnings: list[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     unknown: list[tuple[str, str]] = []
-    for part in body.split(";"):
+    for part in _FIELD.findall(body) if "&#x" in body else body.split(";"):
         key, _, raw = part.partition(":")
         key, raw = key.strip(), raw.strip()
         reader = _READERS.get(key)
@@ -166,7 +188,7 @@ def find_comment(block: str, start: int) -> tuple[int, int, str] | None:
         end = block.find("\n", close)
         end = len(block) if end < 0 else end
         if (
-            body[:8] == " score: "
+            body.startswith(" score: ")
             or body.partition(":")[0].strip() in _READERS
             or body.strip() in ("pinned", "archived")
         ):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
 
-from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_id, read_entry, read_loose
+from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, UNMERGED, Reading, made_id, read_entry, read_loose
 from memorybook.formats.escape import Fences
 from memorybook.model import Entry
 
@@ -207,7 +207,7 @@ class _Reader:
             line = self._line_of(at)
             entry = read_loose(chunk, day=self._day, archived=archived)
             if re.match(r"<{7} |={7}\s|>{7} ", chunk):
-                self.warnings.append((line, "this looks like a merge that was not finished; it is kept as it is"))
+                self.warnings.append((line, UNMERGED))
             blocks.append(Block(chunk, line, entry, settled=entry is None))
             at += len(chunk)
         return lead, blocks
