@@ -1,0 +1,111 @@
+"""What every index does alike: which passages a query admits, how rare a word is, how a question becomes a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import log
+from typing import TYPE_CHECKING, Any, cast
+
+from memorybook.errors import EmbedderFailed
+from memorybook.text.tokens import without_names
+
+if TYPE_CHECKING:
+    from memorybook.hits import Candidate, Passage, Query
+    from memorybook.protocols import Embedder
+
+PAUSE = 30.0
+"""Seconds for which a remote embedder that failed is left alone."""
+
+NEIGHBOURED = 50
+"""How many of the best candidates of each leg bring their neighbours along."""
+
+_ROLES = frozenset({"", "user", "assistant", "system", "tool"})
+
+
+def idf(passages: int, holding: int) -> float:
+    """Inverse document frequency as answers show it, above 0 always: log(1 + (N - n + .5) / (n + .5))."""
+    return log(1.0 + (passages - holding + 0.5) / (holding + 0.5))
+
+
+def names(speakers: Iterable[str]) -> list[str]:
+    """Those of the speakers that are names of somebody, not mere roles."""
+    return [speaker for speaker in speakers if speaker.lower() not in _ROLES]
+
+
+def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) -> bytes | None:
+    """The question, without the speakers' names, as float32 bytes; None if the embedder cannot read it.
+
+    Raises EmbedderFailed.
+    """
+    [vector] = vectors_of(embedder, [without_names(question, names(speakers))])
+    return vector
+
+
+def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[bytes | None]:
+    """A float32 vector for each text as bytes; None for a text that the embedder cannot read.
+
+    Raises EmbedderFailed, also if the embedder's answer has another shape than it promised.
+    """
+    flat = memoryview(cast("Any", embedder.embed(texts))).cast("B")
+    width = 4 * embedder.dimensions
+    if len(flat) != width * len(texts):
+        raise EmbedderFailed(
+            f"the embedder {embedder.name!r} gave {len(flat)} bytes for {len(texts)} texts of"
+            f" {embedder.dimensions} dimensions; check its model and dimensions"
+        )
+    rows = [bytes(flat[start : start + width]) for start in range(0, len(flat), width)]
+    return [row if any(memoryview(row).cast("f")) else None for row in rows]
+
+
+def neighbour_places(best: Iterable[Candidate]) -> set[tuple[str, int]]:
+    """(session, position) before and after the `NEIGHBOURED` best turns of each leg."""
+    items = list(best)
+    words = sorted((c for c in items if c.words is not None), key=lambda c: -(c.words or 0.0))
+    vector = sorted((c for c in items if c.cosine is not None), key=lambda c: -(c.cosine or 0.0))
+    places = set()
+    for candidate in (*words[:NEIGHBOURED], *vector[:NEIGHBOURED]):
+        passage = candidate.passage
+        if passage.source == "turn" and passage.session is not None:
+            places |= {(passage.session, passage.position - 1), (passage.session, passage.position + 1)}
+    return places
+
+
+def admits(query: Query, passage: Passage, session_name: str) -> bool:
+    """Whether the query's filters let the passage through; `session_name` is the name of its session."""
+    day = passage.date
+    return (
+        (query.category is None or passage.category == query.category)
+        and (query.since is None or (day is not None and day >= query.since))
+        and (query.until is None or (day is not None and day <= query.until))
+        and (query.session is None or passage.session == query.session or (session_name == query.session))
+        and (query.sources is None or passage.source in query.sources)
+    )
+
+
+def filters(query: Query) -> tuple[str, list[str | bytes]]:
+    """`admits` in SQL, over `passages AS p`, with the values to bind; "" if the query admits everything."""
+    from memorybook.storage.sqlite import bindable
+
+    parts: list[str] = []
+    values: list[str | bytes] = []
+    for condition, value in (
+        ("p.category=?", query.category),
+        ("p.date>=?", query.since),
+        ("p.date<=?", query.until),
+    ):
+        if value is not None:
+            parts.append(condition)
+            values.append(bindable(value))
+    if query.session is not None:
+        parts.append("(p.session=? OR p.session IN (SELECT uuid FROM sessions WHERE name=?))")
+        values += [bindable(query.session)] * 2
+    if query.sources is not None:
+        parts.append(f"p.source IN ({', '.join('?' * len(query.sources))})")
+        values += sorted(query.sources)
+    return " AND ".join(parts), values
+
+
+def paused_reason(name: str, reason: str, seconds: float) -> str:
+    """The sentence for `degraded` when the vector leg is left out."""
+    again = f"; tried again in {max(1, round(seconds))} s" if seconds > 0 else ""
+    return f"searched by words alone, the embedder {name!r} does not answer: {reason}{again}"

@@ -1,0 +1,73 @@
+"""Making the index anew while the old one answers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import apsw
+
+from memorybook.errors import Unavailable
+from memorybook.hits import SyncReport
+from memorybook.storage.freshness import bring_up_to_date
+from memorybook.storage.index_schema import open_index
+from memorybook.storage.sqlite import Connection, immediate
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Documents, Progress, Transcripts
+
+
+def rebuild(
+    live: Connection, documents: Documents, transcripts: Transcripts, progress: Progress | None = None
+) -> SyncReport:
+    """Build another database beside it, then copy that over the live one in a single transaction.
+
+    Searches and syncs of other processes go on: until the copy is committed they read and write the
+    old pages, and what they brought in meanwhile differs from the new ones and is brought in by the
+    next sync. The embedding of every text that is still there is taken over.
+    """
+    beside = f"{live.path}.rebuild-{uuid4().hex[:8]}"
+    try:
+        scratch = open_index(beside)
+        try:
+            report = bring_up_to_date(scratch, documents, transcripts, progress)
+            _take_over(scratch, live.path)
+            _copy(scratch, live)
+        finally:
+            scratch.close()
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            if os.path.lexists(beside + suffix):
+                os.unlink(beside + suffix)
+    return report
+
+
+def _take_over(scratch: Connection, live: str) -> None:
+    """Models and embeddings; what cannot be read any more is embedded again."""
+    scratch.execute("ATTACH ? AS live", (live,))
+    try:
+        with immediate(scratch):
+            scratch.execute("INSERT INTO models SELECT * FROM live.models")
+            scratch.execute(
+                "UPDATE meta SET value=(SELECT value FROM live.meta WHERE name='generation') WHERE name='generation'"
+            )
+            scratch.execute(
+                "INSERT INTO embeddings (model, text, vector) SELECT e.model, t.id, e.vector FROM models AS m"
+                " CROSS JOIN texts AS t JOIN live.texts AS l ON l.digest=t.digest"
+                " JOIN live.embeddings AS e ON e.model=m.id AND e.text=l.id"
+            )
+    except (Unavailable, apsw.Error):
+        pass
+    finally:
+        scratch.execute("DETACH live")
+    scratch.execute(
+        "INSERT INTO pending SELECT DISTINCT m.id, p.dense FROM models AS m, passages AS p WHERE NOT EXISTS"
+        " (SELECT 1 FROM embeddings WHERE model=m.id AND text=p.dense)"
+    )
+
+
+def _copy(scratch: Connection, live: Connection) -> None:
+    with live.lock, live.raw.backup("main", scratch.raw, "main") as copying:
+        copying.step(-1)
+    live.execute("PRAGMA wal_checkpoint(TRUNCATE)")

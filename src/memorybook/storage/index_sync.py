@@ -1,0 +1,350 @@
+"""From truth to index: what changed is read, split and tokenised first, then brought in by short transactions.
+
+Nothing here is imported by a search that finds everything as it was. Several processes may do this at
+once: a transaction only carries out what was worked out from the very row that it still finds, and
+otherwise leaves that document to another round.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from memorybook.errors import MemoryBookError, MissingDocument
+from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, row_of
+from memorybook.storage.sqlite import Connection, Value, bindable, immediate, readable
+from memorybook.text.passages import dense_text, indexed_text, split, turn_passage
+from memorybook.text.tokens import text_digest, tokens
+
+if TYPE_CHECKING:
+    from memorybook.hits import Passage
+    from memorybook.model import Session, Turn
+    from memorybook.protocols import DocumentInfo, Documents, Transcripts
+    from memorybook.storage.freshness import Difference, Known
+
+T = TypeVar("T")
+
+BATCH = 1000
+"""Passages written in one transaction."""
+
+
+class Brought(NamedTuple):
+    """What one round did; `settled` is False if another process came between."""
+
+    changed: int
+    removed: int
+    degraded: list[str]
+    warnings: list[str]
+    settled: bool
+
+
+class _Draft(NamedTuple):
+    """A passage to be inserted: its words, space between, and the digest of what is embedded of it."""
+
+    passage: Passage
+    words: str
+    digest: str
+
+
+class _Plan(NamedTuple):
+    """What to do to one document.
+
+    Attributes:
+        path: Of the document.
+        known: The row all this was worked out from.
+        row: (size, stamp, hash, modified) to store; None to remove the document.
+        gone: Ids of passages to delete.
+        moved: Passages whose words stay: id and what the row shall say.
+        drafts: Passages to insert.
+    """
+
+    path: str
+    known: Known | None
+    row: tuple[int, str, str, float] | None
+    gone: list[int]
+    moved: list[tuple[int, Passage]]
+    drafts: list[_Draft]
+
+    @property
+    def size(self) -> int:
+        return len(self.gone) + len(self.moved) + len(self.drafts) + 1
+
+
+def bring_in(
+    connection: Connection,
+    documents: Documents,
+    transcripts: Transcripts,
+    difference: Difference,
+    progress: Callable[[int], None] | None = None,
+) -> Brought:
+    """Carry out a difference; `progress` is called with how many documents and turns are done."""
+    brought = _Outcome(progress)
+    plans = _plans(connection, documents, difference, brought)
+    for batch in _batches(plans, lambda plan: plan.size):
+        _carry_out(connection, batch, brought)
+    if difference.turns[0] != difference.turns[1]:
+        _bring_turns(connection, transcripts, difference.turns, brought)
+    if brought.settled:
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('whole', 1)")
+    return Brought(brought.changed, brought.removed, brought.degraded, brought.warnings, brought.settled)
+
+
+class _Outcome:
+    def __init__(self, progress: Callable[[int], None] | None) -> None:
+        self.changed = self.removed = self.done = 0
+        self.degraded: list[str] = []
+        self.warnings: list[str] = []
+        self.settled = True
+        self._progress = progress
+
+    def step(self, count: int) -> None:
+        self.done += count
+        if self._progress is not None:
+            self._progress(self.done)
+
+
+def _batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    batch: list[T] = []
+    held = 0
+    for item in items:
+        batch.append(item)
+        held += size(item)
+        if held >= BATCH:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+# --- documents -------------------------------------------------------------------------------------
+
+
+def _plans(connection: Connection, documents: Documents, difference: Difference, brought: _Outcome) -> Iterator[_Plan]:
+    for path, gone in difference.removed:
+        yield _removal(connection, path, gone)
+    for info, known in difference.changed:
+        try:
+            plan = _plan(connection, documents, info, known, brought)
+        except MissingDocument:
+            plan = _removal(connection, info.path, known) if known is not None else None
+        except (MemoryBookError, OSError) as error:
+            kept = "its earlier text answers" if known is not None else "nothing in it can be found"
+            brought.degraded.append(f"{info.path} cannot be read ({error}): {kept}")
+            plan = None
+        if plan is not None:
+            yield plan
+
+
+def _removal(connection: Connection, path: str, known: Known) -> _Plan:
+    return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [])
+
+
+def _plan(
+    connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: _Outcome
+) -> _Plan | None:
+    document = documents.read(info.path)
+    row = (info.size, info.stamp, document.revision, document.modified)
+    if known is not None and (known.hash, known.modified) == row[2:]:
+        return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
+    made = split(info.path, document.text, document.modified)
+    brought.warnings += made.warnings
+    stored = _stored(connection, info.path) if known is not None else []
+    return _Plan(info.path, known, row, *_differing(stored, made.passages))
+
+
+def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
+    rows = connection.execute(
+        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.path=? AND p.source<>'turn' ORDER BY p.id",
+        (bindable(path),),
+    )
+    return [(number, passage_of(fields)) for number, *fields in rows]
+
+
+def _differing(
+    stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
+) -> tuple[list[int], list[tuple[int, Passage]], list[_Draft]]:
+    """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
+    waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
+    for number, passage in stored:
+        waiting.setdefault((indexed_text(passage), dense_text(passage)), deque()).append((number, passage))
+    moved: list[tuple[int, Passage]] = []
+    drafts: list[_Draft] = []
+    for passage in wanted:
+        same = waiting.get((indexed_text(passage), dense_text(passage)))
+        if not same:
+            drafts.append(_draft(passage))
+            continue
+        number, before = same.popleft()
+        if before != passage:
+            moved.append((number, passage))
+    return [number for same in waiting.values() for number, _ in same], moved, drafts
+
+
+def _draft(passage: Passage) -> _Draft:
+    return _Draft(passage, " ".join(tokens(indexed_text(passage))), text_digest(dense_text(passage)))
+
+
+def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
+    with immediate(connection):
+        current = [plan for plan in plans if _stored_id(connection, plan.path) == (plan.known.id if plan.known else 0)]
+        for plan in current:
+            _record(connection, plan)
+        _delete(connection, [number for plan in current for number in plan.gone])
+        _move(connection, [moved for plan in current for moved in plan.moved])
+        _insert(connection, [draft for plan in current for draft in plan.drafts])
+    brought.settled = brought.settled and len(current) == len(plans)
+    brought.removed += sum(plan.row is None for plan in current)
+    brought.changed += sum(plan.row is not None and not _is_restamp(plan) for plan in current)
+    brought.step(len(plans))
+
+
+def _is_restamp(plan: _Plan) -> bool:
+    return plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2]
+
+
+def _stored_id(connection: Connection, path: str) -> int:
+    row = connection.first("SELECT id FROM documents WHERE path=?", (bindable(path),))
+    return int(row[0]) if row is not None else 0
+
+
+def _record(connection: Connection, plan: _Plan) -> None:
+    path = bindable(plan.path)
+    connection.execute("DELETE FROM documents WHERE path=?", (path,))
+    if plan.row is not None:
+        size, stamp, content, modified = plan.row
+        connection.execute(
+            "INSERT INTO documents (path, size, stamp, hash, modified) VALUES (?, ?, ?, ?, ?)",
+            (path, size, stamp, content, modified),
+        )
+
+
+# --- turns -----------------------------------------------------------------------------------------
+
+
+def _bring_turns(
+    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int], brought: _Outcome
+) -> None:
+    """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
+    before, now = revisions
+    afresh = before is not None and now < before
+    changes = transcripts.changes(0 if afresh or before is None else before)
+    present: set[tuple[str, str]] = set()
+    for batch in _batches(changes.turns, lambda _: 1):
+        present |= {(session.uuid, turn.id) for session, turn in batch}
+        drafts = [_draft(turn_passage(session, turn)) for session, turn in batch]
+        with immediate(connection):
+            _place_turns(connection, batch, drafts)
+        brought.step(len(batch))
+    removed = set(changes.removed)
+    with immediate(connection):
+        if afresh:
+            removed |= _turn_keys(connection)
+        _delete(connection, [n for key in removed - present if (n := _turn_row(connection, *key)[0])])
+        brought.settled = brought.settled and _revision(connection) == before
+        # another process finished meanwhile, and this may have put older turns over its newer ones: once more
+        revision = changes.revision if _revision(connection) == before else before
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('turns', ?)", (revision,))
+    brought.changed += len({session for session, _ in removed | present} if not afresh else {s for s, _ in present})
+
+
+def _place_turns(connection: Connection, batch: list[tuple[Session, Turn]], drafts: list[_Draft]) -> None:
+    """Insert what is new and replace what is different, whoever stored it."""
+    names = {bindable(session.uuid): bindable(session.name) for session, _ in batch}
+    connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?)", list(names.items()))
+    gone: list[int] = []
+    moved: list[tuple[int, Passage]] = []
+    fresh: dict[tuple[str, str], _Draft] = {}
+    for (session, turn), draft in zip(batch, drafts, strict=True):
+        number, stored = _turn_row(connection, session.uuid, turn.id)
+        if stored is None:
+            fresh[session.uuid, turn.id] = draft
+        elif _same_content(stored, draft.passage):
+            moved += [(number, draft.passage)] if stored != draft.passage else []
+        else:
+            gone.append(number)
+            fresh[session.uuid, turn.id] = draft
+    _delete(connection, gone)
+    _move(connection, moved)
+    _insert(connection, list(fresh.values()))
+
+
+def _same_content(one: Passage, other: Passage) -> bool:
+    return indexed_text(one) == indexed_text(other) and dense_text(one) == dense_text(other)
+
+
+def _turn_row(connection: Connection, session: str, turn: str) -> tuple[int, Passage | None]:
+    row = connection.first(
+        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.session=? AND p.turn=? AND p.source='turn'",
+        (bindable(session), bindable(turn)),
+    )
+    return (int(row[0]), passage_of(row[1:])) if row is not None else (0, None)
+
+
+def _turn_keys(connection: Connection) -> set[tuple[str, str]]:
+    rows = connection.execute("SELECT session, turn FROM passages WHERE source='turn'")
+    return {(readable(session), readable(turn)) for session, turn in rows}
+
+
+def _revision(connection: Connection) -> int | None:
+    row = connection.first("SELECT value FROM meta WHERE name='turns'")
+    return row[0] if row is not None else None
+
+
+# --- passages and their words ----------------------------------------------------------------------
+
+
+def _delete(connection: Connection, numbers: list[int]) -> None:
+    if not numbers:
+        return
+    gone = listed(numbers)
+    texts = listed(
+        text
+        for (text,) in connection.execute(
+            "SELECT DISTINCT dense FROM passages WHERE id IN (SELECT value FROM json_each(?))", (gone,)
+        )
+    )
+    for table, key in (("words", "rowid"), ("entries", "passage"), ("passages", "id")):
+        connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))", (gone,))
+    connection.execute(
+        "DELETE FROM pending WHERE text IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM passages WHERE dense=pending.text)",
+        (texts,),
+    )
+
+
+def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
+    connection.executemany(
+        f"UPDATE passages SET ({', '.join(FIELDS)})=({', '.join('?' * len(FIELDS))}) WHERE id=?",
+        [[*row_of(passage), number] for number, passage in moved],
+    )
+
+
+def _insert(connection: Connection, drafts: list[_Draft]) -> None:
+    if not drafts:
+        return
+    texts = _texts(connection, [draft.digest for draft in drafts])
+    [(last,)] = connection.execute("SELECT coalesce(max(id), 0) FROM passages")
+    rows: list[list[Value]] = []
+    words: list[tuple[int, str]] = []
+    for number, draft in enumerate(drafts, int(last) + 1):
+        rows.append([number, texts[draft.digest], *row_of(draft.passage)])
+        words.append((number, draft.words))
+    marks = ", ".join("?" * (len(FIELDS) + 2))
+    connection.executemany(f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})", rows)
+    connection.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", words)
+    connection.execute(
+        "INSERT OR IGNORE INTO pending SELECT models.id, new.value FROM models, json_each(?) AS new WHERE NOT EXISTS"
+        " (SELECT 1 FROM embeddings WHERE model=models.id AND text=new.value)",
+        (listed(set(texts.values())),),
+    )
+
+
+def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
+    """The number of each text that is embedded, given now or long ago."""
+    connection.executemany("INSERT OR IGNORE INTO texts (digest) VALUES (?)", [(digest,) for digest in digests])
+    wanted = "[" + ",".join(f'"{digest}"' for digest in digests) + "]"
+    rows = connection.execute(
+        "SELECT digest, id FROM texts WHERE digest IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    return {str(digest): int(number) for digest, number in rows}

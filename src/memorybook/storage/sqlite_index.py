@@ -1,0 +1,333 @@
+"""The index in SQLite: FTS5 for words, an exact scan for vectors, healed from the truth when it is damaged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from time import time
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import apsw
+
+from memorybook.errors import EmbedderFailed, Unavailable
+from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
+from memorybook.storage import vector_leg
+from memorybook.storage.candidates import filters, idf, neighbour_places, paused_reason, question_vector
+from memorybook.storage.freshness import bring_up_to_date, is_whole
+from memorybook.storage.index_schema import COLUMNS, inode, open_index, passage_of, passages, throw_away
+from memorybook.storage.sqlite import Connection, bindable, readable, reading
+from memorybook.text.tokens import query_words
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Documents, Embedder, Progress, Transcripts
+
+T = TypeVar("T")
+
+
+class SqliteIndex:
+    """`Index` in one SQLite file beside a few vector files; all of it may be deleted at any moment.
+
+    A file that is missing, damaged or of another version is made anew from the documents and
+    transcripts of the last `sync`. Safe to share between threads and with other processes. Any
+    method may raise Unavailable: the file cannot be read or written (disk full, no rights, locked
+    for 30 s, another program's database) and could not be made anew.
+
+    For people who like SQL, the view `agent_memory` shows the entries: `id, session_id,
+    memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
+    score), `access_count` (the entry's hits), `last_accessed, metadata` (JSON), `created_at,
+    updated_at, passage`. Full text: `passage IN (SELECT rowid FROM words WHERE words MATCH '"word"')`
+    with words as `text.tokens` makes them. Read only in meaning: it is rebuilt from the documents.
+
+    Args:
+        path: The database file; it and its folder are created when needed.
+        embedder: None for words alone.
+        words_only: Leave the vector leg out although there is an embedder.
+        vectors_dir: Folder of the vector files; None for the database's own.
+    """
+
+    def __init__(
+        self, path: str, *, embedder: Embedder | None = None, words_only: bool = False, vectors_dir: str | None = None
+    ) -> None:
+        self._path = os.path.abspath(path)
+        self._embedder = None if words_only else embedder
+        self._vectors = vector_leg.Vectors(vectors_dir or os.path.dirname(self._path))
+        self._connection: Connection | None = None
+        self._inode: tuple[int, int] | None = None
+        self._truth: tuple[Documents, Transcripts] | None = None
+
+    # --- the seam ---
+
+    def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        """Bring in what changed since the last time, whoever changed it and in whatever way."""
+        self._truth = (documents, transcripts)
+        if self._connection is not None and inode(self._path) != self._inode:
+            self._let_go()
+        return self._mended(lambda db: self._sync(db, documents, transcripts))
+
+    def candidates(self, query: Query) -> Candidates:
+        """What both legs find, as of the last sync, all from one snapshot."""
+
+        def find(db: Connection) -> Candidates:
+            if self._truth is not None and not is_whole(db):
+                self._sync(db, *self._truth)
+            return self._candidates(db, query)
+
+        return self._mended(find)
+
+    def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
+        """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
+
+        Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder
+        alone for 30 s. This itself always tries.
+        """
+        return self._mended(lambda db: self._embed(db, limit, progress))
+
+    def rebuild(
+        self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
+    ) -> SyncReport:
+        """Make it anew beside the old one, which answers meanwhile, and put it in its place at one stroke.
+
+        Vectors of texts that are still there are kept, those of others are gone for good.
+        """
+        from memorybook.storage.index_rebuild import rebuild
+
+        self._truth = (documents, transcripts)
+        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress))
+        self._vectors.forget()
+        after = self.sync(documents, transcripts)
+        return after._replace(
+            changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
+        )
+
+    def stats(self) -> Mapping[str, Any]:
+        """`backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes`, `embedder`, `generation`, `path`."""
+        return self._mended(self._stats)
+
+    def close(self) -> None:
+        """Release the files. Using it again opens them again."""
+        self._let_go()
+
+    # --- opening and mending ---
+
+    def _open(self) -> Connection:
+        if self._connection is None:
+            self._inode = inode(self._path)
+            self._connection = open_index(self._path)
+            self._inode = inode(self._path)
+        return self._connection
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        self._vectors.forget()
+        if connection is not None:
+            connection.close()
+
+    def _mended(self, action: Callable[[Connection], T]) -> T:
+        """Do it; if the file proves to be no good, make it anew from the truth and do it once more."""
+        try:
+            return action(self._open())
+        except (Unavailable, apsw.Error) as error:
+            if not _is_damage(error):
+                raise
+            self._start_over(error)
+        try:
+            db = self._open()
+            if self._truth is not None:
+                self._sync(db, *self._truth)
+            return action(db)
+        except apsw.Error as error:
+            raise Unavailable(f"the index {self._path!r} cannot be used: {error}; delete it") from error
+
+    def _start_over(self, error: Exception) -> None:
+        ours = self._connection is not None
+        self._let_go()
+        try:
+            throw_away(self._path, self._inode, ours=ours)
+        except OSError as hindrance:
+            raise Unavailable(
+                f"the index {self._path!r} is damaged ({error}) and cannot be replaced: {hindrance.strerror}"
+            ) from error
+        if self._truth is None:
+            raise Unavailable(f"the index {self._path!r} was damaged ({error}); sync makes it anew") from error
+
+    # --- freshness ---
+
+    def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        report = bring_up_to_date(db, documents, transcripts)
+        if self._embedder is None:
+            return report
+        model = vector_leg.register(db, self._embedder)
+        waiting = vector_leg.pending(db, model)
+        degraded = report.degraded
+        if waiting and self._embedder.local:
+            try:
+                vector_leg.embed_pending(db, self._embedder, self._vectors)
+            except EmbedderFailed as error:
+                degraded = (*degraded, paused_reason(self._embedder.name, str(error), 0))
+            waiting = vector_leg.pending(db, model)
+        elif not self._vectors.intact(db, model):
+            vector_leg.tidy(db, model, self._vectors)
+        return report._replace(pending_vectors=waiting, degraded=degraded)
+
+    def _embed(self, db: Connection, limit: int | None, progress: Progress | None) -> int:
+        if self._embedder is None:
+            return 0
+        vector_leg.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
+        return vector_leg.pending(db, vector_leg.known_model(db, self._embedder))
+
+    # --- finding ---
+
+    def _candidates(self, db: Connection, query: Query) -> Candidates:
+        leg = self._ask(db, query.text)
+        asked = query_words(query.text)
+        with reading(db):
+            words = _words(db, asked, query)
+            cosines = self._cosines(db, leg, query)
+            found = passages(db, {*words, *cosines})
+            if len(found) < len({*words, *cosines}):
+                raise apsw.CorruptError("the words of passages are indexed that do not exist")
+            items = tuple(Candidate(found[n], words.get(n), cosines.get(n)) for n in found)
+            waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
+            return Candidates(
+                items,
+                _neighbours(db, items, query),
+                _idf(db, asked),
+                self._embedder.name if self._embedder is not None and leg.vector is not None else None,
+                "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
+                (*leg.degraded, *_unfinished(db)),
+                waiting,
+            )
+
+    def _ask(self, db: Connection, question: str) -> _Leg:
+        """The question as a vector, unless there is nothing to compare it with or the embedder does not answer."""
+        embedder = self._embedder
+        if embedder is None:
+            return _Leg(None, None, ())
+        model = vector_leg.known_model(db, embedder)
+        if model is None or not vector_leg.any_vector(db, model):
+            waiting = vector_leg.pending(db, model)
+            reason = f"searched by words alone: {waiting} passages wait for a vector of {embedder.name!r}"
+            return _Leg(model, None, (reason,) if waiting else ())
+        left = model.paused - time()
+        if left > 0 and not embedder.local:
+            return _Leg(model, None, (paused_reason(embedder.name, model.reason, left),))
+        try:
+            return _Leg(model, question_vector(embedder, question, _speakers(db)), ())
+        except EmbedderFailed as error:
+            if not embedder.local:
+                vector_leg.pause(db, model, str(error))
+            return _Leg(model, None, (paused_reason(embedder.name, str(error), 0),))
+
+    def _cosines(self, db: Connection, leg: _Leg, query: Query) -> dict[int, float]:
+        """Cosine by passage of the `pool` nearest that the query admits."""
+        if leg.model is None or leg.vector is None:
+            return {}
+        where, values = filters(query)
+        allowed = vector_leg.embeddings_of(db, leg.model, where, values) if where else None
+        wanted = query.pool
+        while True:
+            near = self._vectors.nearest(db, leg.model, leg.vector, wanted, allowed)
+            found = vector_leg.passages_of(db, near, where, values, query.pool)
+            # vectors of texts that no passage has any longer may have taken the places
+            if len(found) >= query.pool or len(near) < wanted:
+                return found
+            wanted *= 4
+
+    def _stats(self, db: Connection) -> Mapping[str, Any]:
+        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        with reading(db):
+            by_source: dict[str, int] = dict(db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source"))
+            [(generation,)] = db.execute("SELECT value FROM meta WHERE name='generation'")
+            waiting = vector_leg.pending(db, model) if self._embedder is not None else 0
+        total = sum(by_source.values())
+        return {
+            "backend": "sqlite_hybrid" if self._embedder is not None else "sqlite_fts",
+            "passages": total,
+            "by_source": by_source,
+            "vectors": total - waiting if self._embedder is not None else 0,
+            "pending": waiting,
+            "bytes": self._vectors.bytes() + sum(_size(self._path + suffix) for suffix in ("", "-wal", "-shm")),
+            "embedder": self._embedder.name if self._embedder is not None else None,
+            "generation": generation,
+            "path": self._path,
+        }
+
+
+class _Leg(NamedTuple):
+    """The vector leg of one query; it does not run without a vector."""
+
+    model: vector_leg.Model | None
+    vector: bytes | None
+    degraded: tuple[str, ...]
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether a new file would help; not if the disk is full, rights are missing or somebody else writes."""
+    cause = error if isinstance(error, apsw.Error) else error.__cause__
+    if isinstance(cause, apsw.ReadOnlyError):
+        return getattr(cause, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED
+    damage = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, apsw.CantOpenError, apsw.FormatError)
+    return isinstance(cause, (*damage, apsw.ConstraintError, apsw.MismatchError, apsw.SchemaChangeError))
+
+
+def _words(db: Connection, asked: Iterable[str], query: Query) -> dict[int, float]:
+    """BM25 by passage of the `pool` best that the query admits."""
+    match = " OR ".join('"' + word.replace('"', '""') + '"' for word in asked)
+    if not match:
+        return {}
+    where, values = filters(query)
+    # CROSS JOIN keeps the ranked words outside, so that the limit is reached by admitted passages only
+    join, condition = ("CROSS JOIN passages AS p ON p.id=words.rowid", f"AND {where}") if where else ("", "")
+    rows = db.execute(
+        f"SELECT words.rowid, -words.rank FROM words {join} WHERE words MATCH ? {condition}"
+        " ORDER BY words.rank LIMIT ?",
+        (match, *values, query.pool),
+    )
+    return dict(rows)
+
+
+def _idf(db: Connection, asked: Iterable[str]) -> dict[str, float]:
+    [(total,)] = db.execute("SELECT count(*) FROM passages")
+    rarity = {}
+    for word in asked:
+        row = db.first("SELECT doc FROM vocabulary WHERE term=?", (word,))
+        rarity[word] = idf(total, row[0] if row is not None else 0)
+    return rarity
+
+
+def _neighbours(db: Connection, items: Iterable[Candidate], query: Query) -> tuple[Passage, ...]:
+    own = {(c.passage.session, c.passage.position) for c in items if c.passage.source == "turn"}
+    places: dict[str, list[int]] = {}
+    for session, position in sorted(neighbour_places(items) - own):
+        places.setdefault(session, []).append(position)
+    where, values = filters(query)
+    sql = (
+        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=? AND p.position IN (SELECT value FROM json_each(?))"
+        f" AND p.source='turn' {'AND ' + where if where else ''}"
+    )
+    return tuple(
+        passage_of(row)
+        for session, positions in places.items()
+        for row in db.execute(sql, (bindable(session), str(positions), *values))
+    )
+
+
+def _speakers(db: Connection) -> list[str]:
+    """Everybody who ever spoke; jumps from name to name in the index instead of reading it."""
+    rows = db.execute(
+        "WITH RECURSIVE named (speaker) AS (SELECT min(speaker) FROM passages WHERE source='turn' UNION ALL SELECT"
+        " (SELECT min(speaker) FROM passages WHERE source='turn' AND passages.speaker>named.speaker)"
+        " FROM named WHERE named.speaker IS NOT NULL) SELECT speaker FROM named WHERE speaker IS NOT NULL"
+    )
+    return [readable(speaker) for (speaker,) in rows]
+
+
+def _unfinished(db: Connection) -> tuple[str, ...]:
+    return () if is_whole(db) else ("the index has not been synced to its end yet: the answer may lack something",)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
