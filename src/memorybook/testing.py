@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from array import array
 from hashlib import shake_128
 from typing import TYPE_CHECKING
 
 from memorybook.errors import EmbedderFailed
-from memorybook.inference.embed import unit_row, vectors_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,14 +42,19 @@ class HashEmbedder:
         """A float32 memoryview (n, dimensions) of unit rows; zeros for a text without words."""
         self.calls += 1
         self.texts += texts
-        return vectors_of([unit_row(self._sum(text)) for text in texts], self.dimensions)
+        # one row more than there are texts, for a view cannot be cast to a shape of no rows
+        rows = array("f", [value for text in (*texts, "") for value in self._row(text)])
+        return memoryview(rows).cast("B").cast("f", (len(texts) + 1, self.dimensions))[: len(texts)]
 
-    def _sum(self, text: str) -> list[float]:
+    def _row(self, text: str) -> list[float]:
         total = [0.0] * self.dimensions
-        for word in re.findall(r"[\u2e80-\u9fff\uac00-\ud7af]|[^\W_\u2e80-\u9fff\uac00-\ud7af]+", text.lower()):
+        for word in re.findall(
+            r"[\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3041-\u30fa\u3400-\u9fff\uac00-\ud7af]+", text.lower()
+        ):
             direction = shake_128(word.encode()).digest(self.dimensions)
             total = [have + byte - 127.5 for have, byte in zip(total, direction, strict=True)]
-        return total
+        length = sum(value * value for value in total) ** 0.5
+        return [value / length for value in total] if length else total
 
 
 class FailingEmbedder(HashEmbedder):

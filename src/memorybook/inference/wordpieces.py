@@ -66,15 +66,16 @@ class WordPieces:
         """
         found = self._words.get(word)
         if found is None:
+            if len(word) > LONGEST_WORD:
+                return self._stretches(word)
             if len(self._words) >= _CACHED_WORDS:
                 self._words.clear()
-            found = self._words[word] = self._cut(word)
+            whole = self._find(MARK + word, 0)
+            found = self._words[word] = [whole] if whole else self._merged(MARK + word)
         return found
 
-    def _cut(self, word: str) -> list[int]:
-        whole = self._find(MARK + word, 0)
-        if whole:
-            return [whole]
+    def _stretches(self, word: str) -> list[int]:
+        self.unfold()
         found = self._merged(MARK + word[:LONGEST_WORD])
         for start in range(LONGEST_WORD, len(word), LONGEST_WORD):
             found += self._merged(word[start : start + LONGEST_WORD])
@@ -141,7 +142,8 @@ def pack(vocabulary: dict[str, int]) -> bytes:
 def is_packed(data: bytes) -> bool:
     """Whether `data` is a block that `pack` made, undamaged."""
     checksum = int.from_bytes(data[_HEADER - 4 : _HEADER], "little")
-    return data.startswith(_MAGIC) and crc32(memoryview(data)[_HEADER:]) == checksum
+    whole = len(data) > _HEADER + 2 * _SLOTS and data.startswith(_MAGIC)
+    return whole and crc32(memoryview(data)[_HEADER:]) == checksum
 
 
 def load(tokenizer: str, cache_dir: str | None) -> WordPieces:

@@ -1,0 +1,447 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.embedder import EmbedderConformance, rows
+from inference import server
+from inference.server import KEY, Answer, Service, altered, raw, serve, status
+from memorybook.errors import ConfigError, EmbedderFailed
+from memorybook.inference.remote import RemoteEmbedder
+from memorybook.protocols import Embedder
+from memorybook.testing import HashEmbedder
+
+TWO = ["first text", "second text"]
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serve() as running:
+        yield running
+
+
+@pytest.fixture
+def remote(service: Service) -> Iterator[RemoteEmbedder]:
+    embedder = client(service)
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses are noted instead of made."""
+    made: list[float] = []
+    monkeypatch.setattr("memorybook.inference.remote.time.sleep", made.append)
+    return made
+
+
+def client(service: Service, **settings: Any) -> RemoteEmbedder:
+    return RemoteEmbedder(
+        **{"base_url": service.url, "api_key": KEY, "model": service.model, "dimensions": 1024} | settings
+    )
+
+
+class TestRemoteEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self, remote: RemoteEmbedder) -> Embedder:
+        return remote
+
+
+class TestRemoteEmbedderThatLearnsItsDimensions(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self, service: Service) -> Iterator[Embedder]:
+        embedder = client(service, dimensions=None)
+        embedder.embed([])
+        yield embedder
+        embedder.close()
+
+
+def test_speaks_the_protocol_of_the_service(service: Service, remote: RemoteEmbedder) -> None:
+    found = rows(remote, ["喜欢咖啡", "likes coffee"])
+    assert service.paths == ["/v1/embeddings"]
+    assert service.requests == [
+        {"model": "BAAI/bge-m3", "input": ["喜欢咖啡", "likes coffee"], "encoding_format": "float", "dimensions": 1024}
+    ]
+    assert found == pytest.approx(rows(HashEmbedder(1024), ["喜欢咖啡", "likes coffee"]), abs=1e-5)
+
+
+def test_many_texts_go_in_batches_and_blank_ones_stay_here(service: Service) -> None:
+    remote = client(service, batch=4)
+    found = rows(remote, [f"text {number}" if number % 3 else "  " for number in range(15)])
+    assert [len(request["input"]) for request in service.requests] == [4, 4, 2]
+    assert [bool(row.any()) for row in found] == [number % 3 != 0 for number in range(15)]
+    remote.close()
+
+
+def test_only_blank_texts_ask_nothing_of_a_service_whose_dimensions_are_known(
+    service: Service, remote: RemoteEmbedder
+) -> None:
+    remote.embed(["", " "])
+    assert service.requests == []
+
+
+def test_results_are_put_in_order_by_their_index(service: Service, remote: RemoteEmbedder) -> None:
+    service.script = [altered(lambda answer: answer["data"].reverse())]
+    assert rows(remote, TWO) == pytest.approx(rows(remote, TWO), abs=1e-7)
+
+
+def test_dimensions_are_learned_and_then_insisted_on(service: Service) -> None:
+    remote = client(service, dimensions=None)
+    assert (remote.dimensions, remote.name) == (0, f"remote/127.0.0.1:{service.server_port}/BAAI/bge-m3")
+    remote.embed(TWO)
+    assert remote.dimensions == 1024
+    assert "dimensions" not in service.requests[0]
+    service.dimensions = 512
+    with pytest.raises(EmbedderFailed, match="512 dimensions at index 0 where 1024 were expected"):
+        remote.embed(TWO)
+    remote.close()
+
+
+def test_a_model_that_cannot_be_asked_for_dimensions_is_asked_without(service: Service, remote: RemoteEmbedder) -> None:
+    service.script = [status(400, b'{"message": "Model does not support Matryoshka representation"}')]
+    assert rows(remote, TWO).shape == (2, 1024)
+    assert ["dimensions" in request for request in service.requests] == [True, False]
+
+
+def test_the_name_holds_host_model_and_dimensions(service: Service, remote: RemoteEmbedder) -> None:
+    assert remote.name == f"remote/127.0.0.1:{service.server_port}/BAAI/bge-m3@1024"
+
+
+def test_long_texts_are_cut_and_surrogates_replaced(service: Service, remote: RemoteEmbedder) -> None:
+    remote.embed(["a" * 7000, "caf\udce9"])
+    assert service.requests[0]["input"] == ["a" * 6000, "caf?"]
+
+
+def without_index(answer: dict[str, Any]) -> None:
+    del answer["data"][1]["index"]
+
+
+def put(value: object) -> Answer:
+    def change(answer: dict[str, Any]) -> None:
+        answer["data"][1]["embedding"][7] = value
+
+    return altered(change)
+
+
+def put_row(value: object) -> Answer:
+    return altered(lambda answer: answer["data"][1].update(embedding=value))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (altered(lambda answer: answer["data"].pop()), "1 vectors for 2 texts"),
+        (altered(lambda answer: answer["data"].append(answer["data"][0])), "3 vectors for 2 texts"),
+        (altered(lambda answer: answer["data"][1].update(index=0)), "two vectors of 'index' 0"),
+        (altered(without_index), "a vector whose 'index' is None"),
+        (altered(lambda answer: answer["data"][1].update(index=2)), "a vector whose 'index' is 2"),
+        (altered(lambda answer: answer["data"][1].update(index=True)), "a vector whose 'index' is True"),
+        (altered(lambda answer: answer["data"].__setitem__(1, "x")), "a vector whose 'index' is None"),
+        (altered(lambda answer: answer["data"][1]["embedding"].pop()), "1023 dimensions at index 1 where 1024"),
+        (put(float("nan")), "index 1 that holds NaN or infinity"),
+        (put(float("inf")), "index 1 that holds NaN or infinity"),
+        (put(1e200), "index 1 that holds NaN or infinity"),
+        (put(10**400), "index 1 that holds"),
+        (put("0.5"), "index 1 that is not a list of numbers"),
+        (put(None), "index 1 that is not a list of numbers"),
+        (put(True), "index 1 that is not a list of numbers"),
+        (put_row(None), "index 1 that is not a list of numbers"),
+        (put_row([]), "index 1 that is not a list of numbers"),
+        (put_row([0.0] * 1024), "a vector of zeros at index 1"),
+        (put_row([1e-300] * 1024), "only values too small"),
+        (altered(lambda answer: answer.update(data=None)), "JSON without a list 'data'"),
+        (raw(b"[]"), "JSON without a list 'data'"),
+        (raw(b""), "something that is not JSON"),
+        (raw(b"[" * 100_000), "something that is not JSON"),
+        (raw(b"<!doctype html><title>Sign in</title>", "text/html"), "not JSON, '<!doctype html>"),
+        (raw(b"\xff\xfe" * 20), "something that is not JSON"),
+        (raw(b" " * 10_000_000), "more than 131,072 bytes"),
+    ],
+)
+def test_an_unsound_answer_is_refused_by_name(
+    service: Service, remote: RemoteEmbedder, answer: Answer, message: str
+) -> None:
+    service.script = [answer]
+    with pytest.raises(EmbedderFailed, match=message) as caught:
+        remote.embed(TWO)
+    assert f"127.0.0.1:{service.server_port}" in str(caught.value)
+    assert len(service.requests) == 1
+
+
+def test_vectors_of_another_model_in_mid_run_are_refused(service: Service, remote: RemoteEmbedder) -> None:
+    service.script = [server.normal, altered(lambda answer: answer.update(model="BAAI/bge-large-zh"))]
+    remote.embed(TWO)
+    with pytest.raises(EmbedderFailed, match=r"the model 'BAAI/bge-large-zh' after those of 'BAAI/bge-m3'"):
+        remote.embed(TWO)
+
+
+def test_a_refused_answer_teaches_nothing(service: Service) -> None:
+    remote = client(service, dimensions=None)
+    service.script = [altered(lambda answer: answer["data"][1]["embedding"].pop())]
+    with pytest.raises(EmbedderFailed, match="1023 dimensions at index 1"):
+        remote.embed(TWO)
+    assert remote.dimensions == 0
+    remote.close()
+
+
+@pytest.mark.parametrize("code", [408, 429, 500, 503])
+def test_what_may_pass_is_tried_again(service: Service, remote: RemoteEmbedder, pauses: list[float], code: int) -> None:
+    service.script = [status(code), status(code)]
+    assert rows(remote, TWO).any()
+    assert pauses == [0.5, 1.0]
+
+
+def test_a_cut_connection_is_tried_again(service: Service, remote: RemoteEmbedder, pauses: list[float]) -> None:
+    service.script = [server.cut]
+    assert rows(remote, TWO).any()
+    assert pauses == [0.5]
+
+
+def test_retry_after_in_seconds_is_honoured(service: Service, remote: RemoteEmbedder, pauses: list[float]) -> None:
+    service.script = [status(429, retry_after="7"), status(503, retry_after="0")]
+    remote.embed(TWO)
+    assert pauses == [7.0, 0.0]
+
+
+def test_retry_after_as_a_date_is_honoured(service: Service, remote: RemoteEmbedder, pauses: list[float]) -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=10), usegmt=True)
+    service.script = [status(429, retry_after=soon), status(429, retry_after="Thu, 01 Jan 1970 00:00:00 GMT")]
+    remote.embed(TWO)
+    assert 7 < pauses[0] <= 10
+    assert pauses[1] == 0.0
+
+
+def test_a_retry_after_that_says_nothing_is_passed_over(
+    service: Service, remote: RemoteEmbedder, pauses: list[float]
+) -> None:
+    service.script = [status(429, retry_after="soon")]
+    remote.embed(TWO)
+    assert pauses == [0.5]
+
+
+def test_a_long_retry_after_is_reported_instead_of_waited_for(
+    service: Service, remote: RemoteEmbedder, pauses: list[float]
+) -> None:
+    service.script = [status(429, retry_after="3600")]
+    with pytest.raises(EmbedderFailed, match="HTTP 429 and asks to wait 3600 seconds"):
+        remote.embed(TWO)
+    assert pauses == []
+
+
+def test_tries_are_bounded(service: Service, remote: RemoteEmbedder, pauses: list[float]) -> None:
+    service.script = [status(500)] * 9
+    with pytest.raises(EmbedderFailed, match=r"HTTP 500: .*out of order.*; try again later"):
+        remote.embed(TWO)
+    assert len(service.requests) == 4
+    assert pauses == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (307, "redirects are not followed, set embeddings.base_url"),
+        (400, "check embeddings.model"),
+        (401, "check embeddings.api_key"),
+        (403, "check embeddings.api_key"),
+        (404, "check embeddings.base_url and embeddings.model"),
+        (413, "lower embeddings.batch"),
+    ],
+)
+def test_what_will_not_pass_is_reported_at_once_with_what_to_do(
+    service: Service, remote: RemoteEmbedder, code: int, advice: str
+) -> None:
+    service.script = [status(code, b"no " * 500)]
+    with pytest.raises(EmbedderFailed, match=f"HTTP {code}: 'no no .*…'; {advice}") as caught:
+        remote.embed(TWO)
+    assert len(service.requests) == 1
+    assert len(str(caught.value)) < 450
+
+
+def test_a_redirect_to_another_host_is_not_followed(service: Service, remote: RemoteEmbedder) -> None:
+    with serve() as other:
+        service.script = [status(307, b"", location=f"{other.url}/embeddings")]
+        with pytest.raises(EmbedderFailed, match="redirects are not followed"):
+            remote.embed(TWO)
+        assert other.paths == []
+
+
+def test_proxies_of_the_environment_are_not_used(
+    service: Service, remote: RemoteEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert rows(remote, TWO).any()
+
+
+def test_a_query_is_tried_once_within_its_own_time(service: Service) -> None:
+    remote = client(service, query_timeout=0.2)
+    service.script = [server.hang]
+    began = time.monotonic()
+    with pytest.raises(EmbedderFailed, match=r"did not answer within 0.2 seconds; check that it runs"):
+        remote.embed(["one question"])
+    assert time.monotonic() - began < 1.5
+    remote.close()
+
+
+def test_an_answer_that_drips_ends_in_time_too(service: Service) -> None:
+    remote = client(service, query_timeout=0.3)
+    service.script = [server.drip]
+    began = time.monotonic()
+    with pytest.raises(EmbedderFailed, match=r"did not answer within 0.3 seconds"):
+        remote.embed(["one question"])
+    assert time.monotonic() - began < 1.5
+    remote.close()
+
+
+def test_after_a_failed_query_single_texts_fail_at_once_for_a_while(
+    service: Service, remote: RemoteEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.script = [status(503)]
+    for _ in range(3):
+        with pytest.raises(EmbedderFailed, match="HTTP 503"):
+            remote.embed(["one question"])
+    assert len(service.requests) == 1
+    later = time.monotonic() + 11
+    monkeypatch.setattr("memorybook.inference.remote.time.monotonic", lambda: later)
+    assert rows(remote, ["one question"]).any()
+
+
+def test_a_batch_is_tried_even_after_a_failed_query_and_its_success_counts(
+    service: Service, remote: RemoteEmbedder
+) -> None:
+    service.script = [status(503)]
+    with pytest.raises(EmbedderFailed):
+        remote.embed(["one question"])
+    remote.embed(TWO)
+    assert rows(remote, ["one question"]).any()
+
+
+def test_an_unsound_answer_to_a_query_does_not_make_it_rest(service: Service, remote: RemoteEmbedder) -> None:
+    service.script = [raw(b"{}")]
+    with pytest.raises(EmbedderFailed):
+        remote.embed(["one question"])
+    assert rows(remote, ["one question"]).any()
+
+
+def test_a_service_that_is_not_there_is_reported(pauses: list[float]) -> None:
+    remote = RemoteEmbedder(base_url="http://127.0.0.1:9/v1", api_key=KEY, model="m")
+    with pytest.raises(EmbedderFailed, match=r"'127.0.0.1:9' could not be reached \(ConnectError: .*base_url"):
+        remote.embed(TWO)
+    assert pauses == [0.5, 1.0, 2.0]
+
+
+def test_an_address_that_is_none_is_reported() -> None:
+    remote = RemoteEmbedder(base_url="http://exa mple:port/v1", model="m")
+    with pytest.raises(EmbedderFailed, match="could not be reached"):
+        remote.embed(["one question"])
+
+
+def test_no_key_sends_no_authorization(service: Service) -> None:
+    remote = client(service, api_key="")
+    with pytest.raises(EmbedderFailed, match=r"HTTP 401.*check embeddings.api_key"):
+        remote.embed(TWO)
+    remote.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        status(401, f"Incorrect API key provided: {KEY}".encode()),
+        status(500, f"header was 'Bearer {KEY}'".encode()),
+        raw(f"<html>{KEY}</html>".encode()),
+        altered(lambda answer: answer["data"][1].update(index=KEY)),
+        altered(lambda answer: answer.update(model=KEY)),
+    ],
+)
+def test_messages_never_hold_the_key(
+    service: Service, remote: RemoteEmbedder, pauses: list[float], answer: Answer
+) -> None:
+    remote.embed(TWO)
+    service.script = [answer] * 4
+    with pytest.raises(EmbedderFailed) as caught:
+        remote.embed(TWO)
+    assert KEY not in str(caught.value)
+    assert "***" in str(caught.value)
+    assert KEY not in remote.name
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"base_url": ""},
+        {"base_url": "api.example.org/v1"},
+        {"base_url": "ftp://example.org"},
+        {"base_url": "https:///v1"},
+        {"base_url": "https://me:secret@example.org/v1"},
+        {"model": " "},
+        {"api_key": "sk-\nsecret"},
+        {"api_key": "密钥secret"},
+        {"dimensions": -1},
+        {"batch": 0},
+        {"timeout": 0},
+        {"query_timeout": float("nan")},
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_without_being_told(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="embeddings\\.") as caught:
+        RemoteEmbedder(**{"base_url": "https://example.org/v1", "model": "m"} | settings)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tail", "path"),
+    [
+        ("", "/v1/embeddings"),
+        ("/", "/v1/embeddings"),
+        ("/embeddings", "/v1/embeddings"),
+        ("?api=2", "/v1/embeddings?api=2"),
+    ],
+)
+def test_the_address_may_be_given_in_several_ways(service: Service, tail: str, path: str) -> None:
+    remote = client(service, base_url=service.url + tail)
+    service.script = [altered(lambda answer: None)]
+    remote.embed(TWO)
+    assert service.paths == [path]
+    remote.close()
+
+
+def test_an_address_without_a_path_will_do(service: Service) -> None:
+    remote = client(service, base_url=f"http://127.0.0.1:{service.server_port}")
+    service.script = [altered(lambda answer: None)]
+    remote.embed(TWO)
+    assert service.paths == ["/embeddings"]
+    remote.close()
+
+
+def test_closing_twice_does_nothing_and_it_can_be_used_again(service: Service, remote: RemoteEmbedder) -> None:
+    before = rows(remote, TWO)
+    remote.close()
+    remote.close()
+    assert np.array_equal(rows(remote, TWO), before)
+
+
+def test_making_one_imports_no_http_client() -> None:
+    script = (
+        "import sys; from memorybook.inference.remote import RemoteEmbedder; "
+        "RemoteEmbedder(base_url='https://example.org/v1', model='m'); "
+        "print(sorted({'httpx2', 'numpy', 'ssl', 'asyncio'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_server_of_these_tests_refuses_what_the_service_refuses(service: Service) -> None:
+    import httpx2
+
+    answer = httpx2.post(f"{service.url}/embeddings", json={"model": service.model, "input": ["x"]}, trust_env=False)
+    assert answer.status_code == 401
+    assert json.loads(answer.content) == "Api key is invalid"

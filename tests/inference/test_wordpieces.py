@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import os
+import sysconfig
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from memorybook.inference import wordpieces
+from memorybook.inference.wordpieces import WordPieces
+
+TOKENIZER = Path(sysconfig.get_path("purelib")) / "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+WORDS = """
+    The user's favourite café is "Zoë & Co." (open 24/7); naïve coöperation — 3.14% of £1,000,000!
+    def __init__(self, *, max_results: int = 10) -> None: return self._index.get(f"{path!r}:{line}", [])
+    https://example.org/a/b?c=d&e=f#g C:\\Users\\me\\.ssh\\id_ed25519 /usr/lib/python3.11/re/_parser.py
+    ZX9f0aQ== 0xDEADBEEF aaaaaaaaaaaaaaaa abababababab ------->> <0x41> internationalisation ÅÄÖ ĳ ﬁ
+    Привет, мир Καλημέρα שלום नमस्ते 喜欢咖啡 記憶 コーヒー 커피 🙂👩‍👩‍👧‍👦 \ufeffBOM \x00 \x7f
+""".split()
+
+
+@pytest.fixture(scope="module")
+def pieces() -> WordPieces:
+    return wordpieces.load(str(TOKENIZER), None)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Tokenizer:
+    """The tokenizer itself, but for `<s>` in a text, which is text here."""
+    described = json.loads(TOKENIZER.read_text(encoding="utf-8"))
+    return Tokenizer.from_str(json.dumps(described | {"added_tokens": []}))
+
+
+def differing(pieces: WordPieces, reference: Tokenizer, words: list[str]) -> list[str]:
+    encoded = reference.encode_batch(words, add_special_tokens=False)
+    return [word for word, found in zip(words, encoded, strict=True) if pieces.ids(word) != found.ids]
+
+
+def test_words_are_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokenizer) -> None:
+    assert differing(pieces, reference, WORDS) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="▁"), min_size=1, max_size=40))
+def test_any_word_is_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokenizer, word: str) -> None:
+    assert differing(pieces, reference, [word]) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("etaoinshrdl._-/0", min_size=1, max_size=60))
+def test_words_full_of_merges_are_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokenizer, word: str) -> None:
+    assert differing(pieces, reference, [word]) == []
+
+
+def test_every_piece_that_begins_a_word_is_reached_by_merging_that_word(
+    pieces: WordPieces, reference: Tokenizer
+) -> None:
+    """What lets a word that is one piece be looked up whole."""
+    vocabulary = reference.get_vocab()
+    words = [piece[1:] for piece in vocabulary if piece[0] == "▁" and piece.strip("▁")]
+    assert len(words) > 10_000
+    encoded = reference.encode_batch(words, add_special_tokens=False)
+    assert [w for w, found in zip(words, encoded, strict=True) if found.ids != [vocabulary["▁" + w]]] == []
+    assert differing(pieces, reference, words) == []
+
+
+def test_texts_of_real_conversations_are_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokenizer) -> None:
+    files = [DATA / "locomo/queries.jsonl", DATA / "locomo/conv-30.jsonl", DATA / "zh-agent/conversation.jsonl"]
+    if not all(file.is_file() for file in files):
+        pytest.skip("needs the conversations in MEMORYBOOK_DATA")
+    words = {word for file in files for word in file.read_text(encoding="utf-8").split()}
+    short = sorted(word for word in words if len(word) <= wordpieces.LONGEST_WORD)
+    assert len(short) > 5000
+    assert differing(pieces, reference, short) == []
+
+
+def test_unfolding_changes_nothing(reference: Tokenizer) -> None:
+    unfolded = wordpieces.load(str(TOKENIZER), None)
+    unfolded.unfold()
+    unfolded.unfold()
+    assert differing(unfolded, reference, WORDS) == []
+
+
+def test_a_very_long_word_is_cut_in_stretches(pieces: WordPieces) -> None:
+    word = "abcdefgh" * 20
+    whole = pieces.ids(word)
+    assert whole[: len(pieces.ids(word[:128])) - 2] == pieces.ids(word[:128])[:-2]
+    assert len(pieces.ids("x0" * 50_000)) > 10_000
+
+
+def test_the_memory_of_words_is_bounded(pieces: WordPieces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordpieces, "_CACHED_WORDS", 3)
+    ours = WordPieces(wordpieces.pack(json.loads(TOKENIZER.read_text(encoding="utf-8"))["model"]["vocab"]))
+    for word in WORDS:
+        assert ours.ids(word) == pieces.ids(word)
+    assert len(ours._words) <= 3
+
+
+def test_the_cache_is_made_once_and_read_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "new" / "cache"
+    wordpieces.load(str(TOKENIZER), str(cache))
+    (file,) = cache.iterdir()
+    assert file.stat().st_size < 600_000
+
+    def never(path: str) -> bytes:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(wordpieces, "_from_tokenizer", never)
+    assert wordpieces.load(str(TOKENIZER), str(cache)).ids("hello") == [22172]
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"rubbish", b"memorybook word pieces 1", b"memorybook word pieces 1" + bytes(8)]
+)
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    wordpieces.load(str(TOKENIZER), str(tmp_path))
+    (file,) = tmp_path.iterdir()
+    sound = file.read_bytes()
+    file.write_bytes(damage)
+    assert wordpieces.load(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
+    assert file.read_bytes() == sound
+
+
+@pytest.mark.parametrize("at", [30, 100_000, 200_000, -1])
+def test_one_changed_byte_is_noticed(tmp_path: Path, at: int) -> None:
+    wordpieces.load(str(TOKENIZER), str(tmp_path))
+    (file,) = tmp_path.iterdir()
+    changed = bytearray(file.read_bytes())
+    changed[at] ^= 1
+    assert not wordpieces.is_packed(bytes(changed))
+    with pytest.raises(ValueError, match="damaged"):
+        WordPieces(bytes(changed))
+
+
+def test_another_tokenizer_file_gets_another_cache(tmp_path: Path) -> None:
+    other = tmp_path / "tokenizer.json"
+    vocabulary = {f"<{number}>": number for number in range(259)} | {
+        "▁": 259,
+        "h": 260,
+        "i": 261,
+        "hi": 262,
+        "▁hi": 263,
+    }
+    other.write_text(json.dumps({"model": {"vocab": vocabulary}}), encoding="utf-8")
+    wordpieces.load(str(TOKENIZER), str(tmp_path / "cache"))
+    found = wordpieces.load(str(other), str(tmp_path / "cache"))
+    assert (found.size, found.ids("hi")) == (264, [263])
+    assert found.ids("hé") == [259, 260, 3 + 0xC3, 3 + 0xA9]
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_without_a_cache_directory_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wordpieces.load(str(TOKENIZER), None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    assert wordpieces.load(str(TOKENIZER), str(tmp_path / "file")).ids("hello") == [22172]
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "in the way"
+
+
+def test_a_cache_that_cannot_be_put_in_place_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: str, target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("memorybook.inference.wordpieces.os.replace", full)
+    assert wordpieces.load(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("vocabulary", [{}, {"a": 1}, {"a": 0, "b": 2}, {str(n): n for n in range(66_000)}])
+def test_a_vocabulary_of_another_kind_is_refused(vocabulary: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="vocabulary of"):
+        wordpieces.pack(vocabulary)

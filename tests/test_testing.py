@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+
+import memorybook.testing
+from conformance.embedder import EmbedderConformance, rows
+from memorybook.errors import EmbedderFailed
+from memorybook.protocols import Embedder
+from memorybook.testing import FailingEmbedder, HashEmbedder
+
+
+class TestHashEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return HashEmbedder()
+
+
+def cosines(first: str, *others: str) -> list[float]:
+    found = rows(HashEmbedder(), [first, *others])
+    return [float(found[0] @ other) for other in found[1:]]
+
+
+def test_texts_that_share_words_are_near() -> None:
+    near, far = cosines("the black cat sleeps", "a black cat", "green dogs bark")
+    assert near > far + 0.3
+
+
+def test_chinese_texts_that_share_characters_are_near() -> None:
+    near, far = cosines("用户喜欢咖啡", "喜欢喝咖啡", "明天下雨")
+    assert near > far + 0.3
+
+
+def test_case_and_punctuation_make_no_difference() -> None:
+    assert cosines("Black, cat!", "black cat") == pytest.approx([1.0], abs=1e-6)
+
+
+def test_directions_are_the_same_in_every_process() -> None:
+    assert rows(HashEmbedder(4), ["cat"])[0] == pytest.approx([0.5750, 0.1081, 0.6269, -0.5145], abs=1e-3)
+
+
+def test_calls_and_texts_are_counted() -> None:
+    embedder = HashEmbedder(8)
+    embedder.embed(["one", "two"])
+    embedder.embed([])
+    assert (embedder.calls, embedder.texts) == (2, ["one", "two"])
+    assert embedder.name == "local/hash-8"
+
+
+def test_a_failing_embedder_fails_after_as_many_calls() -> None:
+    embedder = FailingEmbedder(after=1, dimensions=8)
+    assert np.array_equal(rows(embedder, ["one"]), rows(HashEmbedder(8), ["one"]))
+    for _ in range(2):
+        with pytest.raises(EmbedderFailed, match="down"):
+            embedder.embed(["two"])
+    assert (embedder.calls, embedder.texts, embedder.local) == (3, ["one"], False)
+
+
+def test_its_example_runs() -> None:
+    assert doctest.testmod(memorybook.testing).failed == 0
