@@ -119,11 +119,10 @@ class Call:
     def memory(self) -> Memory:
         """The book that the options, the settings and the directory point to."""
         if self._memory is None:
+            config = self.config()
             from memorybook.memory import open as open_memory
 
-            self._memory = open_memory(
-                self.options.book, project=self.options.project, config=self.config(), door="cli"
-            )
+            self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
         return self._memory
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:

@@ -50,11 +50,9 @@ def _refuse_filters(call: Call) -> None:
     """`--below-prompt` takes a query and a number; a filter that did nothing would mislead."""
     from memorybook.errors import InvalidInput
 
-    o = call.options
+    filters = ("min_score", "category", "since", "until", "session", "explain")
     given = [
-        name
-        for name in ("min_score", "category", "since", "until", "session", "explain")
-        if getattr(o, name) not in (None, False)
+        name for name in filters if getattr(call.options, name) is not None and getattr(call.options, name) is not False
     ]
     if given:
         raise InvalidInput(f"--below-prompt cannot be combined with --{given[0].replace('_', '-')}")

@@ -10,6 +10,8 @@ from memorybook.cli.call import Parser, global_options, parser_of, working_direc
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from memorybook.cli.call import Call, Command
 
 
@@ -83,18 +85,25 @@ def _completion(call: Call) -> None:
         raise MissingExtra("completion needs shtab: pip install shtab") from None
     if call.options.shell not in shtab.SUPPORTED_SHELLS:
         raise InvalidInput(f"no completion for {call.options.shell!r}: there is {', '.join(shtab.SUPPORTED_SHELLS)}")
-    write(shtab.complete(whole_parser(), shell=call.options.shell) + "\n")
+    places = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}
+    write(shtab.complete(whole_parser(places), shell=call.options.shell) + "\n")
 
 
-def whole_parser() -> Parser:
-    """One parser with all verbs and aliases under it, as completion wants to see it."""
+def whole_parser(places: Mapping[str, Any]) -> Parser:
+    """One parser with all verbs and aliases under it, as completion wants to see it.
+
+    `places` says by metavar how to complete an argument.
+    """
     whole = Parser(prog="memorybook")
     global_options(whole)
     verbs = whole.add_subparsers(metavar="COMMAND")
-    names = {verb: verb for verb in VERBS} | ALIASES
-    for name, verb in names.items():
+    parsers = [whole]
+    for name, verb in ({verb: verb for verb in VERBS} | ALIASES).items():
         parser, _ = parser_of(verb)
-        verbs.add_parser(name, help=VERBS[verb][1], parents=[parser], add_help=False, conflict_handler="resolve")
+        parsers.append(verbs.add_parser(name, help=VERBS[verb][1], parents=[parser], add_help=False))
+    for action in (action for parser in parsers for action in parser._actions):
+        if isinstance(action.metavar, str) and action.metavar in places:
+            action.complete = places[action.metavar]  # type: ignore[attr-defined]
     return whole
 
 

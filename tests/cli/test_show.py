@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.cli import VERBS, show
+from memorybook.cli.call import terminal_width
+from memorybook.cli.visible import visible
+
+HIT = {
+    "path": "MEMORY.md", "start_line": 14, "end_line": 14, "score": 0.5, "relevance": 0.813, "snippet": "Likes\ntea.",
+    "source": "entry", "date": "2026-02-20", "id": "a1", "category": "preference", "turn": None, "session": None,
+    "speaker": None,
+}  # fmt: skip
+TURN = HIT | {
+    "path": "sessions/x.md", "start_line": 0, "source": "turn", "turn": "t9", "speaker": "Ran",
+    "category": None, "id": None,
+}  # fmt: skip
+FRESH = {"degraded": [], "pending_vectors": 0}
+ENTRY = {
+    "id": "a1", "text": "Likes tea.\nGreen.", "category": "preference", "score": 0.6, "state": "active",
+    "pinned": False, "tags": ["style", "茶"], "links": [], "group": None, "metadata": {},
+}  # fmt: skip
+
+
+def answer(*results: dict[str, Any], relevant: bool = True, **more: Any) -> dict[str, Any]:
+    fixed = {
+        "results": list(results),
+        "has_relevant": relevant,
+        "threshold": 0.25,
+        "backend": "sqlite_fts",
+        "index": FRESH,
+    }
+    return fixed | more
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Show an answer; what stands on stdout and on stderr."""
+
+    def run(verb: str, shown: dict[str, Any], *, quiet: bool = False) -> tuple[str, str]:
+        show.answer(verb, shown, show.Page(Namespace(no_color=False, quiet=quiet)))
+        return capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(show, "terminal_width", lambda _: 40)
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+def test_a_hit_shows_where_it_stands_and_how_relevant_it_is(said: Any) -> None:
+    out, err = said("search", answer(HIT))
+    assert out == "1. 0.81  MEMORY.md:14  preference · 2026-02-20 · [a1]\n   Likes\n   tea.\n"
+    assert err == ""
+
+
+def test_a_turn_shows_who_said_it_and_how_to_open_it(said: Any) -> None:
+    out, _ = said("search", answer(TURN))
+    assert out.startswith("1. 0.81  turn:t9  turn · 2026-02-20 · Ran\n")
+
+
+def test_an_explained_hit_shows_its_components(said: Any) -> None:
+    out, _ = said("search", answer(HIT | {"why": {"words": 0.25, "recency": 0.0125}}))
+    assert "     words           0.2500\n     recency         0.0125\n" in out
+
+
+@pytest.mark.parametrize(
+    ("shown", "line"),
+    [
+        (answer(relevant=False), "Nothing relevant found.\n"),
+        (answer(HIT, relevant=False), "Nothing relevant found. The nearest all the same:\n"),
+        (answer(), "Nothing above the threshold of 0.25.\n"),
+        ({"disabled": True}, "Memory is switched off: set enabled = true to use it.\n"),
+    ],
+)
+def test_an_empty_answer_is_never_silent(said: Any, shown: dict[str, Any], line: str) -> None:
+    assert said("search", shown)[0].startswith(line)
+
+
+def test_a_degraded_answer_says_so_on_stderr(said: Any) -> None:
+    worse = answer(HIT, index={"degraded": ["no embedder"], "pending_vectors": 3})
+    out, err = said("search", worse)
+    assert "degraded" not in out
+    assert err == (
+        "memorybook: degraded to sqlite_fts: no embedder\n"
+        "memorybook: 3 passages wait for their vectors; run: memorybook sync\n"
+    )
+    assert said("search", worse, quiet=True)[1] == ""
+
+
+def test_recall_is_the_block_as_it_is(said: Any) -> None:
+    assert said("recall", {"text": "<memory>\n- tea\n</memory>\n"}) == ("<memory>\n- tea\n</memory>\n", "")
+    assert said("recall", {"text": ""}) == ("", "memorybook: nothing to recall\n")
+
+
+def test_get_shows_the_lines_and_says_when_they_are_not_all(said: Any) -> None:
+    lines = {"path": "a.md", "from": 1, "lines": 2, "total_lines": 2, "text": "one\n\ttwo\n"}
+    assert said("get", lines) == ("one\n\ttwo\n", "")
+    assert said("get", lines | {"from": 3, "total_lines": 9})[1] == "memorybook: lines 3 to 4 of 9\n"
+
+
+def test_get_shows_a_turn_with_its_speaker(said: Any) -> None:
+    turn = {"speaker": "", "role": "user", "time": None, "session": "u1", "session_name": "S1"}
+    shown = {"turn": turn, "from": 1, "lines": 1, "total_lines": 1, "text": "hello"}
+    assert said("get", shown)[0] == "user · S1\nhello\n"
+
+
+def test_get_shows_an_entry_with_all_that_it_says(said: Any) -> None:
+    out, _ = said("get", {"entry": ENTRY})
+    assert out.startswith("Likes tea.\nGreen.\n  id             a1\n")
+    assert "  tags           style, 茶\n" in out
+    assert "links" not in out
+
+
+def test_list_is_one_line_an_entry(said: Any) -> None:
+    out, err = said("list", {"entries": [ENTRY, ENTRY | {"id": "b2", "pinned": True}], "total": 3})
+    assert out == "a1       0.60  preference  Likes tea.\nb2       0.60* preference  Likes tea.\n"
+    assert err == "memorybook: 2 of 3 entries; more with --limit\n"
+
+
+def test_an_empty_list_says_so(said: Any) -> None:
+    assert said("list", {"entries": [], "total": 0})[0] == "No entries.\n"
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def test_what_was_done_with_an_entry(said: Any) -> None:
+    shown = {"entry": ENTRY, "action": "strengthened", "redacted": 1}
+    out, err = said("add", shown)
+    assert out == "strengthened a1 preference 0.60  Likes tea.\nGreen.\n"
+    assert err == "memorybook: 1 secret masked\n"
+    assert said("pin", {"entry": ENTRY | {"pinned": True}})[0].startswith("pinned a1")
+    assert said("update", {"entry": ENTRY})[0].startswith("active a1")
+
+
+def test_where_a_note_went(said: Any) -> None:
+    shown = {"path": "daily/d.md", "line": 3, "duplicate": False, "redacted": 2}
+    assert said("append", shown) == ("written daily/d.md:3\n", "memorybook: 2 secrets masked\n")
+    assert said("append", shown | {"duplicate": True, "redacted": 0})[0] == "already there daily/d.md:3\n"
+
+
+def test_what_a_flush_wrote_and_left_out(said: Any) -> None:
+    shown = {
+        "written": [{"path": "d.md", "line": 3}],
+        "skipped": [{"text": "hm", "reason": "too short"}],
+        "redacted": 0,
+    }
+    assert said("flush", shown)[0] == "written d.md:3\nleft out (too short): hm\n"
+    assert said("flush", shown | {"written": []})[0].endswith("Nothing new to write.\n")
+
+
+def test_a_receipt_lists_what_went_and_what_remains(said: Any) -> None:
+    receipt = {
+        "dry_run": False, "entries": ["a1"], "notes": ["d.md: x"], "documents": [], "sessions": 1, "turns": 0,
+        "remains": ["MEMORY.md.bak keeps the text until the next write"],
+    }  # fmt: skip
+    out, err = said("forget", {"receipt": receipt})
+    assert out == "forgot 1 entries, 1 notes, 1 sessions\n  entries   a1\n  notes     d.md: x\n"
+    assert err == "memorybook: MEMORY.md.bak keeps the text until the next write\n"
+
+
+def test_a_receipt_of_nothing(said: Any) -> None:
+    empty = {"dry_run": True, "entries": [], "notes": [], "documents": [], "sessions": 0, "turns": 0, "remains": []}
+    assert said("forget", {"receipt": empty})[0] == "would forget nothing\n"
+
+
+def test_what_an_import_brought(said: Any) -> None:
+    shown = {
+        "sessions": 1, "turns": 16, "new_turns": 14, "entries": 5, "notes": 1, "redacted": 1,
+        "skipped": [{"text": "ignore", "reason": "instructs the reader"}], "warnings": ["line 3: no text"],
+        "summaries": ["sessions/x.md"],
+    }  # fmt: skip
+    out, err = said("import", shown)
+    assert out == (
+        "14 new of 16 turns in 1 session; 5 entries, 1 note\n  sessions/x.md\nleft out (instructs the reader): ignore\n"
+    )
+    assert err == "memorybook: 1 secret masked\nmemorybook: line 3: no text\n"
+
+
+# --- upkeep --------------------------------------------------------------------------------------
+
+
+def test_what_init_made(said: Any) -> None:
+    made = {"root": "/b", "created": ["MEMORY.md"], "hint": "add *.bak"}
+    assert said("init", made) == ("made /b/MEMORY.md\n", "memorybook: add *.bak\n")
+    assert said("init", {"root": "/b", "created": [], "hint": ""}) == ("There is a book already: /b\n", "")
+
+
+def test_a_status_is_names_and_values(said: Any) -> None:
+    shown = {
+        "root": "/b", "exists": True, "index": {"bytes": 10, "ratio": 0.12345}, "nothing": {}, "none": None,
+        "warnings": ["a", "b"], "parts": ["x", "y"],
+    }  # fmt: skip
+    assert said("status", shown)[0] == (
+        "root                   /b\nexists                 yes\nindex\n"
+        "  bytes                10\n  ratio                0.1235\n"
+        "warnings: a\nwarnings: b\nparts                  x, y\n"
+    )
+
+
+def test_what_was_trusted(said: Any) -> None:
+    shown = {"trusted": [{"path": "/p/a.toml", "settings": ["root_dir"]}, {"path": "/p/b.toml", "settings": []}]}
+    assert said("trust", shown)[0] == ("trusted /p/a.toml (root_dir)\ntrusted /p/b.toml (nothing that needs trust)\n")
+
+
+def test_every_verb_that_answers_is_shown() -> None:
+    writes_itself = {"watch", "completion", "demo"}
+    assert set(show._SHOWN) == set(VERBS) - writes_itself
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_has_colours_and_rows_of_its_width(said: Any) -> None:
+    out, _ = said("search", answer(HIT | {"snippet": "word " * 20 + "数据库端口" * 6}))
+    assert "\x1b[36mMEMORY.md:14\x1b[0m" in out
+    assert all(show.cells(row) <= 40 for row in out.splitlines()[1:])
+    assert len(out.splitlines()) > 4
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
+def test_colours_can_be_switched_off(said: Any, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "dumb")
+    assert "\x1b" not in said("search", answer(HIT))[0]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_long_entry_is_clipped_in_a_list(said: Any) -> None:
+    row = said("list", {"entries": [ENTRY | {"text": "数据库" * 20}], "total": 1})[0].splitlines()[0]
+    assert row.endswith("…")
+    assert show.cells(row.replace("\x1b[36m", "").replace("\x1b[0m", "")) <= 40
+
+
+def test_memory_text_cannot_act_on_a_terminal(said: Any) -> None:
+    nasty = "\x1b]0;owned\x07 \x1b[2J \x9b31m \u202egnp.exe \U000e0041 \r over \x7f"
+    for out in (
+        said("search", answer(HIT | {"snippet": nasty, "path": nasty, "speaker": nasty}))[0],
+        said("get", {"path": "a", "from": 1, "lines": 1, "total_lines": 1, "text": nasty})[0],
+        said("list", {"entries": [ENTRY | {"text": nasty}], "total": 1})[0],
+        said("add", {"entry": ENTRY | {"text": nasty}, "action": "created"})[0],
+    ):
+        assert not set("\x1b\x07\x9b\u202e\U000e0041\r\x7f") & set(out)
+        assert "\\x1b]0;owned\\x07" in out
+
+
+def test_visible_leaves_ordinary_text_alone() -> None:
+    for text in ("plain", "换行\n和\t制表", "👩‍👩‍👧 é", "a\u3000b\u00a0c", ""):
+        assert visible(text) == text
+
+
+@given(st.text())
+def test_visible_text_is_free_of_control_characters(text: str) -> None:
+    import unicodedata
+
+    assert not [c for c in visible(text) if unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"]
+
+
+@given(st.text(alphabet="ab 数据，é", max_size=60), st.integers(min_value=2, max_value=20))
+def test_wrapping_loses_nothing_but_spaces(text: str, width: int) -> None:
+    rows = show.wrapped(text, width)
+    assert "".join(rows).replace(" ", "") == text.replace(" ", "")
+    assert all(show.cells(row) <= width for row in rows)
+
+
+def test_a_wide_character_that_does_not_fit_at_all_is_still_shown() -> None:
+    assert "".join(show.wrapped("数据", 1)) == "数据"
+
+
+class Stream:
+    def __init__(self, columns: bool) -> None:
+        self.columns = columns
+
+    def isatty(self) -> bool:
+        return self.columns
+
+    def fileno(self) -> int:
+        raise OSError
+
+
+def test_the_width_of_what_is_no_terminal_or_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert terminal_width(Stream(False)) is None
+    assert terminal_width(Stream(True)) == 80
+    monkeypatch.setenv("COLUMNS", "5")
+    assert terminal_width(Stream(True)) == 20
+    monkeypatch.setenv("COLUMNS", "wide")
+    assert terminal_width(Stream(True)) == 80

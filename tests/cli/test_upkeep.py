@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from memorybook.cli import ALIASES, VERBS
+from memorybook.cli.call import Call
+
+
+class Upkept:
+    """In place of a memory: says what it is asked for, and reports progress where it can."""
+
+    def __init__(self) -> None:
+        self.config = SimpleNamespace(enabled=True)
+        self.root = "/the/book"
+        self.imported: list[tuple[str, str | None]] = []
+        self.closed = False
+
+    def init(self) -> dict[str, Any]:
+        return {"root": self.root, "created": ["MEMORY.md"], "hint": ""}
+
+    def sync(self, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+        if progress:
+            progress(1, 2)
+            progress(2, 0)
+        return {"checked": 2, "progress": progress is not None}
+
+    def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+        return self.sync(progress=progress)
+
+    def import_file(self, path: str, *, scope: str | None, progress: Any) -> Any:
+        self.imported.append((path, scope))
+        answer = {"turns": 3, "progress": progress is not None}
+        return SimpleNamespace(json=lambda: answer)
+
+    def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: Any) -> None:
+        on_change({"checked": 2, "changed": 1, "removed": 0, "degraded": ("slow",), "warnings": ["a.md:1: odd"]})
+        on_change({"checked": 2, "changed": 0, "removed": 1})
+        raise KeyboardInterrupt
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Upkept:
+    upkept = Upkept()
+    monkeypatch.setattr(Call, "memory", upkept)
+    return upkept
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize("verb", ["sync", "rebuild"])
+def test_the_index_is_brought_up_to_date_without_a_bar_in_a_pipe(shell: Any, verb: str) -> None:
+    assert json.loads(shell(verb, "--json").out) == {"checked": 2, "progress": False}
+    assert "checked                2\n" in shell(verb).out
+
+
+@pytest.mark.usefixtures("memory")
+def test_init(shell: Any) -> None:
+    assert shell("init").out == "made /the/book/MEMORY.md\n"
+
+
+def test_status(shell: Any, tools: Any) -> None:
+    shell("status")
+    assert tools.last == ("memory_status", {})
+
+
+def test_watch_tells_each_change_until_ctrl_c(shell: Any, memory: Upkept) -> None:
+    done = shell("watch")
+    assert done.code == 130
+    assert done.out == "checked 2, changed 1, removed 0\nchecked 2, changed 0, removed 1\n"
+    assert "watching /the/book" in done.err
+    assert "memorybook: slow\nmemorybook: a.md:1: odd\n" in done.err
+
+
+def test_watch_as_json_is_one_document_a_line(shell: Any, memory: Upkept) -> None:
+    done = shell("watch", "--json")
+    assert [json.loads(line)["changed"] for line in done.out.splitlines()] == [1, 0]
+    assert done.err == ""
+
+
+def test_import(shell: Any, memory: Upkept) -> None:
+    done = shell("import", "chat.jsonl", "--scope", "S1", "--json")
+    assert memory.imported == [("chat.jsonl", "S1")]
+    assert json.loads(done.out) == {"turns": 3, "progress": False}
+
+
+def test_a_switched_off_memory_imports_nothing(shell: Any, memory: Upkept) -> None:
+    memory.config.enabled = False
+    assert json.loads(shell("import", "-", "--json").out) == {"disabled": True}
+    assert memory.imported == []
+
+
+def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True)
+    call = Call("sync", [])
+    with call.progress("Indexing") as progress:
+        assert progress is not None
+        progress(1, 2)
+        progress(5, 0)
+    with Call("sync", ["--quiet"]).progress("Indexing") as progress:
+        assert progress is None
+    assert capsys.readouterr().out == ""
+
+
+def test_an_opened_book_is_closed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    upkept = Upkept()
+    asked: list[tuple[Any, ...]] = []
+
+    def opened(book: str | None, *, project: str | None, config: Any, door: str) -> Upkept:
+        asked.append((book, project, config.max_results, door))
+        return upkept
+
+    monkeypatch.setattr("memorybook.memory.open", opened)
+    call = Call("init", ["--book", "b", "--project", "p", "--set", "max_results=3"])
+    opened_books: list[object] = [call.memory, call.memory]
+    assert opened_books == [upkept, upkept]
+    assert asked == [("b", "p", 3, "cli")]
+    call.close()
+    call.close()
+    assert upkept.closed
+
+
+# --- trust ---------------------------------------------------------------------------------------
+
+
+def test_trust_the_projects_file(shell: Any, nowhere: Path) -> None:
+    (nowhere / "memorybook.toml").write_text("root_dir = 'book'")
+    done = shell("trust")
+    assert done.out == f"trusted {nowhere}/memorybook.toml (root_dir)\n"
+    assert Call("list", []).config().root_dir == str(nowhere / "book")
+
+
+def test_trust_a_named_file(shell: Any, nowhere: Path) -> None:
+    (nowhere / "memorybook.json").write_text('{"max_results": 3}')
+    answer = json.loads(shell("trust", "memorybook.json", "--json").out)
+    assert answer == {"trusted": [{"path": f"{nowhere}/memorybook.json", "settings": []}]}
+
+
+@pytest.mark.parametrize("words", [["trust"], ["trust", "nowhere.toml"]])
+def test_nothing_to_trust(shell: Any, words: list[str]) -> None:
+    assert shell(*words).code == 3
+
+
+def test_an_untrusted_file_is_remarked(
+    nowhere: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nowhere / "memorybook.toml").write_text("root_dir = 'book'")
+    Call("list", []).config()
+    assert "is not trusted, its root_dir left out" in capsys.readouterr().err
+    Call("list", ["--json"]).config()
+    assert "is not trusted" in json.loads(capsys.readouterr().err)["warning"]["message"]
+    for words in (["--quiet"], ["--quiet", "--json"]):
+        Call("list", words).config()
+    Call("status", []).config()
+    assert capsys.readouterr().err == ""
+
+
+# --- completion ----------------------------------------------------------------------------------
+
+
+def test_completion_knows_every_verb_and_alias(shell: Any) -> None:
+    done = shell("completion", "bash")
+    assert done.code == 0
+    verbs = next(line for line in done.out.splitlines() if line.startswith("_shtab_memorybook_subparsers="))
+    assert set(re.findall(r"[\w-]+", verbs.partition("=")[2])) == {*VERBS, *ALIASES}
+
+
+def test_completion_of_files_and_directories(shell: Any) -> None:
+    script = shell("completion", "bash").out
+    assert "_shtab_memorybook_import_pos_0_COMPGEN=_shtab_compgen_files" in script
+    assert "_shtab_memorybook___book_COMPGEN=_shtab_compgen_dirs" in script
+
+
+def test_bash_accepts_the_script_and_completes_with_it(shell: Any, tmp_path: Path) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(shell("completion", "bash").out)
+    ask = (
+        f"source {script}; COMP_WORDS=(memorybook sea); COMP_CWORD=1; "
+        "_shtab_memorybook memorybook sea memorybook; echo ${COMPREPLY[@]}"
+    )
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "search"
+
+
+def test_no_completion_for_an_unknown_shell(shell: Any) -> None:
+    done = shell("completion", "cmd.exe")
+    assert done.code == 2
+    assert "no completion for 'cmd.exe'" in done.err
+
+
+def test_completion_without_its_library(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    done = shell("completion", "bash")
+    assert done.code == 5
+    assert "pip install shtab" in done.err
