@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Token = TypeVar("Token", bound=Hashable)
 
 _ENTRY = re.compile(r"###[ \t]+\[([^\]\s]+)\]")
 _HEADING = re.compile(r"#{1,6}[ \t]")
+_EXACT_UP_TO = 4000  # lines in both; above it difflib may pass over lines that occur everywhere
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str:
@@ -23,19 +24,18 @@ def merge_text(base: str, ours: str, theirs: str) -> str:
 
     Laws: `merge_text(b, b, t) == t`, `merge_text(b, o, b) == o`, `merge_text(b, x, x) == x`. Line
     ends are `theirs`' (a text is CRLF if most of its lines are). A removal of an entry by `theirs`
-    stands even if `ours` changed that entry; otherwise a changed entry outlives a removed one.
+    stands even if `ours` changed that entry; an entry that `theirs` changed outlives a removal by
+    `ours`. In an entry that both changed, `theirs` wins the title and comment lines; if both
+    rewrote the same line of its text, both copies of the entry stand.
     """
     if ours in (base, theirs):
         return theirs
     if theirs == base:
         return ours
-    crlf = _is_crlf(theirs)
-    base, ours = (text if _is_crlf(text) == crlf else _with_ends(text, crlf=crlf) for text in (base, ours))
-    pieces = _merge_pieces(_split(base), _split(ours), _split(theirs))
-    end = "\r\n" if crlf else "\n"
-    whole = "".join(piece if piece.endswith("\n") else piece + end for piece in pieces)
-    ended = not whole or all(text.endswith("\n") or not text for text in (ours, theirs))
-    return whole if ended else whole.removesuffix(end)
+    lines = _merge_pieces(_Pieces(base), _Pieces(ours), _Pieces(theirs))
+    end = "\r\n" if _is_crlf(theirs) else "\n"
+    ended = lines and (theirs.endswith("\n") or ours.endswith("\n"))
+    return end.join(lines) + (end if ended else "")
 
 
 def merge(base: Sequence[Token], ours: Sequence[Token], theirs: Sequence[Token]) -> list[Token]:
@@ -61,18 +61,121 @@ def union(first: Sequence[Token], second: Sequence[Token]) -> list[Token]:
     return merged
 
 
-class _Edits(NamedTuple):
+class _Edits(NamedTuple, Generic[Token]):
     """A sequence as an edit of another: positions taken out, and what was put in before a position."""
 
     removed: frozenset[int]
-    added: dict[int, list[Hashable]]
+    added: dict[int, list[Token]]
 
 
-def _edits(base: Sequence[Token], changed: Sequence[Token]) -> _Edits:
+def _edits(base: Sequence[Token], changed: Sequence[Token]) -> _Edits[Token]:
     removed: set[int] = set()
-    added: dict[int, list[Hashable]] = {}
+    added: dict[int, list[Token]] = {}
     for tag, start, end, other, other_end in _opcodes(base, changed):
         if tag != "equal":
             removed.update(range(start, end))
             added[start] = list(changed[other:other_end])
     return _Edits(frozenset(removed), added)
+
+
+def _opcodes(first: Sequence[Token], second: Sequence[Token]) -> list[tuple[str, int, int, int, int]]:
+    from difflib import SequenceMatcher
+
+    exact = len(first) + len(second) <= _EXACT_UP_TO
+    return list(SequenceMatcher(None, first, second, autojunk=not exact).get_opcodes())
+
+
+# --- texts as pieces: plain lines, and entries as wholes -----------------------------------------
+
+_Key = tuple[str, int]  # an entry's id, and which of several with that id
+_Lines = tuple[str, ...]
+
+
+class _Pieces:
+    """A text as a sequence of plain lines (str) and entries (their keys), with the entries' lines."""
+
+    def __init__(self, text: str) -> None:
+        self.order: list[str | _Key] = []
+        self.entries: dict[_Key, _Lines] = {}
+        entry: list[str] | None = None
+        for line in [*_lines(text), None]:
+            if entry is not None and (line is None or _HEADING.match(line)):
+                self._close(entry)
+                entry = None
+            if line is not None and entry is None and _ENTRY.match(line):
+                entry = [line]
+            elif line is not None:
+                (self.order if entry is None else entry).append(line)
+
+    def _close(self, entry: list[str]) -> None:
+        blank = 0
+        while not entry[-1].strip():
+            entry.pop()
+            blank += 1
+        found = _ENTRY.match(entry[0])
+        name = found[1] if found else entry[0]
+        key = (name, sum(other == name for other, _ in self.entries))
+        self.entries[key] = tuple(entry)
+        self.order += [key, *[""] * blank]
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if _is_crlf(text) else lines
+
+
+def _is_crlf(text: str) -> bool:
+    return text.count("\r\n") * 2 > text.count("\n")
+
+
+def _merge_pieces(base: _Pieces, ours: _Pieces, theirs: _Pieces) -> list[str]:
+    gone = {
+        key
+        for key, before in base.entries.items()
+        if key not in theirs.entries or (key not in ours.entries and theirs.entries[key] == before)
+    }
+    kept_by_theirs = {key for key in base.entries if key not in ours.entries and key not in gone}
+    # What theirs changed and ours removed becomes another token, so that it survives as an addition.
+    their_order = [(*piece, "") if piece in kept_by_theirs else piece for piece in theirs.order]
+    merged: list[str] = []
+    shown: set[_Key] = set()
+    for piece in merge(list[Hashable](base.order), list[Hashable](ours.order), list[Hashable](their_order)):
+        if isinstance(piece, str):
+            merged.append(piece)
+            continue
+        assert isinstance(piece, tuple)
+        key = (piece[0], piece[1])
+        if key not in shown and key not in gone:
+            merged += _merge_entry(base.entries.get(key), ours.entries.get(key), theirs.entries.get(key))
+        shown.add(key)
+    return merged
+
+
+def _merge_entry(base: _Lines | None, ours: _Lines | None, theirs: _Lines | None) -> _Lines:
+    if ours is None or theirs is None:
+        return ours or theirs or ()
+    if ours in (base, theirs):
+        return theirs
+    if theirs == base:
+        return ours
+    if base is None:
+        return theirs + ours
+    (title, text, comment), (our_title, our_text, our_comment), (their_title, their_text, their_comment) = map(
+        _entry_parts, (base, ours, theirs)
+    )
+    if _edits(text, our_text).removed & _edits(text, their_text).removed and our_text != their_text:
+        return theirs + ours
+    return (
+        our_title if their_title == title else their_title,
+        *merge(text, our_text, their_text),
+        *(our_comment if their_comment == comment else their_comment),
+    )
+
+
+def _entry_parts(entry: _Lines) -> tuple[str, _Lines, _Lines]:
+    title, *text = entry
+    if text and text[-1].startswith("<!--"):
+        return title, tuple(text[:-1]), (text[-1],)
+    return title, tuple(text), ()

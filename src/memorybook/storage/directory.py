@@ -1,0 +1,385 @@
+"""A book as a directory of Markdown: `DirectoryDocuments`.
+
+Reading and listing take no lock. Writers, in whatever process, hold the book's lock; a person's
+editor never does, so every write first merges what a person saved meanwhile (`reconcile`).
+
+Folders and Markdown get the process's default permissions, so that people can share them; an
+existing file keeps its own. `.memorybook` is for its owner alone (0700, files 0600).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
+from memorybook.protocols import Document, DocumentInfo
+from memorybook.storage.safe_open import (
+    MAX_BYTES,
+    MAX_PARTS,
+    MAX_PATH_BYTES,
+    digest,
+    discard,
+    encode,
+    is_safe_name,
+    load,
+    open_file,
+    open_folder,
+    split_path,
+    stamp,
+)
+
+if TYPE_CHECKING:
+    from memorybook.storage.target import Target
+
+STATE = ".memorybook"
+"""The folder of machine state in a book."""
+
+_TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
+_HOUR = 3_600_000_000_000
+_OLD = 60.0  # s after which a temporary file belongs to nobody
+
+
+class DirectoryDocuments:
+    """`Documents` in a directory; made by the first write if it is not there.
+
+    Args:
+        root: The book's directory; links in this path are resolved now, none are followed later.
+        lock_timeout: Seconds that a writer waits for the lock.
+    """
+
+    def __init__(self, root: str, *, lock_timeout: float = 10.0) -> None:
+        self.root = os.path.realpath(os.path.expanduser(root))
+        self.lock_timeout = lock_timeout
+        self._held: dict[tuple[int, int], int] = {}
+        self._swept: set[str] = set()
+
+    def close(self) -> None:
+        """Nothing stays open between calls."""
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def list(self) -> Iterable[DocumentInfo]:
+        """Every document that `read` would open, in no order; none if there is no book yet.
+
+        Stamps are empty for documents changed in the last 20 ms: their time stamps cannot tell a
+        second change from the first.
+        """
+        now = time.time_ns()
+        found: list[DocumentInfo] = []
+        with contextlib.suppress(FileNotFoundError):
+            folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            _walk(folder, "", MAX_PARTS, (now - _TICK, now + _HOUR), found.append)
+        return found
+
+    def read(self, path: str) -> Document:
+        """The document. Raises MissingDocument, UnsafePath."""
+        with self._folder(path) as (folder, name):
+            data, status = load(folder, name, path)
+        return Document(data.decode("utf-8", "surrogateescape"), digest(data), status.st_mtime)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def write(self, path: str, text: str, *, expect: str | None) -> str:
+        """Replace the document atomically and durably; returns its new revision.
+
+        A save of a person that the last writer did not see is merged first, and makes this a
+        Conflict: read again, decide again. Raises Conflict, UnsafePath, BookLocked, InvalidInput
+        for text that no file can hold, OSError if the disk refuses (the old text stays).
+        """
+        data = encode(text, path)
+        with self.lock(), self._target(path, create=expect is None) as target:
+            current, _ = target.settle()
+            revision = None if current is None else digest(current.data)
+            if revision != expect:
+                raise Conflict(_mismatch(path, revision, expect))
+            if current is None or current.data != data:
+                target.replace(current, data)
+        return digest(data)
+
+    def append(self, path: str, line: str) -> str:
+        """Append one line, atomically and durably; returns the stamp it leaves, not a revision.
+
+        (A revision would mean reading the whole document.) A last line without its newline is ended
+        first. Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, OSError if
+        the disk refuses (nothing is appended then).
+        """
+        if "\n" in line or "\r" in line:
+            raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
+        data = encode(line, path) + b"\n"
+        with self.lock(), self._target(path, create=True) as target:
+            if not target.is_ours():
+                target.settle()
+            return target.append(data)
+
+    def remove(self, path: str) -> None:
+        """Remove the document and its versions, durably. Raises MissingDocument, UnsafePath, BookLocked."""
+        with self.lock(), self._folder(path) as (folder, name):
+            descriptor, _ = open_file(folder, name, path)
+            os.close(descriptor)
+            os.unlink(name, dir_fd=folder)
+            os.fsync(folder)
+            _remove_tree(self._versions_of(path))
+
+    def forget_versions(self) -> None:
+        """Remove all kept versions and the backup, so that what was taken out of the documents is gone for good.
+
+        What a person saved meanwhile is merged first. Raises BookLocked.
+        """
+        with self.lock():
+            self.reconcile_all()
+            _remove_tree(os.path.join(self.root, STATE, "versions"))
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.root, "MEMORY.md.bak"))
+
+    # --- the lock ------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """The book's one writer lock, between threads and processes; makes the book if need be.
+
+        A thread may take it again on the same object while it holds it. Raises BookLocked after
+        `lock_timeout` seconds, Unavailable if the directory cannot be written.
+        """
+        from _thread import get_ident
+
+        holder = (os.getpid(), get_ident())
+        if holder in self._held:
+            yield
+            return
+        descriptor = self._acquire()
+        self._held[holder] = descriptor
+        try:
+            yield
+        finally:
+            del self._held[holder]
+            _unlock(descriptor)
+
+    def _acquire(self) -> int:
+        import fcntl
+
+        deadline = time.monotonic() + self.lock_timeout
+        pause = 0.0002
+        while True:
+            descriptor = self._open_lock()
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if self._is_lock(descriptor):
+                    return descriptor
+                os.close(descriptor)
+                continue
+            except BlockingIOError:
+                os.close(descriptor)
+            except OSError as error:
+                os.close(descriptor)
+                raise Unavailable(f"the file system of {self.root!r} offers no locks ({error.strerror})") from error
+            if time.monotonic() >= deadline:
+                raise BookLocked(
+                    f"the book {self.root!r} was locked by another writer for {self.lock_timeout:g} s; "
+                    "let it finish or stop it, and try again"
+                )
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.01)
+
+    def _open_lock(self) -> int:
+        try:
+            with self._state() as state:
+                return os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=state)
+        except OSError as error:
+            raise Unavailable(
+                f"the book {self.root!r} cannot be written ({error.strerror}); check its owner"
+            ) from error
+
+    def _is_lock(self, descriptor: int) -> bool:
+        """Whether the file that was locked is still the lock: `.memorybook` may have been deleted meanwhile."""
+        try:
+            named = os.stat(os.path.join(self.root, STATE, "lock"))
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(named, os.fstat(descriptor))
+
+    # --- what a person saved meanwhile ---------------------------------------------------------
+
+    def needs_reconcile(self, info: DocumentInfo) -> bool:
+        """Whether somebody else changed the document since it was last written here. Cheap, takes no lock.
+
+        False for documents that were never written here: there is nothing to merge then.
+        """
+        from memorybook.storage.versions import parse_record
+
+        try:
+            with open(os.path.join(self._versions_of(info.path), "record"), "rb") as file:
+                left = parse_record(file.read()).stamp
+            now = info.stamp or stamp(os.lstat(os.path.join(self.root, info.path)))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return now != left
+
+    def reconcile(self, path: str) -> bool:
+        """Merge what a person saved from a stale editor with what was written here meanwhile.
+
+        Returns whether the document was rewritten for that. A save that was not stale stands as it
+        is, and so does an older version that was brought back. Raises UnsafePath, BookLocked.
+        """
+        split_path(path)
+        if not os.path.isdir(self._versions_of(path)):
+            return False
+        with contextlib.suppress(MissingDocument), self.lock(), self._target(path) as target:
+            return target.settle()[1]
+        return False
+
+    def reconcile_all(self) -> Sequence[str]:
+        """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
+        return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
+
+    def _versions_of(self, path: str) -> str:
+        return os.path.join(self.root, STATE, "versions", path)
+
+    # --- folders -------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _folder(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """The descriptor of the document's folder, and its name in there."""
+        *parts, name = split_path(path)
+        if create:
+            _make_root(self.root)
+        try:
+            root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise MissingDocument(f"there is no document {path!r}: the book {self.root!r} does not exist yet") from None
+        except NotADirectoryError:
+            raise UnsafePath(f"the book {self.root!r} is not a directory; give one as its root") from None
+        try:
+            folder = open_folder(root, parts, path, create=create)
+        finally:
+            os.close(root)
+        try:
+            yield folder, name
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _state(self) -> Iterator[int]:
+        """The descriptor of `.memorybook`, made if need be, ignoring itself for git."""
+        _make_root(self.root)
+        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            try:
+                state = open_folder(root, [STATE], STATE)
+            except MissingDocument:
+                state = _make_state(root)
+        finally:
+            os.close(root)
+        try:
+            yield state
+        finally:
+            os.close(state)
+
+    @contextlib.contextmanager
+    def _target(self, path: str, *, create: bool = False) -> Iterator[Target]:
+        """The document with its versions; `create` makes its folder. Raises MissingDocument, UnsafePath."""
+        from memorybook.storage.target import Target
+        from memorybook.storage.versions import Versions
+
+        with self._folder(path, create=create) as (folder, name), self._state() as state:
+            versions = Versions(open_folder(state, ["versions", *path.split("/")], path, create=True))
+            try:
+                target = Target(folder, name, path, versions)
+                self._sweep(target)
+                yield target
+            finally:
+                versions.close()
+
+    def _sweep(self, target: Target) -> None:
+        """Once per folder: remove what killed writers left, after merging a save that is in it."""
+        from memorybook.storage.replace import spare, temporary
+
+        here = target.path.removesuffix(target.name)
+        if here in self._swept:
+            return
+        self._swept.add(here)
+        old = time.time() - _OLD
+        for left in os.listdir(target.folder):
+            name = left[1 : left.rfind(".")]
+            if left not in (temporary(name), spare(name)) or os.lstat(left, dir_fd=target.folder).st_mtime > old:
+                continue
+            if left == spare(name) and name != target.name and is_safe_name(name):
+                with contextlib.suppress(MissingDocument, UnsafePath):
+                    self.reconcile(here + name)
+            elif left == temporary(name):
+                discard(target.folder, left)
+
+
+# --- steps -------------------------------------------------------------------------------------
+
+
+def _walk(folder: int, above: str, depth: int, racy: tuple[int, int], found: Callable[[DocumentInfo], None]) -> None:
+    """Tell `found` of the documents in `folder`, which is closed, and below; `above` is its path with its slash."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                    if is_safe_name(name) and (info := _info(above + name, entry.stat(follow_symlinks=False), racy)):
+                        found(info)
+                elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
+                    with contextlib.suppress(FileNotFoundError, MissingDocument, UnsafePath):
+                        _walk(open_folder(folder, [name], name), f"{above}{name}/", depth - 1, racy, found)
+    finally:
+        os.close(folder)
+
+
+def _info(path: str, status: os.stat_result, racy: tuple[int, int]) -> DocumentInfo | None:
+    if status.st_nlink != 1 or status.st_size > MAX_BYTES or len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
+        return None
+    just_now = racy[0] < status.st_ctime_ns < racy[1]
+    return DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
+
+
+def _mismatch(path: str, found: str | None, expect: str | None) -> str:
+    if expect is None:
+        return f"document {path!r} exists already; read it and write with its revision"
+    if found is None:
+        return f"document {path!r} is gone; it was {expect!r} when it was read"
+    return f"document {path!r} is {found!r} by now, not {expect!r}; read it and decide anew"
+
+
+def _make_root(root: str) -> None:
+    """Make the book's directory, durably, with all above it."""
+    if os.path.isdir(root):
+        return
+    _make_root(os.path.dirname(root))
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(root)
+    above = os.open(os.path.dirname(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(above)
+    finally:
+        os.close(above)
+
+
+def _make_state(root: int) -> int:
+    """Make `.memorybook`, which ignores itself for git, and open it."""
+    from memorybook.storage.replace import write_aside
+
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(STATE, 0o700, dir_fd=root)
+    state = open_folder(root, [STATE], STATE)
+    os.close(write_aside(state, ".gitignore", b"*\n", 0o600, sync=False))
+    return state
+
+
+def _unlock(descriptor: int) -> None:
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_UN)  # a forked child may hold a copy, so closing alone would not do
+    os.close(descriptor)
+
+
+def _remove_tree(folder: str) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

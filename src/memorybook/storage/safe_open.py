@@ -1,0 +1,263 @@
+"""Document paths as callers give them, made safe: checked as text, then opened part by part.
+
+A path is refused before the disk is touched if it could mean another file than it seems to
+(`flaw`). What is left is opened relative to its parent's descriptor, no part through a link, and
+only a regular file with one name passes. Nothing else in the project opens a document.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from typing import NamedTuple
+
+from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
+
+MAX_BYTES = 64 * 2**20
+"""Largest document, in bytes."""
+
+MAX_PARTS = 6
+MAX_PART_CHARACTERS = 200
+MAX_PART_BYTES = 240
+MAX_PATH_BYTES = 1024
+
+_ENCODED = ("%2e", "%2f", "%5c", "%00", "%25")
+_LOOKS_LIKE_SLASH = frozenset("\u2044\u2215\u2216\u29f5\u29f8\u29f9")
+_LOOKS_LIKE_NOTHING = frozenset("\u034f\u115f\u1160\u2800\u3164\uffa0")
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Loaded(NamedTuple):
+    """The bytes of a document and its status, taken at one moment."""
+
+    data: bytes
+    status: os.stat_result
+
+
+def stamp(status: os.stat_result) -> str:
+    """Size, change times and inode: another stamp means that somebody wrote in between."""
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
+
+
+# --- the path as text ---------------------------------------------------------------------------
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a file or folder of that name may be part of a document path. Fast for plain names."""
+    stem = name.removesuffix(".md")
+    plain = stem.isascii() and stem.replace("-", "").replace("_", "").isalnum()
+    if plain and len(name) <= MAX_PART_CHARACTERS:
+        return len(stem) > 4 or stem.lower() not in _DEVICES
+    return not _part_flaw(name)
+
+
+def flaw(path: str) -> str:
+    """What makes `path` unfit to name a document, as the end of a sentence; "" if nothing does."""
+    if not path.endswith(".md"):
+        return "does not end in .md"
+    if path.startswith("~"):
+        return "starts with ~"
+    parts = path.split("/")
+    if len(parts) > MAX_PARTS:
+        return f"has more than {MAX_PARTS} parts"
+    for part in parts:
+        if not is_safe_name(part):
+            return _part_flaw(part)
+    if len(path.encode()) > MAX_PATH_BYTES:
+        return f"is longer than {MAX_PATH_BYTES} bytes"
+    return ""
+
+
+def split_path(path: str) -> list[str]:
+    """The parts of a document path. Raises UnsafePath that says what is wrong with it."""
+    if not isinstance(path, str):
+        raise UnsafePath(f"a document path is text, not {type(path).__name__}: {path!r}")
+    if wrong := flaw(path):
+        raise UnsafePath(f"document path {path!r} {wrong}; give a relative one such as 'daily/2026-02-24.md'")
+    return path.split("/")
+
+
+def _part_flaw(part: str) -> str:
+    if not part:
+        return "is absolute or has an empty part"
+    if not part.isascii() and (wrong := _unicode_flaw(part)):
+        return wrong
+    folded = part if part.isascii() else _compatible(part)
+    checks = (
+        (folded.startswith("."), "has a part that starts with a dot"),
+        ("/" in folded or "\\" in folded, "has a disguised or a backward slash"),
+        (any(c < " " or c == "\x7f" for c in folded), "has a control character"),
+        (any(code in folded.lower() for code in _ENCODED), "has a percent-encoded dot, slash or percent sign"),
+        (
+            folded != folded.strip() or folded.endswith("."),
+            "has a part that starts or ends with a space, or ends in a dot",
+        ),
+        (folded.partition(".")[0].strip().lower() in _DEVICES, "has a part that is the name of a device"),
+        (folded[1:2] == ":" and folded[0].isalpha(), "starts with a drive letter"),
+        (len(part) > MAX_PART_CHARACTERS, f"has a part of more than {MAX_PART_CHARACTERS} characters"),
+        (len(part.encode()) > MAX_PART_BYTES, f"has a part of more than {MAX_PART_BYTES} bytes"),
+    )
+    return next((wrong for found, wrong in checks if found), "")
+
+
+def _unicode_flaw(part: str) -> str:
+    import unicodedata
+
+    for character in part:
+        if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or character in _LOOKS_LIKE_NOTHING:
+            return f"has the invisible or invalid character U+{ord(character):04X}"
+        if character in _LOOKS_LIKE_SLASH:
+            return f"has U+{ord(character):04X}, which looks like a slash"
+    return ""
+
+
+def _compatible(part: str) -> str:
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", part)
+
+
+# --- opening -----------------------------------------------------------------------------------
+
+
+def open_folder(folder: int, parts: list[str], path: str, *, create: bool = False) -> int:
+    """A descriptor of the folder `parts` below the descriptor `folder`; the caller closes it.
+
+    `create` makes what is missing and syncs the parent of each. Raises MissingDocument if it is
+    not there, UnsafePath if a part is a link or no folder; `path` is what the message names.
+    """
+    here = os.dup(folder)
+    try:
+        for part in parts:
+            below = _open_below(here, part, create=create)
+            os.close(here)
+            here = below
+    except OSError as error:
+        os.close(here)
+        refuse(error, path)
+        raise
+    return here
+
+
+def _open_below(folder: int, name: str, *, create: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+        os.fsync(folder)
+    return os.open(name, _FOLDER, dir_fd=folder)
+
+
+def open_file(
+    folder: int, name: str, path: str, flags: int = os.O_RDONLY, mode: int = 0o666
+) -> tuple[int, os.stat_result]:
+    """A descriptor of the regular file `name` in `folder`, with its status; the caller closes it.
+
+    Never blocks and never follows a link. Raises MissingDocument, or UnsafePath for anything that
+    is not a regular file with exactly one name and at most `MAX_BYTES`.
+    """
+    try:
+        descriptor = os.open(name, flags | _FILE, mode, dir_fd=folder)
+    except OSError as error:
+        refuse(error, path)
+        raise
+    status = os.fstat(descriptor)
+    if wrong := _file_flaw(status):
+        os.close(descriptor)
+        raise UnsafePath(f"document {path!r} {wrong}")
+    return descriptor, status
+
+
+def _file_flaw(status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a regular file; put a plain Markdown file there"
+    if status.st_nlink > 1:
+        return f"has {status.st_nlink} names (hard links), so it may lie outside the book; replace it by a copy"
+    if status.st_size > MAX_BYTES:
+        return f"has {status.st_size} bytes, more than the {MAX_BYTES} allowed; split it"
+    return ""
+
+
+def refuse(error: OSError, path: str) -> None:
+    """Raise what a failure to open `path` means to a caller; return if it is the disk's own trouble."""
+    if error.errno == errno.ENOENT:
+        raise MissingDocument(f"there is no document {path!r} in this book") from None
+    if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV, errno.EMLINK):
+        raise UnsafePath(
+            f"document {path!r} is, or passes, a link or something that is no plain file or folder; use its real place"
+        ) from None
+
+
+def load(folder: int, name: str, path: str) -> Loaded:
+    """The whole file, read from one descriptor, again if it changed meanwhile. Raises like `open_file`."""
+    descriptor, before = open_file(folder, name, path)
+    try:
+        for _ in range(4):
+            data = read_all(descriptor, before.st_size)
+            after = os.fstat(descriptor)
+            if stamp(after) == stamp(before) and len(data) == after.st_size:
+                break
+            before = after
+            os.lseek(descriptor, 0, os.SEEK_SET)
+    finally:
+        os.close(descriptor)
+    if len(data) > MAX_BYTES:
+        raise UnsafePath(f"document {path!r} grew beyond {MAX_BYTES} bytes while it was read; split it")
+    return Loaded(data, after)
+
+
+def load_if_any(folder: int, name: str, path: str) -> Loaded | None:
+    """`load`, or None if there is no such file."""
+    try:
+        return load(folder, name, path)
+    except MissingDocument:
+        return None
+
+
+def discard(folder: int, name: str) -> None:
+    """Remove a file of ours; one that is gone already, or that will not go, is left to the next sweep."""
+    with contextlib.suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def read_all(descriptor: int, size: int) -> bytes:
+    """Everything from here on, but never much more than `MAX_BYTES`; `size` is what is expected."""
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    chunks = [data]
+    total = len(data)
+    while data and total <= MAX_BYTES:
+        data = os.read(descriptor, 2**20)
+        chunks.append(data)
+        total += len(data)
+    return b"".join(chunks)
+
+
+def encode(text: str, path: str) -> bytes:
+    """The document's bytes. Raises InvalidInput for text that no file can hold, or that is too long."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"the text for {path!r} has a lone surrogate at {error.start}, which UTF-8 cannot hold"
+        ) from None
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(f"the text for {path!r} has {len(data)} bytes, more than the {MAX_BYTES} allowed; split it")
+    return data
+
+
+def digest(data: bytes) -> str:
+    """The revision of a document with these bytes: the first 128 bits of SHA-256, in hex."""
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()[:32]

@@ -1,0 +1,241 @@
+"""One document opened for changing, under the book's lock: `Target`.
+
+A person's editor takes no lock, so before anything is written here, what such an editor saved is
+looked for, waited for until it is whole, and merged (`Target.settle`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+
+from memorybook.errors import Conflict, InvalidInput, MissingDocument
+from memorybook.storage import replace as swap
+from memorybook.storage.safe_open import (
+    MAX_BYTES,
+    Loaded,
+    digest,
+    discard,
+    encode,
+    load_if_any,
+    open_file,
+    read_all,
+    stamp,
+)
+from memorybook.storage.versions import DISPLACED, GONE, Record, Version, Versions, base_of, newest_of
+from memorybook.text.merge import merge_text
+
+HOT = "MEMORY.md"
+"""The document that has a backup beside it, `MEMORY.md.bak`, of what it was before the last write."""
+
+_QUIET = 0.03  # s without a write after which an editor's save counts as whole …
+_QUIET_CUT = 0.3  # … and if it looks like the first half of one
+_PATIENCE = 0.6  # s to wait for that at most
+_ROUNDS = 8
+
+
+class Target:
+    """One document opened for changing.
+
+    Args:
+        folder: Descriptor of its folder; stays the caller's.
+        name: Its name in there.
+        path: What messages call it.
+        versions: Its versions; stay the caller's.
+    """
+
+    def __init__(self, folder: int, name: str, path: str, versions: Versions) -> None:
+        self.folder = folder
+        self.name = name
+        self.path = path
+        self.versions = versions
+
+    def load(self) -> Loaded | None:
+        """The document as it stands, None if there is none. Raises UnsafePath."""
+        return load_if_any(self.folder, self.name, self.path)
+
+    def is_ours(self) -> bool:
+        """Whether the document is as it was left, or was never written here and has no versions."""
+        record = self.versions.record()
+        try:
+            now = stamp(os.stat(self.name, dir_fd=self.folder, follow_symlinks=False))
+        except FileNotFoundError:
+            return not record.is_known
+        return now == record.stamp
+
+    def settle(self) -> tuple[Loaded | None, bool]:
+        """The document with all saves merged in (None: there is none), and whether it was rewritten for that."""
+        merged = False
+        for _ in range(_ROUNDS):
+            try:
+                current, rewritten = self._settle_once()
+            except Conflict:
+                continue
+            merged = merged or rewritten
+            if not rewritten:
+                return current, merged
+        raise Conflict(f"document {self.path!r} is saved by others faster than it can be read; try again")
+
+    def _settle_once(self) -> tuple[Loaded | None, bool]:
+        record = self.versions.record()
+        current = self.load()
+        if current is None and record.stamp == GONE:
+            return None, False
+        if current is None or stamp(current.status) != record.stamp:
+            history = self.versions.load()
+            newest = newest_of(history)
+            if newest is None:
+                return current, False
+            current = self._quiet(newest)
+            if current is None:
+                self.versions.leave(record._replace(stamp=GONE))
+                return None, False
+            if self._merge_save(history, newest, current):
+                return None, True
+        return current, self._merge_late_save(record, current)
+
+    def _quiet(self, newest: bytes) -> Loaded | None:
+        """The document once nobody has written to it for a moment; None if it stays away.
+
+        (An editor that renames the old file away and the new one in leaves a short gap.)
+        """
+        started = time.monotonic()
+        current = self.load()
+        changed = started - (max(0.0, time.time() - current.status.st_mtime) if current else 0.0)
+        while time.monotonic() - started < _PATIENCE:
+            quiet = _QUIET_CUT if current and _looks_cut(current.data, newest) else _QUIET
+            if current is not None and (current.data == newest or time.monotonic() - changed >= quiet):
+                break
+            time.sleep(0.005)
+            again = self.load()
+            if (again and stamp(again.status)) != (current and stamp(current.status)):
+                changed = time.monotonic()
+            current = again
+        return current
+
+    def _merge_save(self, history: list[Version], newest: bytes, current: Loaded) -> bool:
+        """Learn what somebody else saved; whether the document was rewritten because the save was stale."""
+        if current.data == newest:
+            self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
+            return False
+        base = base_of(history, current.data)
+        merged = current.data if base is None else self._merge(base.data, newest, current.data)
+        if base is None or base.newest or base.restored or merged == current.data:
+            self.versions.add(current.data, stamp(current.status))
+            return False
+        self.versions.add(current.data, "", stood=False)
+        self.replace(current, merged)
+        return True
+
+    def _merge_late_save(self, record: Record, current: Loaded) -> bool:
+        """Bring in what was saved into a file that was no longer the document; whether that rewrote the document."""
+        saved = self._late_save(record)
+        if saved is None:
+            return False
+        base = base_of(self.versions.load(), saved)
+        if base is not None and not base.restored:
+            merged = self._merge(base.data, current.data, saved)
+            if merged != current.data:
+                self.versions.add(saved, "", stood=False)
+                self.replace(current, merged)
+                return True
+        discard(self.versions.folder, DISPLACED)
+        return False
+
+    def _late_save(self, record: Record) -> bytes | None:
+        """What somebody saved into the file that the last write put aside, moved to `DISPLACED` for sure."""
+        aside = swap.spare(self.name)
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(aside, DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
+        found = load_if_any(self.versions.folder, DISPLACED, self.path)
+        if found is None:
+            return None
+        seen = digest(found.data)
+        if seen == record.new:  # a killed writer got no further
+            discard(self.versions.folder, DISPLACED)
+        return None if seen in (record.old, record.new) else found.data
+
+    def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
+        return encode(merge_text(_decode(base), _decode(ours), _decode(theirs)), self.path)
+
+    # --- changing ------------------------------------------------------------------------------
+
+    def replace(self, current: Loaded | None, data: bytes) -> None:
+        """Put `data` in the place of `current`, which `settle` returned; None: of nothing.
+
+        Raises Conflict if it is not `current` any more, OSError if the disk refuses.
+        """
+        versions = self.versions
+        with contextlib.suppress(OSError):  # versions comfort; a write does not fail for them
+            if current is not None and not versions.record().is_known:
+                versions.add(current.data, stamp(current.status))
+            old = "-" if current is None else digest(current.data)
+            versions.leave(versions.record()._replace(old=old, new=digest(data)))
+        if self.path == HOT and current is not None:
+            swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
+        left = swap.replace(self.folder, self.name, self.path, current, data)
+        discard(versions.folder, DISPLACED)
+        with contextlib.suppress(OSError):
+            os.rename(swap.spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=versions.folder)
+        with contextlib.suppress(OSError):
+            versions.add(data, left)
+
+    def append(self, line: bytes) -> str:
+        """Append a line (with its newline), all or nothing; returns the stamp that is left. Raises OSError."""
+        descriptor, before, created = self._open_end()
+        try:
+            if before.st_size + len(line) >= MAX_BYTES:
+                raise InvalidInput(f"document {self.path!r} would exceed {MAX_BYTES} bytes; append to another one")
+            self._keep_first(descriptor, before)
+            if before.st_size and os.pread(descriptor, 1, before.st_size - 1) != b"\n":
+                line = b"\n" + line
+            _write_once(descriptor, line, before.st_size)
+            if created:
+                os.fsync(self.folder)
+            after = os.fstat(descriptor)
+        except BaseException:
+            if created:
+                discard(self.folder, self.name)
+            raise
+        finally:
+            os.close(descriptor)
+        alone = after.st_size == before.st_size + len(line)
+        with contextlib.suppress(OSError):
+            self.versions.extend(line, stamp(after) if alone else "")
+        return stamp(after)
+
+    def _open_end(self) -> tuple[int, os.stat_result, bool]:
+        flags = os.O_RDWR | os.O_APPEND
+        try:
+            return *open_file(self.folder, self.name, self.path, flags), False
+        except MissingDocument:
+            return *open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL), True
+
+    def _keep_first(self, descriptor: int, status: os.stat_result) -> None:
+        """Keep the document as it is before its first append, if it has no versions yet."""
+        if not self.versions.record().is_known:
+            with contextlib.suppress(OSError):
+                self.versions.add(read_all(descriptor, status.st_size), stamp(status))
+
+
+def _looks_cut(data: bytes, newest: bytes) -> bool:
+    """Whether an editor that empties the file and then fills it may be half-way."""
+    return len(data) < len(newest) // 2 or newest.startswith(data) or (newest[-1:] == b"\n" != data[-1:])
+
+
+def _write_once(descriptor: int, line: bytes, size: int) -> None:
+    """One write at the end, synced; on any failure the file is cut back to `size`."""
+    try:
+        written = os.write(descriptor, line)
+        if written != len(line):
+            raise OSError(errno.ENOSPC, f"only {written} of {len(line)} bytes could be written")
+        os.fsync(descriptor)
+    except BaseException:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
