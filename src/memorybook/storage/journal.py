@@ -223,11 +223,12 @@ class SqliteJournal:
     def _among(self, query: str, keys: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of a query with a place for a list of keys, asked in pieces that SQLite can take."""
         db = self._store.existing()
-        wanted = [bindable(key) for key in dict.fromkeys(keys)] if db is not None else []
+        if db is None:
+            return
+        wanted = [bindable(key) for key in dict.fromkeys(keys)]
         for start in range(0, len(wanted), _MOST_VALUES):
             piece = wanted[start : start + _MOST_VALUES]
-            if db is not None:
-                yield from db.execute(query.format(", ".join("?" * len(piece))), piece)
+            yield from db.execute(query.format(", ".join("?" * len(piece))), piece)
 
 
 @contextmanager

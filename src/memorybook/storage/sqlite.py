@@ -77,9 +77,6 @@ class Connection:
         _ = self.raw
         _open_connections[id(self)] = ref(self)
 
-    def __del__(self) -> None:
-        _open_connections.pop(id(self), None)
-
     @property
     def raw(self) -> apsw.Connection:
         """The apsw connection, for what is not wrapped here (functions, blobs, backup); hold `lock` around its use.
@@ -157,6 +154,7 @@ class Connection:
         with self.lock:
             self._closed = True
             self._let_go()
+            _open_connections.pop(id(self), None)
 
     def _let_go(self) -> None:
         if self._raw is not None:
@@ -437,6 +435,7 @@ def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
     return None
 
 
+# by address, so that connections nobody closed are replaced by those that come after them
 _open_connections: dict[int, ref[Connection]] = {}
 _forking: list[Connection] = []
 _lost: set[str] = set()
