@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import numpy as np
+
 from memorybook.testing import HashEmbedder
 
 KEY = "sk-test-0123456789abcdef"
@@ -70,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def vectors(service: Service, texts: list[str]) -> list[list[float]]:
     """Not of unit length, as with some models; never zeros, as with all."""
-    rows: list[list[float]] = HashEmbedder(service.dimensions).embed(texts).tolist()
+    rows = np.asarray(HashEmbedder(service.dimensions).embed(texts)).tolist()
     return [[round(3 * value, 6) for value in row] if any(row) else [1.0] * service.dimensions for row in rows]
 
 

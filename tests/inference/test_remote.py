@@ -45,9 +45,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def client(service: Service, **settings: Any) -> RemoteEmbedder:
-    return RemoteEmbedder(
-        **{"base_url": service.url, "api_key": KEY, "model": service.model, "dimensions": 1024} | settings
-    )
+    usual: dict[str, Any] = {"base_url": service.url, "api_key": KEY, "model": service.model, "dimensions": 1024}
+    return RemoteEmbedder(**(usual | settings))
 
 
 class TestRemoteEmbedder(EmbedderConformance):
@@ -259,7 +258,7 @@ def test_tries_are_bounded(service: Service, remote: RemoteEmbedder, pauses: lis
 def test_what_will_not_pass_is_reported_at_once_with_what_to_do(
     service: Service, remote: RemoteEmbedder, code: int, advice: str
 ) -> None:
-    service.script = [status(code, b"no " * 500)]
+    service.script = [status(code, b"no " * 50_000)]
     with pytest.raises(EmbedderFailed, match=f"HTTP {code}: 'no no .*…'; {advice}") as caught:
         remote.embed(TWO)
     assert len(service.requests) == 1
@@ -431,9 +430,9 @@ def test_closing_twice_does_nothing_and_it_can_be_used_again(service: Service, r
 
 def test_making_one_imports_no_http_client() -> None:
     script = (
-        "import sys; from memorybook.inference.remote import RemoteEmbedder; "
+        "import sys; before = set(sys.modules); from memorybook.inference.remote import RemoteEmbedder; "
         "RemoteEmbedder(base_url='https://example.org/v1', model='m'); "
-        "print(sorted({'httpx2', 'numpy', 'ssl', 'asyncio'} & set(sys.modules)))"
+        "print(sorted({'httpx2', 'numpy', 'ssl', 'asyncio'} & set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

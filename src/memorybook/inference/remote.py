@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memorybook.protocols import Vectors
 
-_TRIES = 4
+_PAUSES = (0.5, 1.0, 2.0, None)  # seconds after each try, unless the service asks for others
 _LONGEST_WAIT = 30.0  # seconds; a service that asks for more is reported instead
 _REST = 10.0  # seconds without another attempt once a query found the service down
 _BYTES_PER_NUMBER = 32
@@ -123,19 +123,18 @@ class RemoteEmbedder:
         """The body of a successful answer, after as many tries as are due."""
         if query and time.monotonic() < self._down[0]:
             raise EmbedderFailed(self._down[1])
-        tries, timeout = (1, self._query_timeout) if query else (_TRIES, self._timeout)
-        for attempt in range(tries):
-            reply = self._post(texts, timeout)
+        for pause in _PAUSES[-1:] if query else _PAUSES:  # pragma: no branch
+            reply = self._post(texts, self._query_timeout if query else self._timeout)
             if reply.status == 200:
                 self._down = (0.0, "")
                 return reply.body
             if self._ask_dimensions and reply.refuses_dimensions():
                 self._ask_dimensions = False  # a model with one length only: it is checked all the same
                 return self._answer(texts, query)
-            pause = 0.5 * 2**attempt if reply.retry_after is None else reply.retry_after
-            if not reply.passing() or attempt == tries - 1 or pause > _LONGEST_WAIT:
+            wait = pause if reply.retry_after is None else reply.retry_after
+            if pause is None or wait is None or wait > _LONGEST_WAIT or not reply.passing():
                 break
-            time.sleep(pause)
+            time.sleep(wait)
         failure = self._failed(reply.reason(), reply.advice())
         if query and reply.passing():
             self._down = (time.monotonic() + _REST, str(failure))
