@@ -45,6 +45,7 @@ UNKNOWN_CATEGORY: Category = "context"
 """What an entry has whose category nobody knows; the word itself stays among its unknown fields."""
 
 UNMERGED = "this looks like a merge that was not finished; it is kept as it is"
+NO_TEXT = "no text stands under this title; it is kept as it is"
 
 NO_ID = "?"
 """Stands for the id of an entry that has none yet."""
@@ -60,7 +61,7 @@ MANAGED = (
 
 _TITLE = re.compile(
     r"###[ \t]+\[([^\s\[\]|]+)\][ \t]+([a-z_]+)[ \t]*\|[ \t]*([01]\.[0-9]{2})[ \t]*\|"
-    r"[ \t]*([0-9]{4}-[0-9]{2}-[0-9]{2})[ \t]*\|[ \t]*([0-9]{1,18})[ \t]*(?:\r?\n|\Z)"
+    r"[ \t]*([0-9]{4}-[0-9]{2}-[0-9]{2})[ \t]*\|[ \t]*([0-9]{1,99})[ \t]*(?:\r?\n|\Z)"
 )
 _STRUCTURE = re.compile(
     rf"(?mi)^#(?=#{{0,2}}{HEADING}|#{MANAGED})|^<(?=!--|<{{6}})|^>(?=>{{6}})|^=(?=={{6}})"
@@ -240,13 +241,12 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
     else:
         at, length, body = comment
         text, fields = block[start:at], read_fields(body, warnings)
+    unmerged = "\n<<<<<<< " in text or "\n>>>>>>> " in text or text.startswith(("<<<<<<< ", ">>>>>>> "))
     text = unescape(_lines(text))
     if title.words:
         text = f"{title.words}\n{text}" if text else title.words
-    if not text.strip():
-        return Reading(None, True, length, (*warnings, "no text stands under this title; it is kept as it is"))
-    if "\n<<<<<<< " in block or "\n>>>>>>> " in block:
-        return Reading(None, True, len(block), (*warnings, UNMERGED))
+    if unmerged or not text.strip():
+        return Reading(None, True, length, (*warnings, UNMERGED if unmerged else NO_TEXT))
     settled = canonical and not has_open_fence(block)
     settled = _settle(fields, title, day=day, archived=archived) and settled
     return Reading(Entry(text=text, **fields), settled, length, tuple(warnings))

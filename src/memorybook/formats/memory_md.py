@@ -246,7 +246,7 @@ class MemoryDocument:
         newline = self._newline
         blocks = _arranged(section.blocks, order)
         texts = [section.heading.strip("\r\n")]
-        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        for block, after in zip(blocks, [*blocks, None][1:], strict=True):
             loose_after = after is not None and after.entry is None and not after.raw.startswith("###")
             if block.entry is not None and (loose_after or not block.settled):
                 texts.append(render_entry(block.entry, fences=not self._open_fence).replace("\n", newline))

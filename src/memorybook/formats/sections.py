@@ -181,7 +181,7 @@ class _Reader:
             cuts.append(titles[self._title])
             self._title += 1
         heading, blocks = self._loose(body, cuts[0] if cuts else end, archived)
-        for cut, after in zip(cuts, [*cuts[1:], end], strict=True):
+        for cut, after in zip(cuts, [*cuts, end][1:], strict=True):
             blocks += self._entry(cut, after, archived)
         return Section(text[start:body] + heading, archived, tuple(blocks))
 
