@@ -105,23 +105,6 @@ def test_messages_in_a_directory(shell: Any, tools: Any, tmp_path: Path) -> None
     assert "cannot read" in shell("flush", "--messages", str(tmp_path)).err
 
 
-def test_flush_asks_when_it_is_told_to(shell: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = shell("flush", "I prefer tea", "--confirm")
-    assert (done.code, tools.asked) == (2, [])
-    assert "to be kept: I prefer tea" in done.err
-    assert "give --yes" in done.err
-    assert shell("flush", "I prefer tea", "--confirm", "--yes").code == 0
-    assert len(tools.asked) == 1
-
-
-def test_flush_shows_each_message_before_it_asks(shell: Any, tools: Any, tmp_path: Path) -> None:
-    file = tmp_path / "chat.jsonl"
-    file.write_text('{"content": "one\\u001b"}\n{"content": "two"}')
-    done = shell("flush", "--messages", str(file), "--confirm", "--yes")
-    assert "to be kept: one\\x1b" in done.err
-    assert "to be kept: two" in done.err
-
-
 def test_update_says_only_what_changes(shell: Any, tools: Any) -> None:
     shell("update", "a1", "new", "text", "--tag", "")
     assert tools.last == (

@@ -167,13 +167,12 @@ def version() -> str:
 
 
 def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:
+    from memorybook.cli.visible import remark, to_stderr
+
     if as_json:
         import json
 
-        text = json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
+        to_stderr(json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False))
     else:
-        from memorybook.cli.visible import visible
-
-        text = f"memorybook: {visible(message)}"
-    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+        remark(message)
     return exit_code

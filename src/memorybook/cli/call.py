@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from memorybook.cli import VERBS, version
+from memorybook.cli.visible import remark, to_stderr
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 # argparse looks for translations that it does not have: that imports locale and asks the disk, 1.5 ms.
 argparse._ = str  # type: ignore[attr-defined]
+
+
+_ESCAPE = "backslashreplace"
 
 
 class Declined(MemoryBookError):
@@ -144,12 +148,9 @@ class Call:
         if self.options.json:
             import json
 
-            line = json.dumps({"warning": {"message": message}}, ensure_ascii=False)
+            to_stderr(json.dumps({"warning": {"message": message}}, ensure_ascii=False))
         else:
-            from memorybook.cli.visible import visible
-
-            line = f"memorybook: {visible(message)}"
-        sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+            remark(message)
 
     def write_json(self, answer: dict[str, Any], *, end: str = "\n") -> None:
         """One JSON document on stdout: UTF-8, with line breaks on a terminal only."""
@@ -157,7 +158,7 @@ class Call:
 
         text = json.dumps(answer, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
         # Only surrogates (bytes that are not UTF-8) are left to replace, and JSON writes them just so.
-        write(text.encode("utf-8", "backslashreplace").decode() + end, encoding="utf-8")
+        write(text.encode("utf-8", _ESCAPE).decode() + end, encoding="utf-8")
 
     def flush(self) -> None:
         """Hand on what is written, for output that goes on."""
@@ -197,11 +198,11 @@ def working_directory() -> str:
 
 
 def write(text: str, *, encoding: str | None = None) -> None:
-    """Write to stdout, whatever its encoding can hold; `encoding` insists on one."""
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding=encoding, errors="backslashreplace")
-    sys.stdout.write(text)
+    """Write to stdout, what its encoding cannot hold as escapes; `encoding` insists on one."""
+    out: Any = sys.stdout
+    if hasattr(out, "reconfigure") and (out.errors != _ESCAPE or (encoding and out.encoding != encoding)):
+        out.reconfigure(encoding=encoding, errors=_ESCAPE)
+    out.write(text)
 
 
 def text_of(words: list[str]) -> str:

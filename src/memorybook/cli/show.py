@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import terminal_width, write
-from memorybook.cli.visible import visible
+from memorybook.cli.visible import remark, visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -51,7 +51,7 @@ class Page:
     def remark(self, message: str) -> None:
         """A sentence about the answer, on stderr."""
         if not self.quiet:
-            sys.stderr.write(f"memorybook: {visible(message)}\n".encode("utf-8", "backslashreplace").decode())
+            remark(message)
 
     def _painted(self, part: Part) -> str:
         if isinstance(part, str):

@@ -1,6 +1,8 @@
-"""Characters that would act on a terminal instead of being seen."""
+"""What a person sees: characters that would act on a terminal are shown, remarks go to stderr."""
 
 from __future__ import annotations
+
+import sys
 
 _ACTING = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences, OSC, bells
@@ -20,3 +22,13 @@ def visible(text: str) -> str:
     import re
 
     return re.sub(_ACTING, lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def remark(message: str) -> None:
+    """One line for a person, on stderr."""
+    to_stderr(f"memorybook: {visible(message)}")
+
+
+def to_stderr(line: str) -> None:
+    """One line as it is, on stderr; bytes that are not UTF-8 as escapes, as JSON writes them."""
+    sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")

@@ -9,6 +9,7 @@ from memorybook.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
+    from memorybook.config import Config
 
 
 def _about_entry(parser: Parser) -> None:
@@ -72,7 +73,7 @@ def _flush_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("text", nargs="*", help="the text; - reads stdin")
     add("--messages", metavar="FILE", help="a conversation as JSON lines with role and content; - reads stdin")
-    add("--confirm", action="store_true", help="show what would be read into the book, and ask first")
+    add("--confirm", action="store_true", help="show what would be written, and ask first")
     add("--yes", "-y", action="store_true", help="answer yes")
     parser.epilog = (
         "examples:\n  memorybook flush --messages chat.jsonl\n  pbpaste | memorybook flush - --confirm --yes"
@@ -86,15 +87,31 @@ def _flush(call: Call) -> dict[str, Any]:
     text = text_of(o.text) if o.text else None
     messages = _messages(o.messages) if o.messages else None
     if o.confirm:
-        _preview(call, [text] if text is not None else [str(one.get("content", "")) for one in messages or []])
+        _confirm_flush(call, text, messages)
     return call.tool("memory_flush", text=text, messages=messages)
 
 
-def _preview(call: Call, texts: list[str]) -> None:
-    """What would be read, on stderr (stdout is the answer's), then the question."""
-    for text in texts:
-        call.warn(f"to be kept: {text}")
-    call.confirm(f"Keep what matters of {'this' if len(texts) == 1 else f'these {len(texts)} messages'}?")
+def _confirm_flush(call: Call, text: str | None, messages: list[dict[str, Any]] | None) -> None:
+    """Show on stderr (stdout is the answer's) what would be written, and ask."""
+    lines = _rehearsed(call.memory.config, text, messages)
+    for line in lines:
+        call.warn(f"to be written: {line}")
+    if lines:
+        call.confirm(f"Write {'this note' if len(lines) == 1 else f'these {len(lines)} notes'}?")
+
+
+def _rehearsed(config: Config, text: str | None, messages: list[dict[str, Any]] | None) -> list[str]:
+    """The notes that a flush writes, by doing it in a book that is thrown away."""
+    from tempfile import TemporaryDirectory
+
+    from memorybook import tools
+    from memorybook.config import TranscriptSettings
+    from memorybook.memory import open as open_memory
+
+    elsewhere = config._replace(db_path="", transcripts=TranscriptSettings(), backend="scan")
+    with TemporaryDirectory(prefix="memorybook-") as folder, open_memory(folder, config=elsewhere, door="cli") as book:
+        written = tools.run(book, tools.memory_flush, text=text, messages=messages).get("written", ())
+        return [book.get(place["path"], start=place["line"], lines=1).json()["text"].strip() for place in written]
 
 
 def _messages(path: str) -> list[dict[str, Any]]:

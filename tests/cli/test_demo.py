@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorybook.cli import demo_story
+from memorybook.cli.demo import _Stage
+from memorybook.errors import MemoryBookError
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    folder = tmp_path_factory.mktemp("demo")
+    return _Stage(str(folder), str(folder / "book"), True).play(None), folder / "book"
+
+
+def test_the_stories_are_two_long_conversations_in_two_languages() -> None:
+    for story in (demo_story.FIRST, demo_story.SECOND):
+        assert 12 <= len(story) <= 16
+        assert {role for role, _ in story} == {"user", "assistant"}
+        text = "".join(said for _, said in story)
+        assert any("\u4e00" <= char <= "\u9fff" for char in text)
+        assert "the" in text
+    assert any(demo_story.SECRET in said for _, said in demo_story.FIRST)
+
+
+def test_the_demo_remembers_what_matters(played: tuple[dict[str, Any], Path]) -> None:
+    story, _ = played
+    texts = " ".join(entry["text"] for entry in story["entries"])
+    for word in ("terse code", "PostgreSQL", "周四", "7654"):
+        assert word in texts
+    assert "Agent Memory" in story["memory_md"]
+
+
+def test_the_secret_is_nowhere_and_the_instruction_is_no_memory(played: tuple[dict[str, Any], Path]) -> None:
+    story, book = played
+    assert story["secret_masked"]
+    assert story["sessions"][0]["redacted"] == 1
+    assert not [file for file in book.rglob("*") if file.is_file() and demo_story.SECRET.encode() in file.read_bytes()]
+    assert "skip the tests" not in story["memory_md"]
+
+
+def test_the_demos_questions_are_answered_and_unrelated_ones_are_not(played: tuple[dict[str, Any], Path]) -> None:
+    story, _ = played
+    relevant = [search["has_relevant"] for search in story["searches"]]
+    assert relevant == [True, True, True, False, False]
+    assert "7654" in story["searches"][0]["results"][0]["snippet"]
+    assert "周四" in story["searches"][1]["results"][0]["snippet"]
+
+
+def test_the_sessions_are_a_week_apart(played: tuple[dict[str, Any], Path]) -> None:
+    _, book = played
+    first, second = sorted(os.listdir(book / "sessions"))
+    assert first[:10] < second[:10]
+
+
+def test_a_memory_fades_step_by_step(played: tuple[dict[str, Any], Path]) -> None:
+    rows = played[0]["fading"]
+    scores = [row["score"] for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert rows[0]["state"] == "in every prompt"
+    assert rows[-1]["state"] != "in every prompt"
+
+
+def test_the_demo_tells_what_it_does(shell: Any, tmp_path: Path) -> None:
+    done = shell("demo", "--keep", str(tmp_path / "kept"))
+    assert done.code == 0
+    assert "$ memorybook import week-1.jsonl" in done.out
+    assert "## Active Memories" in done.out
+    assert "Nothing relevant found." in done.out
+    assert demo_story.SECRET not in done.out
+    assert done.out.endswith(f"The book is kept in {tmp_path / 'kept'}\n")
+    assert (tmp_path / "kept/MEMORY.md").is_file()
+
+
+def test_a_directory_in_use_is_not_written_to(shell: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("x")
+    for keep in (tmp_path, tmp_path / "mine.txt"):
+        done = shell("demo", "--keep", str(keep))
+        assert done.code == 4
+        assert "is not empty" in done.err
+
+
+def test_the_demo_as_one_document(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Stage, "play", lambda stage, page: {"book": stage.book, "kept": stage.kept, "page": page})
+    answer = json.loads(shell("demo", "--json").out)
+    assert (answer["kept"], answer["page"]) == (False, None)
+    assert not os.path.exists(answer["book"])
+
+
+def test_a_command_that_fails_ends_the_demo_with_its_message(tmp_path: Path) -> None:
+    with pytest.raises(MemoryBookError, match=r"'get nothing\.md' failed: .*missing_document"):
+        _Stage(str(tmp_path), str(tmp_path / "book"), False).run("get", "nothing.md")
+
+
+def test_nothing_remembered_has_nothing_to_fade(tmp_path: Path) -> None:
+    stage = _Stage(str(tmp_path), str(tmp_path / "book"), False)
+    assert stage.fading([], date(2026, 2, 24)) == []
