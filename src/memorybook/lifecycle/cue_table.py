@@ -123,7 +123,12 @@ TABLE: tuple[Rule, ...] = (
         "agent",
         r"(?i:\bto-?do\b)\s*[:：]\s*(?P<rest>\S.+)$|^TODO\s+(?P<rest2>\S.+)$|待办[：:]\s*(?P<rest3>\S.+)$",
     ),
-    Rule("todo", "high", "agent", rf"{_START}(?:please\s+)?remind\s+me\b|提醒我|(?<!你)记得(?:要|去|把|带|买|交|给)"),
+    Rule(
+        "todo",
+        "high",
+        "agent",
+        rf"{_START}(?:please\s+)?remind\s+me\s+(?:to\s+|that\s+|about\s+)?(?P<rest>\S.*)$|提醒我|(?<!你)记得(?:要|去|把|带|买|交|给)",
+    ),
     Rule(
         "todo",
         "medium",
@@ -214,8 +219,9 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "medium",
         "any",
-        rf"{_I}(?:like|love|enjoy|adore|hate)\s+{_NOT_LIKED}(?!.*\b(?:you|your)\b)(?:\w+ing\b|to\s+\w+|(?!(?:to|is|"
-        rf"was|are)\b)[\w-]+(?:\s+[\w-]+)*?\s+and\s+\w+|"
+        rf"{_I}(?:like|love|enjoy|adore|hate)\s+{_NOT_LIKED}(?!.*\b(?:you|your)\b)(?!(?:\S+\s+){{0,5}}(?:them|it|"
+        rf"this|that|these|those|there)\b)(?:\w+ing\b|to\s+\w+|(?!(?:to|is|was|"
+        rf"are)\b)[\w-]+(?:\s+[\w-]+)*?\s+and\s+\w+|"
         r"(?!(?:the|a|an|my|our|his|their|about|most|more|every|some|to|is|was|are)\b)[\w'-]+)",
     ),
     Rule(
@@ -251,15 +257,16 @@ TABLE: tuple[Rule, ...] = (
         "workflow",
         "medium",
         "any",
-        rf"{_I}(?:\w+\s+){{1,3}}.*\b(?:every|each)\s+(?:single\s+)?(?:morning|night|evening|day|week|weekend|month|"
-        rf"year|mon|tues|wednes|thurs|fri|satur|sun)\w*\b",
+        rf"{_I}(?!.*\b(?:enjoy|love|grateful|feel|excited|wish)\b)(?:\w+\s+){{1,3}}.*\b(?:every|"
+        rf"each)\s+(?:single\s+)?(?:morning|night|evening|day|week|weekend|month|year|mon|tues|wednes|thurs|fri|"
+        rf"satur|sun)\w*\b",
     ),
     Rule(
         "workflow",
         "medium",
         "any",
-        r"\b(?:we|I)\s+(?:always|usually)\s+(?!love|wanted|been|wondered|thought|knew|have\b|had\b|felt|dreamed|"
-        r"loved|liked)\w+",
+        r"\b(?:we|I)\s+(?:always|usually)\s+(?!love|like|enjoy|feel|forget|lose|wanted|been|wondered|thought|knew|"
+        r"have\b|had\b|felt|dreamed|loved|liked)\w+",
     ),
     Rule(
         "workflow",
@@ -302,9 +309,10 @@ TABLE: tuple[Rule, ...] = (
         "fact",
         "medium",
         "any",
-        rf"{_I}(?:work(?:ed)?\s+(?:as|at|for|in)|live|lived|moved|grew\s+up|volunteer|graduated|majored|enrolled|"
-        rf"retired|got\s+(?:married|engaged|promoted|accepted|hired|fired|laid\s+off|diagnosed|divorced)|(?:got|"
-        rf"landed|lost|quit|left|started|accepted|opened|launched|founded|bought|adopted|sold|run|own|"
+        rf"{_I}(?:work(?:ed)?\s+(?:as|at|for|in)|live\s+(?:in|at|near|with|on|by|alone|about)|lived\s+(?:in|at|near|"
+        rf"with|abroad)|moved\s+(?:to|from|in|into|out|back|away|here)|grew\s+up|volunteer|graduated|majored|"
+        rf"enrolled|retired|got\s+(?:married|engaged|promoted|accepted|hired|fired|laid\s+off|diagnosed|divorced)|"
+        rf"(?:got|landed|lost|quit|left|started|accepted|opened|launched|founded|bought|adopted|sold|run|own|"
         rf"have)\s+(?:(?:a|an|my|the|our|own|new|first|second|temp|online|own|two|three|four|small|local|"
         rf"own)\s+)*(?:[\w-]+\s+)?{_JOB}|speak\s+[A-Z]|play\s+(?:the\s+)?(?:piano|guitar|violin|drums|clarinet|bass|"
         rf"sax\w*|cello|flute|ukulele))\b|{_IM}(?:working\s+(?:at|as|for)|living\s+in|moving\s+to|based\s+in|"

@@ -171,30 +171,46 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
         return ForgetRequest(text=text, turn_id=context.turn.id)
     category, content = _filed(cue, context.talk, day)
     content = without_lead(content)
-    if content_size(content) < 2:
+    leans = cue.importance == "medium" and category != "experience" and re.match(_LEANING, content) is not None
+    if content_size(content) < 2 or leans:
         return None
+    expires = day if category == "todo" else None
     return Candidate(
-        content=_ended(_by_itself(content, context)),
+        content=_until(_ended(_by_itself(content, context)), expires),
         category=category,
         importance=cue.importance,
         tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
         entities=entities_of(text, context.name or ""),
         turn_ids=(context.turn.id,),
         quote=context.turn.text[sentence.start : sentence.end],
-        expires=day if category == "todo" else None,
+        expires=expires,
         trust=context.trust,
     )
+
+
+_LEANING = r"(?i:(?:it|this|that|these|those|they|he|she)(?:'\w+|\b))|[这那它他她]"
+"""How a sentence begins that cannot be read without the one before it."""
 
 
 def _filed(cue: Cue, talk: Talk, day: date | None) -> tuple[Category, str]:
     """Category and content; what is only told to be remembered is filed by what it says."""
     if cue.kind != "explicit":
         return cast(Category, cue.kind), cue.content
-    content = re.sub(r"^to\s+", "", cue.content)
+    told_to = re.match(r"to\s+", cue.content)
+    content = cue.content[told_to.end() :] if told_to else cue.content
     inner = find(content, talk=talk, dated=day is not None)
     if inner is not None and inner.kind not in ("explicit", "forget"):
         return cast(Category, inner.kind), inner.content
-    return "todo" if day is not None else "fact", content
+    if told_to and re.search(r"\b(?:each|every|always|before|whenever|never)\b", content):
+        return "workflow", content
+    return "todo" if told_to or day is not None else "fact", content
+
+
+def _until(text: str, day: date | None) -> str:
+    """`text` with the day it names, for "tomorrow" means another one tomorrow."""
+    if day is None or day.isoformat() in text:
+        return text
+    return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
 
 
 def _note(text: str, context: _Context) -> NoteCandidate | None:

@@ -200,8 +200,7 @@ def _of_turns(
     used: set[str] = set()
     for candidate in found.candidates:
         used.update(candidate.turn_ids)
-        until = f" ({candidate.expires.isoformat()})" if candidate.expires is not None else ""
-        yield _Piece(candidate.content + until, KINDS[candidate.category], candidate.tags)
+        yield _Piece(candidate.content, KINDS[candidate.category], candidate.tags)
     for note in found.notes:
         used.add(note.turn_id)
         yield _Piece(_dated(note.text, note.time, now), note.kind, ())
