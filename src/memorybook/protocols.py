@@ -207,7 +207,7 @@ class Embedder(Protocol):
     Attributes:
         name: Identifies the vectors; another name means they are made again. Starts with the kind:
             `static/`, `local/` or `remote/`.
-        dimensions: Length of a row.
+        dimensions: Length of a row; 0 while a remote one that was given none has not answered yet.
         local: True if it runs here, cheaply; False if it may be slow or down.
     """
 

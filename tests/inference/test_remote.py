@@ -192,6 +192,23 @@ def test_a_refused_answer_teaches_nothing(service: Service) -> None:
     remote.close()
 
 
+@pytest.mark.parametrize("code", [413, 422])
+def test_a_batch_that_is_too_large_is_halved_from_then_on(service: Service, code: int) -> None:
+    remote = client(service, batch=64)
+    texts = [f"text {number}" for number in range(80)]
+    service.script = [status(code, b'{"message": "input batch size 64 > maximum allowed batch size 32"}')]
+    found = rows(remote, texts)
+    assert [len(request["input"]) for request in service.requests] == [64, 32, 32, 16]
+    assert found == pytest.approx(rows(HashEmbedder(1024), texts), abs=1e-5)
+    remote.close()
+
+
+def test_one_text_that_is_too_long_for_the_model_is_reported(service: Service, remote: RemoteEmbedder) -> None:
+    service.script = [status(413)]
+    with pytest.raises(EmbedderFailed, match=r"HTTP 413: .*; choose a model that takes longer texts"):
+        remote.embed(["one text"])
+
+
 @pytest.mark.parametrize("code", [408, 429, 500, 503])
 def test_what_may_pass_is_tried_again(service: Service, remote: RemoteEmbedder, pauses: list[float], code: int) -> None:
     service.script = [status(code), status(code)]
@@ -252,7 +269,6 @@ def test_tries_are_bounded(service: Service, remote: RemoteEmbedder, pauses: lis
         (401, "check embeddings.api_key"),
         (403, "check embeddings.api_key"),
         (404, "check embeddings.base_url and embeddings.model"),
-        (413, "lower embeddings.batch"),
     ],
 )
 def test_what_will_not_pass_is_reported_at_once_with_what_to_do(

@@ -41,7 +41,7 @@ class RemoteEmbedder:
         api_key: Sent as bearer token; "" sends none.
         model: As the service calls it, such as `BAAI/bge-m3`.
         dimensions: Length of the vectors, asked for and insisted on; None takes what comes first.
-        batch: Most texts in one request.
+        batch: Most texts in one request; halved when the service says that these are too many.
         timeout: Seconds that one request may take (half of it more if connecting is slow).
         query_timeout: The same for a single text.
 
@@ -90,8 +90,8 @@ class RemoteEmbedder:
         """
         sent = [number for number, text in enumerate(texts) if text and not text.isspace()]
         found: dict[int, bytes] = {}
-        for start in range(0, len(sent), self._batch):
-            numbers = sent[start : start + self._batch]
+        while len(found) < len(sent):
+            numbers = sent[len(found) : len(found) + self._batch]
             rows = self._rows([_clean(texts[number]) for number in numbers], query=len(texts) == 1)
             found.update(zip(numbers, rows, strict=True))
         if not self.dimensions:
@@ -106,8 +106,13 @@ class RemoteEmbedder:
             client.close()
 
     def _rows(self, texts: list[str], *, query: bool) -> list[bytes]:
+        """One row for each text, in as many requests as the service wants."""
+        body = self._answer(texts, query)
+        if body is None:
+            self._batch = half = len(texts) // 2
+            return self._rows(texts[:half], query=query) + self._rows(texts[half:], query=query)
         try:
-            answer = _parsed(self._answer(texts, query))
+            answer = _parsed(body)
             model, served = answer.get("model"), self._served
             if model is not None and served is not None and model != served:
                 raise ValueError(f"vectors of the model {model!r} after those of {served!r}")
@@ -119,8 +124,8 @@ class RemoteEmbedder:
         self.dimensions, self._served = dimensions, served or model
         return rows
 
-    def _answer(self, texts: list[str], query: bool) -> bytes:
-        """The body of a successful answer, after as many tries as are due."""
+    def _answer(self, texts: list[str], query: bool) -> bytes | None:
+        """The body of a successful answer, after as many tries as are due; None if these are too many texts at once."""
         if query and time.monotonic() < self._down[0]:
             raise EmbedderFailed(self._down[1])
         for pause in _PAUSES[-1:] if query else _PAUSES:  # pragma: no branch
@@ -131,6 +136,8 @@ class RemoteEmbedder:
             if self._ask_dimensions and reply.refuses_dimensions():
                 self._ask_dimensions = False  # a model with one length only: it is checked all the same
                 return self._answer(texts, query)
+            if len(texts) > 1 and reply.refuses_batch():
+                return None
             wait = pause if reply.retry_after is None else reply.retry_after
             if pause is None or wait is None or wait > _LONGEST_WAIT or not reply.passing():
                 break
@@ -207,6 +214,9 @@ class _Reply(NamedTuple):
         words = self.body.lower()
         return self.status in (400, 422) and (b"dimension" in words or b"matryoshka" in words)
 
+    def refuses_batch(self) -> bool:
+        return self.status == 413 or (self.status in (400, 422) and b"batch" in self.body.lower())
+
     def reason(self) -> str:
         if self.status == 0:
             return self.body.decode()
@@ -221,7 +231,7 @@ class _Reply(NamedTuple):
             401: "check embeddings.api_key",
             403: "check embeddings.api_key",
             404: "check embeddings.base_url and embeddings.model",
-            413: "lower embeddings.batch",
+            413: "choose a model that takes longer texts",
             429: "try again later, or lower embeddings.batch",
         }
         return known.get(self.status, "try again later" if self.passing() else "check embeddings.model")
