@@ -1,0 +1,244 @@
+"""Session summaries: `sessions/DATE-NAME-ID.md`, front matter and a page that a person can read.
+
+::
+
+    ---
+    session: 5f2c0a3e-…
+    name: planning
+    started: 2026-02-24T10:12:33Z
+    ended: 2026-02-24T11:02:00Z
+    turns: 18
+    title: Where the index lives
+    ---
+
+    # Where the index lives
+
+    The summary.
+
+    ## Decisions
+
+    - The index is derived.
+
+    ## Open questions
+
+    - Who rebuilds it?
+
+    ## Turns
+
+    D1:1..18
+
+The front matter is flat `key: value` in the part of YAML where both agree. Titles of sections may be
+English or Chinese. Equal prefixes with counting numbers are written as ranges.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import groupby
+from unicodedata import normalize
+
+from memorybook.errors import InvalidInput
+from memorybook.formats.escape import UNSAFE, escape, unescape
+from memorybook.model import Session, SessionSummary
+
+_TITLES: Mapping[str, tuple[str, str, str]] = {
+    "en": ("Decisions", "Open questions", "Turns"),
+    "zh": ("决定", "待解决的问题", "对话"),
+}
+_SECTIONS = {title.casefold(): place for titles in _TITLES.values() for place, title in enumerate(titles)}
+
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"(?m)^(#{1,2})[ \t]+([^\n]*?)[ \t#\r]*$\n?")
+_TEXT = re.compile(rf"(?m)^#(?=#?[ \t])|\A\s|\s\Z|{UNSAFE}")
+_LINE = re.compile(rf"\n|\A\s|\s\Z|{UNSAFE}")
+_TURN = re.compile(rf"[\s,]|\.(?=\.)|\A#|{UNSAFE}")
+_PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[^\W\d_](?:[\w /._-]*\w)?", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
+_RANGE = re.compile(r"(.+)\.\.([0-9]{1,9})")
+_MOST_IN_RANGE = 100_000
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+def render(summary: SessionSummary, *, language: str = "en") -> str:
+    """The document; `language` (`en` or `zh`) is that of its section titles.
+
+    Raises:
+        InvalidInput: Another language.
+    """
+    if language not in _TITLES:
+        raise InvalidInput(f"language {language!r} is not known: use 'en' or 'zh'")
+    title = escape(_LINE, summary.title)
+    parts = [_front_matter(summary), *([f"# {title}"] if title else [])]
+    if summary.summary:
+        parts.append(escape(_TEXT, summary.summary))
+    turns = ", ".join(_ranges(summary.turn_ids))
+    lists = (_list(summary.decisions), _list(summary.open_questions), turns)
+    for heading, body in zip(_TITLES[language], lists, strict=True):
+        if body:
+            parts.append(f"## {heading}\n\n{body}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(summary: SessionSummary) -> str:
+    fields = {
+        "session": _value(summary.session),
+        "name": _value(summary.name),
+        "started": _moment(summary.started),
+        "ended": _moment(summary.ended),
+        "turns": str(summary.turns),
+        "title": _value(summary.title),
+    }
+    lines = [f"{key}: {value}" for key, value in fields.items() if value]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _value(text: str) -> str:
+    """The text as YAML reads it, too: plain where that is safe, else in double quotes."""
+    escaped = escape(_LINE, text)
+    plain = not escaped or _PLAIN.fullmatch(escaped) or _UUID.fullmatch(escaped)
+    return escaped if plain else json.dumps(escaped, ensure_ascii=False)
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join([f"- {escape(_LINE, item) or '&#x;'}" for item in items])
+
+
+def _ranges(ids: Iterable[str]) -> Iterator[str]:
+    """The ids in order, three or more that count on from one another as `prefix1..9`."""
+    numbered = [(id, match[1], int(match[2])) if (match := _NUMBERED.fullmatch(id)) else (id, None, 0) for id in ids]
+    for (prefix, _), run in groupby(enumerate(numbered), key=lambda item: (item[1][1], item[1][2] - item[0])):
+        found = [id for _, (id, _, _) in run]
+        if prefix is not None and len(found) >= 3:
+            last = found[-1][len(prefix) :]
+            yield f"{escape(_TURN, found[0])}..{last}"
+        else:
+            yield from [escape(_TURN, id) or "&#x;" for id in found]
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def parse(text: str) -> SessionSummary:
+    """The summary of a document; what is missing is empty, and no text raises.
+
+    A section that has none of the three titles belongs to the summary.
+    """
+    front = _FRONT.match(text)
+    fields = _read_fields(front[1]) if front else {}
+    title, bodies = _sections(text[front.end() :] if front else text)
+    summary, decisions, questions, turns = bodies
+    try:
+        count = int(fields.get("turns", "0"))
+    except ValueError:
+        count = 0
+    return SessionSummary(
+        session=fields.get("session", ""),
+        title=fields.get("title", title),
+        summary=unescape(summary.replace("\r\n", "\n").strip()),
+        name=fields.get("name", ""),
+        started=_read_moment(fields.get("started")),
+        ended=_read_moment(fields.get("ended")),
+        turns=count,
+        decisions=tuple(_items(decisions)),
+        open_questions=tuple(_items(questions)),
+        turn_ids=tuple(_read_ranges(turns)),
+    )
+
+
+def _read_fields(front: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for line in front.split("\n"):
+        key, colon, raw = line.partition(":")
+        if colon:
+            fields[key.strip()] = unescape(_unquoted(raw.strip()))
+    return fields
+
+
+def _unquoted(raw: str) -> str:
+    if len(raw) > 1 and raw[0] == raw[-1] == '"':
+        try:
+            return str(json.loads(raw))
+        except ValueError:
+            return raw
+    return raw[1:-1].replace("''", "'") if len(raw) > 1 and raw[0] == raw[-1] == "'" else raw
+
+
+def _sections(page: str) -> tuple[str, list[str]]:
+    """Title, and the texts of summary, decisions, open questions and turns."""
+    title, bodies = "", ["", "", "", ""]
+    at = place = 0
+    for heading in _HEADING.finditer(page):
+        known = _SECTIONS.get(heading[2].casefold()) if heading[1] == "##" else None
+        is_title = (
+            heading[1] == "#" and not title and not "".join(bodies).strip() and not page[at : heading.start()].strip()
+        )
+        bodies[place] += page[at : heading.start()]
+        place = 0 if known is None else known + 1
+        at = heading.end() if is_title or known is not None else heading.start()
+        title = unescape(heading[2]) if is_title else title
+    bodies[place] += page[at:]
+    return title, bodies
+
+
+def _items(body: str) -> Iterator[str]:
+    """List items; indented lines go on with the item before them."""
+    item = ""
+    for line in [*body.replace("\r\n", "\n").split("\n"), "- "]:
+        mark = re.match(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+", line + " ")
+        if mark is None:
+            item += f"\n{line.strip()}" if item and line.strip() else line.strip()
+            continue
+        if item:
+            yield unescape(item)
+        item = line[mark.end() :].strip()
+
+
+def _read_ranges(body: str) -> Iterator[str]:
+    for part in re.split(r"[\s,]+", body):
+        span = _RANGE.fullmatch(part)
+        first = _NUMBERED.fullmatch(unescape(span[1])) if span else None
+        if span and first and 0 <= int(span[2]) - int(first[2]) < _MOST_IN_RANGE:
+            yield from [f"{first[1]}{number}" for number in range(int(first[2]), int(span[2]) + 1)]
+        elif part:
+            yield unescape(part)
+
+
+def _read_moment(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+# --- names -------------------------------------------------------------------------------------
+
+
+def summary_path(session: Session) -> str:
+    """The document for a session's summary, `sessions/2026-02-24-NAME-1a2b3c.md`, a safe name on every system.
+
+    The day is that of its first turn (`undated` without one), then its name in lower case (letters and digits
+    of any script, at most 40), then six characters that tell sessions of one day and name apart: the
+    last of its uuid, or of a digest if it has another kind of id.
+    """
+    day = session.created.astimezone(UTC).date().isoformat() if session.created else "undated"
+    name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name).lower()).strip("-")[:40].strip("-")
+    return f"sessions/{'-'.join([part for part in (day, name, _short(session.uuid)) if part])}.md"
+
+
+def _short(uuid: str) -> str:
+    if _UUID.fullmatch(uuid):
+        return uuid[-6:].lower()
+    from hashlib import blake2b
+
+    return blake2b(uuid.encode(errors="surrogatepass"), digest_size=3).hexdigest()
