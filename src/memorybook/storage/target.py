@@ -125,8 +125,7 @@ class Target:
         if base is None or base.newest or base.restored or merged == current.data:
             self.versions.add(current.data, stamp(current.status))
             return False
-        self.versions.add(current.data, "", stood=False)
-        self.replace(current, merged)
+        self._replace_merged(current, current.data, merged)
         return True
 
     def _merge_late_save(self, record: Record, current: Loaded) -> bool:
@@ -138,8 +137,7 @@ class Target:
         if base is not None and not base.restored:
             merged = self._merge(base.data, current.data, saved)
             if merged != current.data:
-                self.versions.add(saved, "", stood=False)
-                self.replace(current, merged)
+                self._replace_merged(current, saved, merged)
                 return True
         discard(self.versions.folder, DISPLACED)
         return False
@@ -156,6 +154,12 @@ class Target:
         if seen == record.new:  # a killed writer got no further
             discard(self.versions.folder, DISPLACED)
         return None if seen in (record.old, record.new) else found.data
+
+    def _replace_merged(self, current: Loaded, saved: bytes, merged: bytes) -> None:
+        self.replace(current, merged)
+        with contextlib.suppress(OSError):
+            if newest_of(self.versions.load()) == merged:  # a kept save counts as merged into the newest version
+                self.versions.add(saved, "", stood=False)
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return encode(merge_text(_decode(base), _decode(ours), _decode(theirs)), self.path)
@@ -177,8 +181,10 @@ class Target:
             swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
         left = swap.replace(self.folder, self.name, self.path, current, data)
         discard(versions.folder, DISPLACED)
-        with contextlib.suppress(OSError):
+        try:
             os.rename(swap.spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=versions.folder)
+        except OSError:
+            discard(self.folder, swap.spare(self.name))
         with contextlib.suppress(OSError):
             versions.add(data, left)
 
@@ -197,7 +203,7 @@ class Target:
             after = os.fstat(descriptor)
         except BaseException:
             if created:
-                discard(self.folder, self.name)
+                self._take_back()
             raise
         finally:
             os.close(descriptor)
@@ -205,6 +211,11 @@ class Target:
         with contextlib.suppress(OSError):
             self.versions.extend(line, stamp(after) if alone else "")
         return stamp(after)
+
+    def _take_back(self) -> None:
+        discard(self.folder, self.name)
+        with contextlib.suppress(OSError):
+            self.versions.leave(self.versions.record()._replace(stamp=GONE))
 
     def _open_end(self) -> tuple[int, os.stat_result, bool]:
         flags = os.O_RDWR | os.O_APPEND

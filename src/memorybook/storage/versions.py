@@ -199,7 +199,8 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 
     A stale editor can leave out any line, but it cannot know one that was written after it loaded
     the document. So the base is the version with the most telling lines in common with `data`,
-    then the one of which the fewest lines are missing; the newer one on a tie.
+    then the one of which the fewest lines are missing; on a tie the newer one,
+    rather one that stood.
     """
     newest = newest_of(versions)
     if newest is None:
@@ -208,7 +209,7 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
         return Base(newest, newest=True, restored=False)
     lines = frozenset(_lines(data))
     best, least = newest, sys.maxsize
-    for version in versions:
+    for version in sorted(versions, key=lambda version: not version.stood):
         for end, unlike in _states(version, lines):
             if version.stood and data == version.data[:end]:
                 return Base(data, newest=False, restored=True)
