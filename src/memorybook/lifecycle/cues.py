@@ -111,7 +111,7 @@ def find(sentence: str, *, talk: Talk, dated: bool) -> Cue | None:
         found = pattern.search(text)
         if found is None:
             continue
-        before = text[: found.start() + 1]
+        before = text[: found.start() + 2]
         firm = rule.kind in ("forget", "explicit")
         if not firm and (hypothetical.search(before) or reported.search(before)):
             continue

@@ -149,7 +149,7 @@ _CHINESE: tuple[_Rule, ...] = (
     (r"今(?:天|晚|儿)", lambda _, today: today),
     (r"下(?:周|星期)(?![一二三四五六日天末])", lambda _, today: today + timedelta(days=13 - today.weekday())),
     (r"(?<![上每])周末", lambda _, today: today + timedelta(days=6 - today.weekday())),
-    (r"(?<!\d)(?<!\d )月底", lambda _, today: _month_end(today)),
+    (r"(?<![\d个下])(?<!\d )月底", lambda _, today: _month_end(today)),
     (r"年底", lambda _, today: date(today.year, 12, 31)),
     (r"下个?月(?:底|内|之?前)", lambda _, today: _month_end(today, 1)),
     (r"([一两二三四五六七十]|\d{1,2})\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),

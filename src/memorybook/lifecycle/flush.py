@@ -204,10 +204,10 @@ def _of_turns(
     for note in found.notes:
         used.add(note.turn_id)
         yield _Piece(_dated(note.text, note.time, now), note.kind, ())
-    whole = summarize(turns, session=session or Session(uuid=""))
-    for line, turn in zip(whole.summary.splitlines(), whole.turn_ids, strict=False):
-        if turn not in used:
-            yield _Piece(line, None, ())
+    used.update(request.turn_id for request in found.forget_requests)
+    rest = summarize([turn for turn in turns if turn.id not in used], session=session or Session(uuid=""))
+    for line in rest.summary.splitlines():
+        yield _Piece(line, None, ())
 
 
 def _dated(text: str, said: datetime, now: datetime) -> str:

@@ -62,7 +62,7 @@ def summarize(
     chinese = language == "zh" or (language == "auto" and is_chinese(" ".join(line.text for line in lines[:50])))
     telling = [line for line in lines if not line.question]
     scores = _scores(telling)
-    chosen = _choose(telling, scores, max(2, min(6, 2 + len(turns) // 10)))
+    chosen = _choose(telling, scores, max(2, min(6, 2 + len(turns) // 6)))
     best = max(chosen, key=lambda line: (scores[line.place], -line.place), default=None)
     times = [turn.time for turn in turns if turn.time is not None]
     return SessionSummary(
@@ -107,7 +107,7 @@ def _scores(lines: Sequence[_Line]) -> dict[int, float]:
     turns = len({line.turn.id for line in lines}) or 1
     scores = {}
     for order, line in enumerate(lines):
-        weight = sum(log(1 + spread[word]) for word in line.words if spread[word] < 0.6 * turns or turns < 4)
+        weight = sum(log(1 + spread[word]) for word in line.words if spread[word] < 0.6 * turns or turns < 20)
         mean = weight / (len(line.words) + 4)  # short lines must not win by one frequent word
         scores[line.place] = mean * _look(line) * (1.15 if order < max(3, len(lines) // 20) else 1.0)
     return scores
@@ -143,7 +143,7 @@ def _marked(line: _Line) -> float:
         return 1.0
     cue = find(line.text, talk="agent" if line.turn.role else "people", dated=False)
     if cue is not None:
-        return 0.0 if cue.kind == "forget" else 1.4
+        return 0.0 if cue.kind == "forget" else 1.6
     return 1.3 if is_event(line.text) else 1.0
 
 
@@ -211,8 +211,8 @@ def title_of(text: str) -> str:
     clause = max(head.rfind(mark) for mark in ("，", "；", "：", ", ", "; ", " - ", "——"))
     if clause >= TITLE_LENGTH // 3:
         return head[:clause].rstrip()
-    space = head.rfind(" ")
-    return (head[:space] if space >= TITLE_LENGTH // 2 else head).rstrip() + "…"
+    space = text.rfind(" ", 0, TITLE_LENGTH)
+    return (text[:space] if space >= TITLE_LENGTH // 2 else head).rstrip() + "…"
 
 
 def cut_at_sentence(text: str, limit: int) -> str:
