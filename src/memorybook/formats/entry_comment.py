@@ -178,20 +178,23 @@ def _read_tolerant(body: str, warnings: list[str]) -> dict[str, Any]:
 
 
 def find_comment(block: str, start: int) -> tuple[int, int, str] | None:
-    """Start of the entry's comment (at the newline before it), its end, and what stands between the marks."""
+    """Start of the entry's comment (at the newline before it), its end, and what stands between the marks.
+
+    It is the first one that has a field of an entry; any other comment is text.
+    """
     at = block.find("\n<!--", start)
     while at >= 0:
         close = block.find("-->", at + 5)
         if close < 0:
             return None
         body = block[at + 5 : close]
-        end = block.find("\n", close)
-        end = len(block) if end < 0 else end
-        if (
-            body.startswith(" score: ")
-            or body.partition(":")[0].strip() in _READERS
-            or body.strip() in ("pinned", "archived")
-        ):
-            return at, end, body
+        if body.startswith(" score: ") or any(_is_field(part) for part in body.split(";")):
+            return at, close + 3, body
         at = block.find("\n<!--", close)
     return None
+
+
+def _is_field(part: str) -> bool:
+    key, colon, _ = part.partition(":")
+    reader = _READERS.get(key.strip())
+    return reader is not None and (bool(colon) or reader is _read_flag)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.strategies import TEXTS
+from memorybook.formats.escape import UNSAFE, escape, fences, has_open_fence, unescape
+
+
+@given(TEXTS, st.sampled_from([UNSAFE, rf"[;,]|{UNSAFE}", rf"(?m)^#|{UNSAFE}"]))
+def test_what_is_escaped_comes_back(text: str, pattern: str) -> None:
+    assert unescape(escape(re.compile(pattern), text)) == text
+
+
+def test_an_escape_that_the_text_holds_already_comes_back() -> None:
+    assert unescape(escape(re.compile(UNSAFE), "write &#x23; for #")) == "write &#x23; for #"
+
+
+def test_what_names_no_character_stays() -> None:
+    assert unescape("&#xFFFFFF; &amp; &#35;") == "&#xFFFFFF; &amp; &#35;"
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("```\nx\n```", [(0, 9)]),
+        ("```py\nx\n````  \ny", [(0, 14)]),
+        ("~~~\n```\n~~~", [(0, 11)]),
+        ("````\n```\n````", [(0, 13)]),
+        ("```\nx", [(0, 0)]),
+        ("```a```\nx", []),
+        ("a ```\nx\n```", [(8, 0)]),
+    ],
+)
+def test_fences_close_as_in_markdown(text: str, spans: list[tuple[int, int]]) -> None:
+    assert list(fences(text)) == spans
+
+
+def test_an_open_fence_is_found_after_a_closed_one() -> None:
+    assert has_open_fence("```\nx\n```\n~~~\n")
+    assert not has_open_fence("```\nx\n```\n")
+
+
+def test_many_open_fences_take_no_long_time() -> None:
+    start = time.perf_counter()
+    assert has_open_fence("~~~\n" + "```x\n" * 20_000)
+    assert len(list(fences("```x\n" * 20_000))) == 20_000
+    assert time.perf_counter() - start < 2
