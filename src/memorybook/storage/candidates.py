@@ -27,6 +27,12 @@ def idf(passages: int, holding: int) -> float:
     return log(1.0 + (passages - holding + 0.5) / (holding + 0.5))
 
 
+def bm25_idf(passages: int, holding: int) -> float:
+    """The idf inside BM25 as SQLite's FTS5 has it: log((N - n + .5) / (n + .5)), at least 1e-6."""
+    value = log((passages - holding + 0.5) / (holding + 0.5))
+    return value if value > 0 else 1e-6
+
+
 def names(speakers: Iterable[str]) -> list[str]:
     """Those of the speakers that are names of somebody, not mere roles."""
     return [speaker for speaker in speakers if speaker.lower() not in _ROLES]

@@ -6,7 +6,7 @@ There are no migrations: all of it is derived, so a file of another version is t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memorybook.errors import Unavailable
 from memorybook.hits import Passage
@@ -175,9 +175,11 @@ def _free_name(path: str) -> str:
 # --- passages as rows ----------------------------------------------------------------------------
 
 
-def passage_of(row: Iterable[Value]) -> Passage:
+def passage_of(row: Sequence[Value]) -> Passage:
     """The passage in a row of `COLUMNS`."""
-    values: list[object] = [readable(value) if type(value) is bytes else value for value in row]
+    values: list[object] = list(row)
+    if bytes in map(type, values):
+        values = [readable(value) if isinstance(value, bytes) else value for value in row]
     values[-1] = bool(values[-1])
     return Passage._make(values)
 

@@ -1,6 +1,7 @@
 """From truth to index: what changed is read, split and tokenised first, then brought in by short transactions.
 
-Nothing here is imported by a search that finds everything as it was. Several processes may do this at
+Nothing here is imported by a search that finds everything as it was, and `text.passages` only to split
+anew, not when a document was merely touched. Several processes may do this at
 once: a transaction only carries out what was worked out from the very row that it still finds, and
 otherwise leaves that document to another round.
 """
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, row_of
 from memorybook.storage.sqlite import Connection, Value, bindable, immediate, readable
-from memorybook.text.passages import dense_text, indexed_text, split, turn_passage
 from memorybook.text.tokens import text_digest, tokens
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def _plan(
     row = (info.size, info.stamp, document.revision, document.modified)
     if known is not None and (known.hash, known.modified) == row[2:]:
         return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
+    from memorybook.text.passages import split
+
     made = split(info.path, document.text, document.modified)
     brought.warnings += made.warnings
     stored = _stored(connection, info.path) if known is not None else []
@@ -167,11 +169,11 @@ def _differing(
     """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
     waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
     for number, passage in stored:
-        waiting.setdefault((indexed_text(passage), dense_text(passage)), deque()).append((number, passage))
+        waiting.setdefault(_content(passage), deque()).append((number, passage))
     moved: list[tuple[int, Passage]] = []
     drafts: list[_Draft] = []
     for passage in wanted:
-        same = waiting.get((indexed_text(passage), dense_text(passage)))
+        same = waiting.get(_content(passage))
         if not same:
             drafts.append(_draft(passage))
             continue
@@ -181,8 +183,16 @@ def _differing(
     return [number for same in waiting.values() for number, _ in same], moved, drafts
 
 
+def _content(passage: Passage) -> tuple[str, str]:
+    """What is indexed and what is embedded of a passage."""
+    from memorybook.text.passages import dense_text, indexed_text
+
+    return indexed_text(passage), dense_text(passage)
+
+
 def _draft(passage: Passage) -> _Draft:
-    return _Draft(passage, " ".join(tokens(indexed_text(passage))), text_digest(dense_text(passage)))
+    indexed, dense = _content(passage)
+    return _Draft(passage, " ".join(tokens(indexed)), text_digest(dense))
 
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
@@ -226,6 +236,8 @@ def _bring_turns(
     connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int], brought: _Outcome
 ) -> None:
     """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
+    from memorybook.text.passages import turn_passage
+
     before, now = revisions
     afresh = before is not None and now < before
     changes = transcripts.changes(0 if afresh or before is None else before)
@@ -259,7 +271,7 @@ def _place_turns(connection: Connection, batch: list[tuple[Session, Turn]], draf
         number, stored = _turn_row(connection, session.uuid, turn.id)
         if stored is None:
             fresh[session.uuid, turn.id] = draft
-        elif _same_content(stored, draft.passage):
+        elif _content(stored) == _content(draft.passage):
             moved += [(number, draft.passage)] if stored != draft.passage else []
         else:
             gone.append(number)
@@ -267,10 +279,6 @@ def _place_turns(connection: Connection, batch: list[tuple[Session, Turn]], draf
     _delete(connection, gone)
     _move(connection, moved)
     _insert(connection, list(fresh.values()))
-
-
-def _same_content(one: Passage, other: Passage) -> bool:
-    return indexed_text(one) == indexed_text(other) and dense_text(one) == dense_text(other)
 
 
 def _turn_row(connection: Connection, session: str, turn: str) -> tuple[int, Passage | None]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from math import log
 from operator import itemgetter
 from threading import RLock
 from time import time
@@ -19,6 +18,7 @@ from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.candidates import (
     PAUSE,
     admits,
+    bm25_idf,
     idf,
     neighbour_places,
     paused_reason,
@@ -284,12 +284,11 @@ def _indexed(passage: Passage) -> _Indexed:
 def _bm25(everything: list[_Indexed], admitted: list[_Indexed], holding: Mapping[str, int]) -> dict[int, float]:
     """BM25 of each admitted passage that holds a word, by its place in `admitted`.
 
-    The formula of SQLite's FTS5: idf = log((N - n + .5) / (n + .5)), at least 1e-6; statistics are those
-    of all passages, whatever the query admits.
+    The formula of SQLite's FTS5; statistics are those of all passages, whatever the query admits.
     """
     count = len(everything)
     mean = sum(item.length for item in everything) / count if count else 0.0
-    weight = {word: max(log((count - n + 0.5) / (n + 0.5)), 0.0) or 1e-6 for word, n in holding.items() if n}
+    weight = {word: bm25_idf(count, n) for word, n in holding.items() if n}
     scores = {}
     for number, item in enumerate(admitted):
         matched = [word for word in weight if word in item.words]

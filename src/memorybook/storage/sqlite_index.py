@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ import apsw
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage import vector_leg
-from memorybook.storage.candidates import filters, idf, neighbour_places, paused_reason, question_vector
+from memorybook.storage.candidates import bm25_idf, filters, idf, neighbour_places, paused_reason, question_vector
 from memorybook.storage.freshness import bring_up_to_date, is_whole
 from memorybook.storage.index_schema import COLUMNS, inode, open_index, passage_of, passages, throw_away
 from memorybook.storage.sqlite import Connection, bindable, readable, reading
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from memorybook.protocols import Documents, Embedder, Progress, Transcripts
 
 T = TypeVar("T")
+
+COMMON = 0.05
+"""A word that more than this share of the passages hold is common."""
 
 
 class SqliteIndex:
@@ -181,7 +185,9 @@ class SqliteIndex:
         leg = self._ask(db, query.text)
         asked = query_words(query.text)
         with reading(db):
-            words = _words(db, asked, query)
+            [(total,)] = db.execute("SELECT count(*) FROM passages")
+            holding = _holding(db, asked)
+            words = _words(db, holding, total, query)
             cosines = self._cosines(db, leg, query)
             found = passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
@@ -191,7 +197,7 @@ class SqliteIndex:
             return Candidates(
                 items,
                 _neighbours(db, items, query),
-                _idf(db, asked),
+                {word: idf(total, count) for word, count in holding.items()},
                 self._embedder.name if self._embedder is not None and leg.vector is not None else None,
                 "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
                 (*leg.degraded, *_unfinished(db)),
@@ -236,7 +242,9 @@ class SqliteIndex:
     def _stats(self, db: Connection) -> Mapping[str, Any]:
         model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
         with reading(db):
-            by_source: dict[str, int] = dict(db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source"))
+            by_source: dict[str, int] = dict(
+                db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source")
+            )
             [(generation,)] = db.execute("SELECT value FROM meta WHERE name='generation'")
             waiting = vector_leg.pending(db, model) if self._embedder is not None else 0
         total = sum(by_source.values())
@@ -270,29 +278,44 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(cause, (*damage, apsw.ConstraintError, apsw.MismatchError, apsw.SchemaChangeError))
 
 
-def _words(db: Connection, asked: Iterable[str], query: Query) -> dict[int, float]:
-    """BM25 by passage of the `pool` best that the query admits."""
-    match = " OR ".join('"' + word.replace('"', '""') + '"' for word in asked)
-    if not match:
-        return {}
+def _holding(db: Connection, asked: Iterable[str]) -> dict[str, int]:
+    """How many passages hold each word."""
+    rows = {word: db.first("SELECT doc FROM vocabulary WHERE term=?", (word,)) for word in asked}
+    return {word: row[0] if row is not None else 0 for word, row in rows.items()}
+
+
+def _words(db: Connection, holding: Mapping[str, int], total: int, query: Query) -> dict[int, float]:
+    """BM25 by passage of the `pool` best that the query admits.
+
+    Scoring costs FTS5 most of the time, and common words bring most of what is scored. So passages with
+    none of the rarer words are left out first; they are let in after all if one of them could be among
+    the best: its score is below (k1 + 1) * idf, summed over the common words.
+    """
+    rare = [word for word, count in holding.items() if 0 < count <= total * COMMON]
+    common = [word for word, count in holding.items() if count > total * COMMON]
+    if rare and common:
+        some, others = _any_of(rare), _any_of(common)
+        found = _matching(db, f"({some}) AND ({others})", query) + _matching(db, f"({some}) NOT ({others})", query)
+        found = sorted(found, key=itemgetter(1), reverse=True)[: query.pool]
+        bound = sum(2.2 * bm25_idf(total, holding[word]) for word in common)
+        if len(found) == query.pool and found[-1][1] >= bound:
+            return dict(found)
+    return dict(_matching(db, _any_of([*rare, *common]), query)) if rare or common else {}
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+
+def _matching(db: Connection, match: str, query: Query) -> list[tuple[int, float]]:
     where, values = filters(query)
     # CROSS JOIN keeps the ranked words outside, so that the limit is reached by admitted passages only
     join, condition = ("CROSS JOIN passages AS p ON p.id=words.rowid", f"AND {where}") if where else ("", "")
-    rows = db.execute(
+    return db.execute(
         f"SELECT words.rowid, -words.rank FROM words {join} WHERE words MATCH ? {condition}"
         " ORDER BY words.rank LIMIT ?",
         (match, *values, query.pool),
     )
-    return dict(rows)
-
-
-def _idf(db: Connection, asked: Iterable[str]) -> dict[str, float]:
-    [(total,)] = db.execute("SELECT count(*) FROM passages")
-    rarity = {}
-    for word in asked:
-        row = db.first("SELECT doc FROM vocabulary WHERE term=?", (word,))
-        rarity[word] = idf(total, row[0] if row is not None else 0)
-    return rarity
 
 
 def _neighbours(db: Connection, items: Iterable[Candidate], query: Query) -> tuple[Passage, ...]:

@@ -126,7 +126,8 @@ def cosines(query: bytes, rows: bytes) -> list[float]:
 
 def _compare(rows: memoryview[Any], query: memoryview[Any], metric: Literal["cos", "dot"]) -> list[float]:
     tensor = simsimd.cdist(rows, query, metric, out_dtype="float32")
-    return list(cast("memoryview[float]", memoryview(cast("Any", tensor)).cast("B").cast("f")))
+    values: list[float] = cast("Any", memoryview(cast("Any", tensor))).cast("B").cast("f").tolist()
+    return values
 
 
 def _largest(

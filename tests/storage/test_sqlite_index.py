@@ -1,0 +1,404 @@
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier, Thread
+from time import sleep
+
+import apsw
+import pytest
+
+from conformance.index import (
+    MEMORY,
+    Book,
+    IndexConformance,
+    Make,
+    OracleConformance,
+    Remote,
+    agree,
+    book,
+    by_cosine,
+    by_words,
+)
+from memorybook.errors import Unavailable
+from memorybook.hits import Query
+from memorybook.model import Session
+from memorybook.protocols import Document, Embedder
+from memorybook.storage import index_schema
+from memorybook.storage.directory import DirectoryDocuments
+from memorybook.storage.scan_index import ScanIndex
+from memorybook.storage.sqlite_index import SqliteIndex
+from memorybook.testing import HashEmbedder
+
+__all__ = ["book"]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[SqliteIndex] = []
+
+    def make(embedder: Embedder | None) -> SqliteIndex:
+        index = SqliteIndex(str(tmp_path / f"index-{len(made)}" / "index.sqlite"), embedder=embedder)
+        made.append(index)
+        return index
+
+    yield make
+    for index in made:
+        index.close()
+
+
+@pytest.fixture
+def path(book: Book) -> str:
+    return str(book.root / ".memorybook" / "index.sqlite")
+
+
+class TestSqliteIndex(IndexConformance):
+    pass
+
+
+class TestSqliteIndexBesideAScan(OracleConformance):
+    @pytest.fixture
+    def oracle(self) -> Make:
+        def oracle(embedder: Embedder | None) -> ScanIndex:
+            return ScanIndex(embedder=embedder)
+
+        return oracle
+
+
+def sql(path: str, statement: str) -> list[tuple[object, ...]]:
+    connection = apsw.Connection(path)
+    rows = connection.execute(statement).fetchall()
+    connection.close()
+    return rows
+
+
+def test_the_back_end_is_named_after_the_legs_that_answered(book: Book, path: str) -> None:
+    book.say("red apples")
+    assert book.search(SqliteIndex(path), "apples").backend == "sqlite_fts"
+    assert book.search(SqliteIndex(path, embedder=HashEmbedder(), words_only=True), "apples").backend == "sqlite_fts"
+    assert book.search(SqliteIndex(path, embedder=HashEmbedder()), "apples").backend == "sqlite_hybrid"
+    assert book.search(SqliteIndex(path, embedder=HashEmbedder()), "???").backend == "sqlite_hybrid"
+
+
+def test_common_words_change_no_score_and_no_rank(book: Book, path: str) -> None:
+    book.say(*(f"apples and pears {'zebra' if n % 40 == 0 else n}" for n in range(200)), "apples apples apples")
+    index, scan = SqliteIndex(path), ScanIndex()
+    for question in ("apples zebra", "zebra apples pears 7", "apples pears", "zebra"):
+        for pool in (3, 5, 100, 300):
+            one = by_words(book.search(index, question, pool=pool))
+            other = by_words(book.search(scan, question, pool=pool))
+            assert sorted(one.values()) == pytest.approx(sorted(other.values()), abs=1e-9)
+
+
+def test_both_languages_score_as_a_scan_does(book: Book, path: str) -> None:
+    book.write("MEMORY.md", MEMORY)
+    book.say("我喜欢上海的苹果 and red apples", "数据库 in src/a.py", "foo_bar's apples", "苹果")
+    index, scan = SqliteIndex(path, embedder=HashEmbedder()), ScanIndex(embedder=HashEmbedder())
+    for question in ("苹果", "上海的服务器", "红 apples foo_bar", "src/a.py 数据库", "喜欢什么"):
+        agree(book.search(index, question), book.search(scan, question))
+
+
+def test_another_object_sees_what_one_brought_in(book: Book, path: str) -> None:
+    book.say("red apples")
+    embedder = HashEmbedder()
+    book.sync(SqliteIndex(path, embedder=embedder))
+    other = SqliteIndex(path, embedder=embedder)
+    assert book.sync(other).changed == 0
+    assert embedder.calls == 1
+    assert other.candidates(Query("apples")).items
+
+
+def test_nothing_is_written_when_nothing_changed(book: Book, path: str) -> None:
+    book.write("MEMORY.md", MEMORY)
+    sleep(0.05)  # a document that was just written is looked into again
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    book.sync(index)
+    watcher = apsw.Connection(path)
+    [(before,)] = watcher.execute("PRAGMA data_version").fetchall()
+    book.search(index, "code")
+    [(after,)] = watcher.execute("PRAGMA data_version").fetchall()
+    watcher.close()
+    assert before == after
+
+
+def test_two_that_sync_at_once_make_no_duplicates(book: Book, path: str) -> None:
+    book.write("MEMORY.md", MEMORY)
+    for number in range(5):
+        book.write(f"notes{number}.md", f"# Notes\n\napples of basket {number}\n")
+    book.say(*(f"apples number {n}" for n in range(50)))
+    start = Barrier(3)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        index = SqliteIndex(path, embedder=HashEmbedder())
+        start.wait()
+        try:
+            assert len(book.texts(index, "apples", pool=1000)) == 55
+        except BaseException as error:
+            failures.append(error)
+        index.close()
+
+    threads = [Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    index = SqliteIndex(path)
+    assert book.sync(index).changed == 0
+    assert index.stats()["passages"] == 58
+    assert sql(path, "SELECT count(*) FROM words") == [(58,)]
+
+
+class Interrupted:
+    """Documents that let somebody else in while one of them is read for the first time."""
+
+    def __init__(self, documents: DirectoryDocuments, meanwhile: object) -> None:
+        self._documents, self._meanwhile = documents, meanwhile
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._documents, name)
+
+    def read(self, path: str) -> Document:
+        document = self._documents.read(path)
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if callable(meanwhile):
+            meanwhile()
+        return document
+
+
+def test_a_sync_that_was_overtaken_does_not_put_old_text_over_new(book: Book, path: str) -> None:
+    book.write("a.md", "old pears\n")
+    slow, fast = SqliteIndex(path), SqliteIndex(path)
+
+    def meanwhile() -> None:
+        book.write("a.md", "new pears and plums\n")
+        book.sync(fast)
+
+    slow.sync(Interrupted(book.documents, meanwhile), book.transcripts)  # type: ignore[arg-type]
+    assert {c.passage.text for c in slow.candidates(Query("pears")).items} == {"new pears and plums"}
+    assert book.sync(fast).changed == 0
+
+
+def test_documents_that_never_hold_still_are_told(book: Book, path: str) -> None:
+    fast = SqliteIndex(path)
+    count = iter(range(1000))
+
+    class Restless:
+        def __getattr__(self, name: str) -> object:
+            return getattr(book.documents, name)
+
+        def read(self, path: str) -> Document:
+            document = book.documents.read(path)
+            book.write("a.md", f"pears {next(count)}\n")
+            book.sync(fast)
+            return document
+
+    book.write("a.md", "pears\n")
+    report = SqliteIndex(path).sync(Restless(), book.transcripts)  # type: ignore[arg-type]
+    assert "faster than they can be read" in report.degraded[0]
+
+
+def test_turns_that_were_overtaken_are_read_once_more(book: Book, path: str) -> None:
+    book.say("red apples", "green apples")
+    slow, fast = SqliteIndex(path), SqliteIndex(path)
+    transcripts = book.transcripts
+    entered: list[bool] = []
+
+    class Overtaken:
+        def __getattr__(self, name: str) -> object:
+            return getattr(transcripts, name)
+
+        def changes(self, after: int) -> object:
+            changes = transcripts.changes(after)
+            turns = list(changes.turns)
+            if not entered:
+                entered.append(True)
+                transcripts.remove("u1", ["t0"])
+                transcripts.update(Session(uuid="u1", name="renamed"))
+                book.sync(fast)
+            return changes._replace(turns=turns)
+
+    slow.sync(book.documents, Overtaken())  # type: ignore[arg-type]
+    assert {c.passage.text for c in slow.candidates(Query("apples", session="renamed")).items} == {"green apples"}
+
+
+def test_a_failed_remote_embedder_is_left_alone_by_other_processes_too(book: Book, path: str) -> None:
+    embedder = Remote()
+    book.say("red apples")
+    index = SqliteIndex(path, embedder=embedder)
+    book.sync(index)
+    index.embed_pending()
+    embedder.down = True
+    index.candidates(Query("apples"))
+    other = Remote()
+    found = book.search(SqliteIndex(path, embedder=other), "apples")
+    assert other.calls == 0
+    assert (found.backend, found.embedder) == ("sqlite_fts", None)
+    assert "connection refused" in found.degraded[0]
+
+
+def test_the_pause_ends(book: Book, path: str) -> None:
+    embedder = Remote()
+    book.say("red apples")
+    index = SqliteIndex(path, embedder=embedder)
+    book.sync(index)
+    index.embed_pending()
+    embedder.down = True
+    index.candidates(Query("apples"))
+    embedder.down = False
+    sql(path, "UPDATE models SET paused_until=paused_until-31")
+    assert index.candidates(Query("apples")).backend == "sqlite_hybrid"
+
+
+def test_embedders_never_mix_and_both_keep_their_vectors(book: Book, path: str) -> None:
+    book.say("red apples")
+    small, large = HashEmbedder(32), Remote(64)
+    book.sync(SqliteIndex(path, embedder=small))
+    index = SqliteIndex(path, embedder=large)
+    assert book.sync(index).pending_vectors == 1
+    found = index.candidates(Query("apples"))
+    assert (found.backend, found.embedder, len(by_words(found)), by_cosine(found)) == ("sqlite_fts", None, 1, {})
+    index.embed_pending()
+    assert index.candidates(Query("red apples")).embedder == "remote/hash-64"
+    calls = small.calls
+    again = book.search(SqliteIndex(path, embedder=small), "red apples")
+    assert (small.calls, again.embedder) == (calls + 1, "local/hash-32")
+    assert list(by_cosine(again).values()) == pytest.approx([1.0], abs=1e-3)
+
+
+def test_the_same_name_with_other_dimensions_is_another_embedder(book: Book, path: str) -> None:
+    book.say("red apples")
+    small, large = HashEmbedder(32), HashEmbedder(64)
+    large.name = small.name
+    book.sync(SqliteIndex(path, embedder=small))
+    found = book.search(SqliteIndex(path, embedder=large), "red apples")
+    assert list(by_cosine(found).values()) == pytest.approx([1.0], abs=1e-3)
+
+
+def test_entries_can_be_read_by_sql(book: Book, path: str) -> None:
+    book.write("MEMORY.md", MEMORY)
+    index = SqliteIndex(path, embedder=HashEmbedder(8))
+    book.sync(index)
+    connection = sqlite3.connect(path)
+    columns = [c[0] for c in connection.execute("SELECT * FROM agent_memory").description]
+    wanted = (
+        "id session_id memory_type content vector importance access_count last_accessed metadata created_at updated_at"
+    )
+    assert columns[:11] == wanted.split()
+    rows = connection.execute(
+        "SELECT id, memory_type, importance, length(vector), last_accessed, metadata, access_count"
+        " FROM agent_memory ORDER BY importance DESC"
+    ).fetchall()
+    connection.close()
+    assert [row[:5] for row in rows] == [
+        ("a1", "preference", 0.9, 32, "2026-02-20"),
+        ("a2", "fact", 0.6, 32, "2026-02-21"),
+        ("x1", "fact", 0.1, 32, "2026-01-10"),
+    ]
+    assert all(isinstance(json.loads(row[5]), dict) for row in rows)
+    found = "SELECT id FROM agent_memory WHERE passage IN (SELECT rowid FROM words WHERE words MATCH 'vue')"
+    assert sql(path, found) == [("x1",)]
+    for column in ("session_id", "memory_type", "importance"):
+        plan = sql(path, f"EXPLAIN QUERY PLAN SELECT id FROM agent_memory WHERE {column}=0.5")
+        assert "USING INDEX" in str(plan), column
+
+
+def test_a_database_of_another_program_is_left_alone(book: Book, path: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    sql(path, "CREATE TABLE mine (x)")
+    index = SqliteIndex(path)
+    with pytest.raises(Unavailable, match="another program"):
+        book.sync(index)
+    assert sql(path, "SELECT count(*) FROM mine") == [(0,)]
+
+
+def test_an_index_of_another_version_is_made_anew(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book.say("red apples")
+    book.sync(SqliteIndex(path, embedder=HashEmbedder()))
+    monkeypatch.setattr(index_schema, "VERSION", index_schema.VERSION + 1)
+    found = book.search(SqliteIndex(path, embedder=HashEmbedder()), "apples")
+    assert len(found.items) == 1
+    assert found.degraded == ()
+
+
+def test_an_index_that_was_never_synced_says_so(book: Book, path: str) -> None:
+    assert "not been synced" in SqliteIndex(path).candidates(Query("apples")).degraded[0]
+
+
+def test_others_search_and_sync_while_one_rebuilds(book: Book, path: str) -> None:
+    book.write("a.md", "red apples\n")
+    one, other = SqliteIndex(path, embedder=HashEmbedder()), SqliteIndex(path, embedder=HashEmbedder())
+    book.sync(one)
+    seen = []
+
+    def meanwhile() -> None:
+        seen.append(book.texts(other, "apples"))
+        book.write("b.md", "green apples\n")
+        seen.append(book.texts(other, "apples"))
+
+    one.rebuild(Interrupted(book.documents, meanwhile), book.transcripts)  # type: ignore[arg-type]
+    assert seen == [{"red apples"}, {"red apples", "green apples"}]
+    for index in (one, other):
+        found = index.candidates(Query("apples"))
+        assert {c.passage.text for c in found.items} == {"red apples", "green apples"}
+        assert None not in [c.cosine for c in found.items]
+    assert [name for name in os.listdir(os.path.dirname(path)) if "rebuild" in name] == []
+
+
+def test_rebuilding_leaves_nothing_of_what_was_forgotten(book: Book, path: str) -> None:
+    book.write("a.md", "the quick xylophone\n")
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    book.sync(index)
+    book.write("a.md", "something else\n")
+    index.rebuild(book.documents, book.transcripts)
+    index.close()
+    assert b"xylophon" not in Path(path).read_bytes()
+    assert sql(path, "SELECT count(*) FROM embeddings") == [(1,)]
+
+
+def test_a_rebuild_that_fails_leaves_the_old_index(book: Book, path: str) -> None:
+    book.write("a.md", "red apples\n")
+    index = SqliteIndex(path)
+    book.sync(index)
+
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            return getattr(book.documents, name)
+
+        def list(self) -> object:
+            raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        index.rebuild(Broken(), book.transcripts)  # type: ignore[arg-type]
+    assert len(index.candidates(Query("apples")).items) == 1
+    assert [name for name in os.listdir(os.path.dirname(path)) if "rebuild" in name] == []
+
+
+def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
+    book.write("MEMORY.md", MEMORY)
+    sleep(0.05)  # a document that was just written is looked into again
+    book.sync(SqliteIndex(path))
+    program = """if True:
+        import sys
+        from memorybook.hits import Query
+        from memorybook.storage.directory import DirectoryDocuments
+        from memorybook.storage.sqlite_index import SqliteIndex
+        from memorybook.storage.transcripts import SqliteTranscripts
+        root, path = sys.argv[1:]
+        index = SqliteIndex(path)
+        index.sync(DirectoryDocuments(root), SqliteTranscripts(root + "/.memorybook/transcripts.sqlite"))
+        assert index.candidates(Query("terse code")).items
+        heavy = "numpy json dataclasses hashlib tokenizers pathlib uuid inspect logging asyncio".split()
+        heavy += ["memorybook.model", "memorybook.text.passages", "memorybook.storage.index_sync"]
+        print([name for name in heavy if name in sys.modules])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(book.root), path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
