@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import UTC, date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -20,8 +21,8 @@ DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "sh
 NOW = datetime(2026, 6, 21, 10, tzinfo=UTC)  # a Sunday
 
 
-def said(text: str, *, role: Role = "user", speaker: str = "", id: str = "t1", time: datetime | None = NOW) -> Turn:
-    return Turn(id=id, session="s", text=text, role=role, speaker=speaker or role, time=time)
+def said(text: str, *, role: Role = "user", speaker: str = "", id: str = "t1", when: datetime | None = NOW) -> Turn:
+    return Turn(id=id, session="s", text=text, role=role, speaker=speaker or role, time=when)
 
 
 def found_in(*turns: Turn | str) -> Extraction:
@@ -137,6 +138,8 @@ def test_a_todo_carries_the_day_it_lapses(text: str, content: str, expires: date
         "我同事说我喜欢加班",
         "还没定，再说吧",
         "我喜欢你",
+        "我是 AI 助手，但是我也喜欢好天气",
+        "那是我的生日礼物，别动它",
         "好的，谢谢",
         "我记住了",
         "```\nI prefer tabs over spaces.\n```",
@@ -236,9 +239,9 @@ def test_people_do_not_command_the_book_and_admiring_is_no_preference(text: str)
     ],
 )
 def test_events_become_notes_dated_by_their_turn(text: str, note: str) -> None:
-    time = datetime(2023, 5, 8, tzinfo=UTC)
-    [found] = found_in(said(text, role="", speaker="Caroline", time=time)).notes
-    assert (found.text, found.time, found.turn_id, found.kind) == (note, time, "t1", "event")
+    when = datetime(2023, 5, 8, tzinfo=UTC)
+    [found] = found_in(said(text, role="", speaker="Caroline", when=when)).notes
+    assert (found.text, found.time, found.turn_id, found.kind) == (note, when, "t1", "event")
 
 
 @pytest.mark.parametrize(
@@ -300,12 +303,12 @@ def test_an_imported_talk_is_trusted_as_an_import() -> None:
 
 
 def test_a_turn_without_a_time_is_dated_now() -> None:
-    candidate = found_in(said("Remind me to call Bob tomorrow", time=None)).candidates[0]
+    candidate = found_in(said("Remind me to call Bob tomorrow", when=None)).candidates[0]
     assert candidate.expires == date(2026, 6, 22)
 
 
 def test_days_are_counted_in_the_timezone_of_now() -> None:
-    late = said("Remind me to call Bob tomorrow", time=datetime(2026, 6, 20, 20, tzinfo=UTC))
+    late = said("Remind me to call Bob tomorrow", when=datetime(2026, 6, 20, 20, tzinfo=UTC))
     now = NOW.astimezone(ZoneInfo("Asia/Shanghai"))
     assert extract([late], session=None, now=now).candidates[0].expires == date(2026, 6, 22)
 
@@ -443,6 +446,36 @@ def test_a_past_or_recurring_day_is_none(text: str) -> None:
 )
 def test_the_users_words_are_put_in_the_third_person_where_safe(text: str, alone: str) -> None:
     assert stand_alone(text, "") == alone
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        ".",
+        "「a",
+        "“a",
+        '"a ',
+        "<pre ",
+        "<!-- ",
+        "[shares ",
+        "![a](",
+        "1. ",
+        ", ",
+        "I ",
+        "我",
+        "```\n",
+        "#1 ",
+        "x=",
+        "…",
+        "the I'm ",
+        "{",
+        " \n",
+    ],
+)
+def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
+    begin = time.perf_counter()
+    found_in(piece * (100_000 // len(piece)))
+    assert time.perf_counter() - begin < 5.0
 
 
 # --- real talks ------------------------------------------------------------------------------------

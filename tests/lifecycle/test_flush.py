@@ -14,8 +14,8 @@ from memorybook.model import Role, Session, Turn
 NOW = datetime(2026, 2, 24, 10, 12, 33, 999, tzinfo=UTC)
 
 
-def written(text: str, **options: int) -> list[tuple[str | None, str, tuple[str, ...]]]:
-    return [(note.kind, note.text, note.tags) for note in notes_of(text, now=NOW, **options).notes]
+def written(text: str, width: int = 500) -> list[tuple[str | None, str, tuple[str, ...]]]:
+    return [(note.kind, note.text, note.tags) for note in notes_of(text, now=NOW, width=width).notes]
 
 
 def test_list_items_and_paragraphs_are_notes_stamped_now() -> None:

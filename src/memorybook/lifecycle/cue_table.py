@@ -211,10 +211,9 @@ TABLE: tuple[Rule, ...] = (
         rf"hooked\s+on|allergic\s+to)\s+{_NOT_LIKED}\w|{_IM}(?:really\s+|so\s+|very\s+|super\s+|also\s+)*(?:into|"
         rf"passionate\s+about|keen\s+on)\s+{_NOT_LIKED}\w|"
         r"\bmy\s+(?:all[- ]time\s+|own\s+|personal\s+)?(?:absolute\s+)?(?:favou?rites?|faves?|favs?|go-to|"
-        r"top\s+pick|preferred)\b.{0,40}\b(?:is|are|was|has|'s|would)\b|\b(?:is|are|was|'s|'re)\s+(?:also\s+|"
-        r"definitely\s+|always\s+|pretty\s+much\s+)*(?:one\s+of\s+)?my\s+(?:all[- ]time\s+|"
-        r"absolute\s+)?(?:favou?rites?|faves?|favs?|go-to|top\s+pick|passion|escape|happy\s+place|jam|"
-        r"stress[\s-]\w+)\b",
+        r"top\s+pick|preferred)\b.{0,40}\b(?:is|are|has|'s|would)\b|\b(?:is|are|'s|'re)\s+(?:also\s+|definitely\s+|"
+        r"always\s+|pretty\s+much\s+)*(?:one\s+of\s+)?my\s+(?:all[- ]time\s+|absolute\s+)?(?:favou?rites?|faves?|"
+        r"favs?|go-to|top\s+pick|passion|escape|happy\s+place|jam|stress[\s-]\w+)\b",
     ),
     Rule(
         "preference",
@@ -232,10 +231,10 @@ TABLE: tuple[Rule, ...] = (
         r"(?:^|[，,。；\s：:])(?:但是?|其实|不过|对了|因为|嗯|而且|平时|平常)?[，,]?我(?:自己|个人|本人|"
         r"这人)?(?:平时|平常|一般|通常|从小|一直|最近)?(?:就|真的|真|很|最|特别|比较|更|超级?|还是|一向|都|也|非常|"
         r"挺|蛮|尤其|主要|其实)*(?:不(?:太|怎么|是很)?)?(?:喜欢|偏好|偏爱|讨厌|习惯|受不了|倾向于?|不爱|爱吃|爱喝|"
-        r"爱看|爱听|中意|宁愿|不吃|不喝|忌口|不碰|害怕|迷上了)(?!上了?他|上了?她|你|您|这样|这个|那个|它|"
-        r"的[。，,]?$|了[。，,]?$|[。，,！!]|$)\S|我(?:最|特别|很)?(?:喜欢|爱|讨厌|中意)的\S{1,20}(?:是|就是)\S|"
-        r"是我(?:最|特别|很)(?:喜欢|爱|中意|讨厌)的|\S(?:我都?(?:沾不得|不能碰|碰不得|不能吃|彻底戒了|都?戒了))|"
-        r"我的?(?:偏好|口味|习惯|爱好|兴趣)(?:是|就是)",
+        r"爱看|爱听|中意|宁愿|不吃|不喝|忌口|不碰|迷上了)(?!上了?他|上了?她|你|您|这样|这个|那个|它|的[。，,]?$|"
+        r"了[。，,]?$|[。，,！!]|$)\S|我(?:最|特别|很)?(?:喜欢|爱|讨厌|中意)的\S{1,20}(?:是|就是)\S|是我(?:最|特别|"
+        r"很)(?:喜欢|爱|中意|讨厌)的|\S(?:我都?(?:沾不得|不能碰|碰不得|不能吃|彻底戒了|都?戒了))|我的?(?:偏好|口味|"
+        r"习惯|爱好|兴趣)(?:是|就是)",
     ),
     # how things are done
     Rule(
@@ -281,9 +280,9 @@ TABLE: tuple[Rule, ...] = (
         "experience",
         "medium",
         "any",
-        r"\b(?:turn(?:s|ed)\s+out\s+(?:that\s+|to\s+be\s+|the\b|it\b|we\b|I\b)|the\s+(?:fix|culprit|root\s+cause|"
-        r"solution|trick|real\s+problem|workaround)\s+(?:was|is|turned)\b|root\s+cause\b|lessons?\s+learn(?:ed|t)|"
-        r"learn(?:ed|t)\s+(?:the\s+hard\s+way|that\b)|what\s+(?:finally\s+)?(?:worked|fixed\s+it|helped)\s+was)",
+        r"\b(?:turn(?:s|ed)\s+out\s+(?:that\s+|the\b|it\b|we\b|I\b)|the\s+(?:fix|culprit|root\s+cause|solution|"
+        r"trick|real\s+problem|workaround)\s+(?:was|is|turned)\b|root\s+cause\b|lessons?\s+learn(?:ed|t)|learn(?:ed|"
+        r"t)\s+(?:the\s+hard\s+way|that\b)|what\s+(?:finally\s+)?(?:worked|fixed\s+it|helped)\s+was)",
     ),
     Rule(
         "experience",
@@ -303,7 +302,7 @@ TABLE: tuple[Rule, ...] = (
         rf"\bI\s+was\s+born\b|{_IM}(?:\w+ly\s+)?allergic\b|\bmy\b.{{0,30}}\ballerg|\ballergic\s+to\b|"
         rf"{_IM}(?:diabetic|pregnant|vegan|vegetarian|coeliac|celiac|asthmatic)\b|"
         r"(?:^|[，,。：:\s])我(?:的名字)?(?:就)?叫(?!了|你|他|她|它|的|车|外卖|住|上|不|到|做)\S|过敏(?!吗|怎|"
-        r"的症状|原因|药)|我(?:的)?生日|"
+        r"的症状|原因|药)|我(?:的)?生日(?:是|在|为|\s*\d)|"
         rf"我(?:的)?{_HAN_KIN}(?:的)?(?:生日|名字|叫|今年\d)",
     ),
     Rule(
@@ -321,14 +320,14 @@ TABLE: tuple[Rule, ...] = (
         rf"\d{{2}}\s+years\s+old)|{_IM}an?\s+(?!(?:bit|little|lot|mess|fan|big|huge|sucker|believer|wreck|fool|few|"
         rf"total|complete|firm|mix|sure|step|work|good|great|better|tad|"
         rf"beginner\s+at)\b)(?:[\w-]+\s+){{0,3}}?(?:\w+(?:er|or|ist|ian|ant|ent|eer|man|woman|nurse|chef|coach|mom|"
-        rf"dad|vet|pro))\b|{_IVE}been\s+(?!dreaming|thinking|wanting|meaning|looking|waiting|feeling|trying|busy|"
-        rf"one\b)(?:\w+ing|married|together|a\s+\w+|into|in\s+[A-Z]\w+)\b.*\b(?:for\s+(?:\d+|a\s+(?:few|couple|"
+        rf"dad|vet|pro))\b|{_IVE}been\s+(?!keeping|dreaming|thinking|wanting|meaning|looking|waiting|feeling|trying|"
+        rf"busy|one\b)(?:\w+ing|married|together|a\s+\w+|into|in\s+[A-Z]\w+)\b.*\b(?:for\s+(?:\d+|a\s+(?:few|couple|"
         rf"decade|year)|many|several|two|three|four|five|six|seven|ten|years|ages)|since)\b|{_IVE}(?:got\s+)?(?:a|an|"
         rf"one|two|three|four|five|\d)\s+(?:\w+\s+){{0,2}}?{_KIN}\b|{_I}have\s+(?:a|an|one|two|three|four|five|"
         rf"\d)\s+(?:\w+\s+){{0,2}}?{_KIN}\b|{_I}used\s+to\s+(?!it|that|(?:think|be|love|like|feel|get|hate|struggle|"
         rf"worry|always)\b)\w+|\bmy\s+(?:\w+\s+)?{_KIN}(?:'s)?\s+(?:name\b|birthday\s+(?:is|was|in|on)\b|named\b|"
-        rf"is\s+(?:a|an|called|named|from|\d|allergic|in|turning|getting)|has\s+(?:a|an|been|two|three|diabetes|"
-        rf"high)|works\b|lives\b|turned\b|turns\b|passed\s+away|moved\b|started\s+(?:school|college|work))",
+        rf"is\s+(?:an?\b|called|named|from|\d|allergic|in\b|turning|getting)|has\s+(?:an?\b|two|three|diabetes|"
+        rf"high\b)|works\b|lives\b|turned\b|turns\b|passed\s+away|moved\b|started\s+(?:school|college|work))",
     ),
     Rule(
         "fact",
@@ -359,7 +358,8 @@ TABLE: tuple[Rule, ...] = (
         "medium",
         "any",
         rf"{_I}know\s+how\s+to\b|{_IM}(?:fluent|proficient|experienced|skilled|certified)\s+(?:in|with|at)\b|"
-        rf"{_IVE}been\s+using\b|{_I}use\s+(?!it|that|this|to|them)[A-Z`][\w.`+-]*\s+(?:for|to|as|with|on)\b|"
+        rf"{_IVE}been\s+using\s+(?!this|that|it\b|them)|{_I}use\s+(?!it|that|this|to|them)[A-Z`][\w.`+-]*\s+(?:for|"
+        rf"to|as|with|on)\b|"
         r"我(?:比较|很|挺)?(?:熟悉|精通|擅长|会用|会写|会说|会弹)(?!吗)\S",
     ),
 )

@@ -29,7 +29,8 @@ class Cue(NamedTuple):
 
 _HYPOTHETICAL = (
     r"(?i:\b(?:if\s+(?:I|we|you|only)|what\s+if|suppose|imagine|wish|as\s+if|pretend|for\s+example|e\.g\.|"
-    r"hypothetically)\b)|如果|假如|要是|假设|万一|倘若|比如说|好比|幻想|想象一下"
+    r"hypothetically)\b)|如果|假如|要是|假设|万一|倘若|比如说|好比|幻想|想象一下|(?i:我是\s*ai|作为(?:一个|"
+    r"一名)?\s*ai)"
 )
 _REPORTED = (
     r"(?i:\b(?:he|she|they|people|someone|everyone|who|friends?|mom|mum|dad|[A-Z][a-z]+)\s+(?:said|says|"
@@ -142,7 +143,8 @@ def is_event(sentence: str) -> bool:
 
 
 _TELLING = (
-    r"(?i:\b(?:tell\s+you|here's|here\s+is|check\s+(?:it|this)|feels?\s+like|you\s+(?:know|remember)|remembering)\b)|"
-    r"心情|难过|开心|高兴|无聊|困惑|兴奋|感觉|感到|觉得|好累|很累|想和你|想跟你|(?i:作为一[个名]\s*ai)|期待着"
+    r"(?i:\b(?:tell\s+you|here's|here\s+is|check\s+(?:it|this)|feels?\s+like|you\s+(?:know|remember)|"
+    r"remembering)\b)|心情|难过|开心|高兴|无聊|困惑|兴奋|感觉|感到|觉得|好累|很累|想和你|想跟你|"
+    r"(?i:作为一[个名]\s*ai)|期待着"
 )
 """Talk about the talk, and moods: what was going to be told, shown or recalled, and how it felt."""

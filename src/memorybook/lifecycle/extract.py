@@ -15,15 +15,20 @@ from typing import NamedTuple, cast
 from memorybook.lifecycle.cue_table import Importance, Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, without_lead
 from memorybook.lifecycle.due import due
-from memorybook.lifecycle.sentences import Sentence, content_size, is_chinese, sentences, told, without_recalled
+from memorybook.lifecycle.sentences import (
+    MAX_LENGTH,
+    Sentence,
+    content_size,
+    is_chinese,
+    sentences,
+    told,
+    without_recalled,
+)
 from memorybook.lifecycle.voice import stand_alone
 from memorybook.model import Category, Session, Trust, Turn
 from memorybook.text.tokens import normalise, query_words
 
 __all__ = ["Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "extract", "without_recalled"]
-
-MAX_LENGTH = 600
-"""Characters of a sentence; a longer one is a pasted text and not something somebody said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

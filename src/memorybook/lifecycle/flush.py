@@ -124,7 +124,9 @@ def _of_text(text: str, width: int) -> Iterator[_Piece]:
 
 def _blocks(text: str) -> Iterator[str]:
     """Headings, list items with what is indented under them, and paragraphs; no code, comments, rules or tables."""
-    text = re.sub(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)|<!--.*?-->|\A---\n.*?\n---$", "\n", text)
+    text = re.sub(
+        r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)|<!--(?:(?!<!--).)*?-->|\A---\n.*?\n---$", "\n", text
+    )
     block: list[str] = []
     for line in [*text.splitlines(), ""]:
         bare = line.strip()
@@ -163,7 +165,7 @@ def _labelled(text: str) -> tuple[str | None, str]:
 
 def _tags(text: str, heading: str, kind: str | None) -> tuple[tuple[str, ...], str]:
     """Tags: hashtags at the end of the text (taken off), and the heading unless it only named the kind."""
-    ending = re.search(r"(?:\s+#[\w/-]*[^\W\d_][\w/-]*)+\s*$", text)
+    ending = re.search(r"(?:\s+#(?=[\w/-]{0,40}[^\W\d_])[\w/-]{1,80})+\s*$", text)
     tags = re.findall(r"#([\w/-]+)", ending[0]) if ending else []
     body = text[: ending.start()] if ending else text
     word = re.sub(r"[^\w/-]+", "-", heading.lower()).strip("-")

@@ -17,6 +17,9 @@ RECALLED_END = "<!-- /memorybook:recalled -->"
 _LONG_QUOTE = 40
 """Characters from which a quotation is somebody else's text and not a name or a term."""
 
+MAX_LENGTH = 600
+"""Characters of a sentence that somebody said; a longer one is a pasted text."""
+
 
 class Sentence(NamedTuple):
     """One sentence of a text: its words in one line, where it starts, and whether it asks."""
@@ -57,13 +60,13 @@ def _foreign() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(f"(?s){re.escape(RECALLED)}.*?(?:{re.escape(RECALLED_END)}|$)"),
         re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)"),
-        re.compile(r"(?s)<(script|style|pre|code|details)\b.*?</\1>|<!--.*?-->"),
+        re.compile(r"(?s)<(script|style|pre|code|details)\b(?:(?!<\1\b).)*?</\1>|<!--(?:(?!<!--).)*?-->"),
         re.compile(r"(?m)^[ \t]*>.*$"),
         re.compile(
-            rf"「[^」]{{{_LONG_QUOTE},}}」|“[^”]{{{_LONG_QUOTE},}}”"
+            rf"「[^「」]{{{_LONG_QUOTE},}}」|“[^“”]{{{_LONG_QUOTE},}}”"
             rf'|(?:(?<=[:：\s])|^)"[^"]{{{_LONG_QUOTE},}}"(?=[\s，。,.]|$)'
         ),
-        re.compile(r"\[(?:shares?|sends?|shared|sent)[^\]]*\]|!\[[^\]]*\]\([^)]*\)"),
+        re.compile(r"\[(?:shares?|sends?|shared|sent)[^\[\]]*\]|!\[[^\[\]]*\]\([^()]*\)"),
     )
 
 
@@ -108,7 +111,9 @@ def _is_machine(line: str) -> bool:
 
 @cache
 def _end() -> re.Pattern[str]:
-    return re.compile(r"(?:[。！？!?；…]+|\.+(?=[\s\"'”’)]|$))[\"'”’」』)）]*\s*|\n+|(?<=[a-z])\s+[-–—]{1,2}\s+(?=I\b)")
+    return re.compile(
+        r"(?:[。！？!?；…]+|(?<!\.)\.+(?=[\s\"'”’)]|$))[\"'”’」』)）]*\s*|\n+|(?<=[a-z])\s+[-–—]{1,2}\s+(?=I\b)"
+    )
 
 
 def _cut(text: str, blanked: str) -> Iterator[Sentence]:
@@ -127,7 +132,7 @@ def _abbreviates(text: str, dot: int) -> bool:
     return word is not None and (
         word[1].lower() in ("mr", "mrs", "ms", "dr", "st", "e.g", "i.e", "etc", "vs", "no", "approx")
         or (len(word[1]) == 1 and word[1].isupper() and word[1] != "I")
-        or (word[1].isdigit() and re.search(r"(?:^|\n)\s*\d+$", text[:dot]) is not None)
+        or (word[1].isdigit() and re.search(r"(?:\A|\n)[ \t]*\d+\Z", text[max(0, dot - 12) : dot]) is not None)
     )
 
 

@@ -14,7 +14,7 @@ from math import log
 from typing import Literal, NamedTuple
 
 from memorybook.lifecycle.cues import find, is_event, without_lead
-from memorybook.lifecycle.sentences import content_size, is_chinese, sentences
+from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.text.tokens import query_words
 
@@ -85,20 +85,19 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
     for turn in turns:
         if turn.role in ("tool", "system") or (turn.role == "assistant" and turn.tool_calls):
             continue
-        if _instructs(turn.text):
-            continue
         for sentence in sentences(turn.text):
             text = without_lead(sentence.text)
-            if content_size(text) >= 3 and not re.match(_EMPTY_TALK, text):
+            if len(text) <= MAX_LENGTH and content_size(text) >= 3 and not re.match(_EMPTY_TALK, text):
                 words = frozenset(query_words(text))
                 found.append(_Line(len(found), turn, text, words, sentence.question))
     return found
 
 
-def _instructs(text: str) -> bool:
+def _instructs(line: _Line) -> bool:
+    """Whether the turn of a line tries to instruct whoever reads it; asked late, for it costs."""
     from memorybook.text.screen import screen
 
-    return screen(text) is not None
+    return screen(line.turn.text) is not None
 
 
 def _scores(lines: Sequence[_Line]) -> dict[int, float]:
@@ -155,7 +154,7 @@ def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> lis
     chosen: list[_Line] = []
     for line in sorted(best, key=lambda line: (-scores[line.place], line.place)):
         fresh = all(_overlap(line, other) < _SIMILAR for other in chosen)
-        if len(chosen) < count and scores[line.place] > 0 and fresh:
+        if len(chosen) < count and scores[line.place] > 0 and fresh and not _instructs(line):
             chosen.append(line)
     return sorted(chosen, key=lambda line: line.place)
 
@@ -179,7 +178,7 @@ def _decisions(lines: Iterable[_Line]) -> list[str]:
     for line in lines:
         if line.turn.role != "assistant" and re.search(_DECIDING, line.text):
             cue = find(line.text, talk="agent" if line.turn.role == "user" else "people", dated=False)
-            if cue is not None and cue.kind == "decision":
+            if cue is not None and cue.kind == "decision" and not _instructs(line):
                 found[cut_at_sentence(line.text, SENTENCE_LENGTH)] = None
     return list(found)[:8]
 
@@ -194,11 +193,12 @@ _DECIDING = (
 def _open_questions(lines: Sequence[_Line]) -> list[str]:
     """What was left open, at most 5: said so, or asked in the last turn that says anything."""
     last = lines[-1].turn.id if lines else None
-    found = [
-        cut_at_sentence(line.text, SENTENCE_LENGTH)
+    left = [
+        line
         for line in lines
         if (re.search(_OPEN, line.text) and line.turn.role != "assistant") or (line.question and line.turn.id == last)
     ]
+    found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left if not _instructs(line)]
     return list(dict.fromkeys(found))[-5:]
 
 

@@ -42,7 +42,7 @@ def _first_person() -> re.Pattern[str]:
 
 def _chinese(text: str) -> str:
     text = re.sub(r"我(?=(?:的)?(?:自己|们|国))|(?<=自)我", lambda found: found[0] if found[0] != "我" else "\0", text)
-    text = re.sub(r"我(?=[爸妈爷奶姥姐哥弟妹婆丈岳女儿子老娃闺家])", "用户的", text).replace("我", "用户")
+    text = re.sub(r"我(?=[爸妈爷奶姥姐哥弟妹婆丈岳女儿子老娃闺])", "用户的", text).replace("我", "用户")
     return text.replace("\0", "我").replace("我自己", "用户自己").replace("我的自己", "用户自己")
 
 
