@@ -20,7 +20,10 @@ NAME = "claude-code"
 _EVENTS = frozenset(("user", "assistant", "summary", "system", "attachment", "file-history-snapshot", "progress"))
 _OWN = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
-_INJECTED = r"(?s)<(system-reminder|local-command-(?:stdout|stderr|caveat)|bash-(?:stdout|stderr)|task-notification)>(?:(?!<\1>).)*?</\1>"
+_INJECTED = (
+    r"(?s)<(system-reminder|local-command-(?:stdout|stderr|caveat)|bash-(?:stdout|stderr)|task-notification)>"
+    r"(?:(?!<\1>).)*?</\1>"
+)
 
 
 def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
