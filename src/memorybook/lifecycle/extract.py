@@ -28,7 +28,7 @@ from memorybook.lifecycle.voice import stand_alone
 from memorybook.model import Category, Session, Trust, Turn
 from memorybook.text.tokens import normalise, query_words
 
-__all__ = ["Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "extract", "without_recalled"]
+__all__ = ["Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "Skipped", "extract", "without_recalled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +85,13 @@ class ForgetRequest:
     turn_id: str
 
 
+class Skipped(NamedTuple):
+    """A text that was left out, and why."""
+
+    text: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
     """What a talk holds that is worth keeping.
@@ -92,13 +99,13 @@ class Extraction:
     Attributes:
         candidates: In the order in which they were first said, no two alike.
         notes: The same.
-        skipped: (text, reason) of what had a cue and was refused.
+        skipped: What had a cue and was refused.
         forget_requests: Commands to forget; carrying them out is the caller's.
     """
 
     candidates: tuple[Candidate, ...] = ()
     notes: tuple[NoteCandidate, ...] = ()
-    skipped: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     forget_requests: tuple[ForgetRequest, ...] = ()
 
 
@@ -124,7 +131,7 @@ def extract(turns: Sequence[Turn], *, session: Session | None, now: datetime) ->
     `now` dates turns without a time; days are counted in its timezone.
     """
     found: list[_Found] = []
-    skipped: list[tuple[str, str]] = []
+    skipped: list[Skipped] = []
     for turn in turns:
         if turn.role in ("user", ""):
             for one in _screened(list(_of_turn(_context(turn, session, now))), turn.text, skipped):
@@ -263,7 +270,7 @@ _NO_NAME = (
 )
 
 
-def _screened(found: list[_Found], text: str, skipped: list[tuple[str, str]]) -> list[_Found]:
+def _screened(found: list[_Found], text: str, skipped: list[Skipped]) -> list[_Found]:
     """What was found in a turn, or nothing if the turn tries to instruct whoever reads it."""
     if not found:
         return found
@@ -272,7 +279,7 @@ def _screened(found: list[_Found], text: str, skipped: list[tuple[str, str]]) ->
     reason = screen(text)
     if reason is None:
         return found
-    skipped.extend((_text_of(one), reason) for one in found)
+    skipped.extend(Skipped(_text_of(one), reason) for one in found)
     return []
 
 
@@ -280,7 +287,7 @@ def _text_of(found: _Found) -> str:
     return found.content if isinstance(found, Candidate) else found.text
 
 
-def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[tuple[str, str]]) -> list[_Found]:
+def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
     """What was found before, less what the user now asks to forget."""
     words = set(query_words(request.text)) - set(query_words(_FORGETTING))
     kept = []
@@ -290,7 +297,7 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[tupl
             and words
             and len(words & set(query_words(_text_of(one)))) >= 0.6 * len(words)
         ):
-            skipped.append((_text_of(one), "asked to be forgotten"))
+            skipped.append(Skipped(_text_of(one), "asked to be forgotten"))
         else:
             kept.append(one)
     return kept

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from memorybook.lifecycle.extract import extract, without_recalled
+from memorybook.lifecycle.extract import Skipped, extract, without_recalled
 from memorybook.lifecycle.sentences import is_chinese
 from memorybook.lifecycle.summarize import cut_at_sentence, summarize
 from memorybook.model import Note, Session, Turn
@@ -42,10 +42,10 @@ _BOILERPLATE = (
 
 
 class Flushed(NamedTuple):
-    """Notes to write, and (text, reason) of what was left out or cut."""
+    """Notes to write, and what was left out or cut."""
 
     notes: list[Note]
-    skipped: list[tuple[str, str]]
+    skipped: list[Skipped]
 
 
 class _Piece(NamedTuple):
@@ -63,7 +63,7 @@ def notes_of(
     code and boilerplate stay out. Turns go through the extractor and the summary. Notes are stamped
     `now`. Reasons: `too long: cut`, `over 20 notes`, `empty`, `duplicate`, and those of `screen`.
     """
-    skipped: list[tuple[str, str]] = []
+    skipped: list[Skipped] = []
     pieces = (
         _of_text(without_recalled(source), width)
         if isinstance(source, str)
@@ -76,15 +76,15 @@ def notes_of(
         text = " ".join(piece.text.split())
         reason = _refused(text, seen, len(notes), limit)
         if reason is not None:
-            skipped.append((text, reason))
+            skipped.append(Skipped(text, reason))
             continue
         if len(text) > width:
-            skipped.append((text, "too long: cut"))
+            skipped.append(Skipped(text, "too long: cut"))
             text = cut_at_sentence(text, width)
         seen.add(normalise(text))
         notes.append(Note(time=stamp, text=text, kind=piece.kind, tags=piece.tags))
     if not notes and not skipped:
-        skipped.append(("", "empty"))
+        skipped.append(Skipped("", "empty"))
     return Flushed(notes, skipped)
 
 
@@ -193,12 +193,12 @@ def _grouped(text: str, width: int) -> Iterator[str]:
 
 
 def _of_turns(
-    turns: Sequence[Turn], session: Session | None, now: datetime, skipped: list[tuple[str, str]]
+    turns: Sequence[Turn], session: Session | None, now: datetime, skipped: list[Skipped]
 ) -> Iterator[_Piece]:
     """Candidates first, then events with their day, then what the summary adds to them."""
     found = extract(turns, session=session, now=now)
     skipped.extend(found.skipped)
-    skipped.extend((request.text, "a request to forget") for request in found.forget_requests)
+    skipped.extend(Skipped(request.text, "a request to forget") for request in found.forget_requests)
     used: set[str] = set()
     for candidate in found.candidates:
         used.update(candidate.turn_ids)
