@@ -86,10 +86,10 @@ def _guards() -> tuple[re.Pattern[str], ...]:
 
 
 _LEAD = (
-    r"^(?:(?:(?:还有|还有个事|还有个怪的|对了|另外|噢对|噢|嗯+|行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|汇报战况|"
-    r"知道|有|不用|提两个意见|说下\w{1,3}|再补\w{1,8}|生活方面|换换脑子|好险|二|一)[，,：:。\s]+)|(?:对了|还有|"
-    r"另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|by the way|anyway|plus|and|so|wow|hey|haha|lol|ok|okay|"
-    r"sure|actually|thanks|hmm)(?:\s*[,!:-]\s*|\s+(?=I\b))))+"
+    r"^(?:(?:(?:对[啊呀的]|好[啊呀]|是[啊呀的]|没错|可是|但是?|其实|还有|还有个事|还有个怪的|对了|另外|噢对|噢|嗯+|"
+    r"行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|汇报战况|知道|有|不用|提两个意见|说下\w{1,3}|再补\w{1,8}|生活方面|"
+    r"换换脑子|好险|二|一)[，,：:。\s]+)|(?:对了|还有|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|"
+    r"by the way|anyway|plus|and|so|wow|hey|haha|lol|ok|okay|sure|actually|thanks|hmm)(?:\s*[,!:-]\s*|\s+(?=I\b))))+"
 )
 
 
