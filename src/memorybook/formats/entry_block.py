@@ -284,7 +284,7 @@ def _settle(fields: dict[str, Any], title: _Title, *, day: date, archived: bool 
     return not (edited or moved)
 
 
-_ITEM_MARK = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:(\[ \])[ \t]+)?")
+_ITEM_MARK = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:(\[ \])[ \t]+)?|(?=\s|\Z))")
 
 
 def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:

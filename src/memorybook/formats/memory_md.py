@@ -132,10 +132,10 @@ class MemoryDocument:
         for index, part in enumerate(self.parts):
             if isinstance(part, str) and (place := prose_part.end_of_section(part, heading)) is not None:
                 return self._with_part(index, prose_part.insert_item(part, place, item, self._newline))
-        if self.parts and isinstance(self.parts[0], str):
-            return self._with_part(0, prose_part.add_section(self.parts[0], heading, item, self._newline))
-        added = prose_part.add_section("", heading, item, self._newline)
-        return replace(self, parts=(added + self._newline, *self.parts))
+        prose = [part for part in self.parts[:1] if isinstance(part, str)]
+        rest = self.parts[len(prose) :]
+        added = prose_part.add_section("".join(prose), heading, item, self._newline)
+        return replace(self, parts=(added + self._newline if rest else added, *rest))
 
     def without_item(self, section: str, text: str) -> MemoryDocument:
         """Without that list item under that heading; the same document if it is not there.

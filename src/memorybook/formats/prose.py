@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from memorybook.errors import InvalidInput
 from memorybook.formats.escape import UNSAFE, escape, fences
 
-_HEADING = re.compile(r"(?m)^#{1,6}(?=[ \t\u3000\xa0\r]|$)([^\n]*)")
+_HEADING = re.compile(r"(?m)^\ufeff?#{1,6}(?=[ \t\u3000\xa0\r]|$)([^\n]*)")
 _UPDATED = re.compile(r"(?m)^<!--[ \t]*Last updated:[^\n]*?-->[ \t]*")
 _TOTAL = re.compile(r"(?m)^<!--[ \t]*Total entries:[^\n]*?-->[ \t]*")
 _UNSAFE = re.compile(UNSAFE)
