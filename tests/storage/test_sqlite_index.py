@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Barrier, Thread
-from time import sleep
+from time import sleep, time
 
 import apsw
 import pytest
@@ -309,6 +309,18 @@ def test_entries_can_be_read_by_sql(book: Book, path: str) -> None:
         assert "USING INDEX" in str(plan), column
 
 
+def test_an_edit_of_an_entrys_comment_alone_shows_in_sql(book: Book, path: str) -> None:
+    text = "## Active Memories\n\n### [a1] fact | 0.50 | 2026-02-20 | 3\nApples.\n<!-- metadata: %s -->\n"
+    for metadata in ('{"a": 1}', '{"a": 2, "名": "值"}'):
+        book.write("MEMORY.md", text % metadata)
+        book.sync(SqliteIndex(path))
+        [(hits, shown)] = sql(path, "SELECT access_count, metadata FROM agent_memory")
+        assert (hits, json.loads(str(shown))) == (3, json.loads(metadata))
+    (book.root / "MEMORY.md").unlink()
+    book.sync(SqliteIndex(path))
+    assert sql(path, "SELECT count(*) FROM entries") == [(0,)]
+
+
 def test_a_database_of_another_program_is_left_alone(book: Book, path: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     sql(path, "CREATE TABLE mine (x)")
@@ -362,6 +374,27 @@ def test_rebuilding_leaves_nothing_of_what_was_forgotten(book: Book, path: str) 
     assert sql(path, "SELECT count(*) FROM embeddings") == [(1,)]
 
 
+def test_a_rebuild_clears_away_what_a_killed_one_left(book: Book, path: str) -> None:
+    index = SqliteIndex(path)
+    book.sync(index)
+    for name, age in (("old", 7200), ("young", 60)):
+        Path(f"{path}.rebuild-{name}").touch()
+        os.utime(f"{path}.rebuild-{name}", (time() - age, time() - age))
+    index.rebuild(book.documents, book.transcripts)
+    assert not os.path.exists(f"{path}.rebuild-old")
+    assert os.path.exists(f"{path}.rebuild-young")
+
+
+def test_a_rebuild_beside_a_damaged_index_embeds_anew(book: Book, path: str) -> None:
+    book.say("red apples")
+    embedder = HashEmbedder()
+    index = SqliteIndex(path, embedder=embedder)
+    book.sync(index)
+    sql(path, "DROP TABLE texts")
+    index.rebuild(book.documents, book.transcripts)
+    assert len(by_cosine(index.candidates(Query("apples")))) == 1
+
+
 def test_a_rebuild_that_fails_leaves_the_old_index(book: Book, path: str) -> None:
     book.write("a.md", "red apples\n")
     index = SqliteIndex(path)
@@ -386,6 +419,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
     book.sync(SqliteIndex(path))
     program = """if True:
         import sys
+        before = set(sys.modules)
         from memorybook.hits import Query
         from memorybook.storage.directory import DirectoryDocuments
         from memorybook.storage.sqlite_index import SqliteIndex
@@ -396,7 +430,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
         assert index.candidates(Query("terse code")).items
         heavy = "numpy json dataclasses hashlib tokenizers pathlib uuid inspect logging asyncio".split()
         heavy += ["memorybook.model", "memorybook.text.passages", "memorybook.storage.index_sync"]
-        print([name for name in heavy if name in sys.modules])
+        print([name for name in heavy if name in set(sys.modules) - before])
     """
     done = subprocess.run(
         [sys.executable, "-c", program, str(book.root), path], capture_output=True, text=True, check=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
+from time import time
 from uuid import uuid4
 
 import apsw
@@ -13,9 +14,12 @@ from memorybook.hits import SyncReport
 from memorybook.storage.freshness import bring_up_to_date
 from memorybook.storage.index_schema import open_index
 from memorybook.storage.sqlite import Connection, immediate
+from memorybook.storage.vectors import discard
 
 if TYPE_CHECKING:
     from memorybook.protocols import Documents, Progress, Transcripts
+
+_STALE = 3600.0
 
 
 def rebuild(
@@ -27,6 +31,7 @@ def rebuild(
     old pages, and what they brought in meanwhile differs from the new ones and is brought in by the
     next sync. The embedding of every text that is still there is taken over.
     """
+    _sweep(live.path)
     beside = f"{live.path}.rebuild-{uuid4().hex[:8]}"
     try:
         scratch = open_index(beside)
@@ -38,9 +43,17 @@ def rebuild(
             scratch.close()
     finally:
         for suffix in ("", "-wal", "-shm"):
-            if os.path.lexists(beside + suffix):
-                os.unlink(beside + suffix)
+            discard(beside + suffix)
     return report
+
+
+def _sweep(path: str) -> None:
+    """Unlink what a rebuild left that was killed; one that goes on has written to its files lately."""
+    folder, prefix = os.path.dirname(path), f"{os.path.basename(path)}.rebuild-"
+    for name in os.listdir(folder):
+        left = os.path.join(folder, name)
+        if name.startswith(prefix) and time() - os.stat(left).st_mtime > _STALE:
+            discard(left)
 
 
 def _take_over(scratch: Connection, live: str) -> None:

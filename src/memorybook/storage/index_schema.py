@@ -41,7 +41,7 @@ CREATE TABLE passages (
     dense INTEGER NOT NULL,
     {_PASSAGE_COLUMNS}
 );
-CREATE TABLE entries (passage INTEGER PRIMARY KEY, hits INTEGER, created TEXT, metadata TEXT);
+CREATE TABLE entries (path, entry, hits INTEGER, created TEXT, metadata, PRIMARY KEY (path, entry)) WITHOUT ROWID;
 CREATE INDEX passages_by_text ON passages (dense);
 CREATE INDEX passages_by_path ON passages (path) WHERE source<>'turn';
 CREATE INDEX passages_by_place ON passages (session, position);
@@ -70,7 +70,7 @@ CREATE VIEW agent_memory AS SELECT
     (SELECT e.vector FROM embeddings AS e WHERE e.text=p.dense ORDER BY e.model DESC LIMIT 1) AS vector,
     p.score AS importance, coalesce(e.hits, 0) AS access_count, p.activated AS last_accessed,
     coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, p.activated AS updated_at, p.id AS passage
-FROM passages AS p LEFT JOIN entries AS e ON e.passage=p.id WHERE p.source='entry';
+FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
 INSERT INTO meta VALUES ('born', lower(hex(randomblob(8)))), ('generation', 0);
 """
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, row_of
-from memorybook.storage.sqlite import Connection, Value, bindable, immediate, readable
+from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
 from memorybook.text.tokens import text_digest, tokens
 
 if TYPE_CHECKING:
     from memorybook.hits import Passage
     from memorybook.model import Session, Turn
-    from memorybook.protocols import DocumentInfo, Documents, Transcripts
+    from memorybook.protocols import Document, DocumentInfo, Documents, Transcripts
     from memorybook.storage.freshness import Difference, Known
 
 T = TypeVar("T")
@@ -57,6 +57,7 @@ class _Plan(NamedTuple):
         gone: Ids of passages to delete.
         moved: Passages whose words stay: id and what the row shall say.
         drafts: Passages to insert.
+        entries: What `agent_memory` shows of its entries beyond their passages; None if that is as it was.
     """
 
     path: str
@@ -65,6 +66,7 @@ class _Plan(NamedTuple):
     gone: list[int]
     moved: list[tuple[int, Passage]]
     drafts: list[_Draft]
+    entries: set[Row] | None = None
 
     @property
     def size(self) -> int:
@@ -137,7 +139,7 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
 
 
 def _removal(connection: Connection, path: str, known: Known) -> _Plan:
-    return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [])
+    return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [], set())
 
 
 def _plan(
@@ -152,7 +154,30 @@ def _plan(
     made = split(info.path, document.text, document.modified)
     brought.warnings += made.warnings
     stored = _stored(connection, info.path) if known is not None else []
-    return _Plan(info.path, known, row, *_differing(stored, made.passages))
+    plan = _Plan(info.path, known, row, *_differing(stored, made.passages))
+    if any(passage.source == "entry" for passage in (*made.passages, *(passage for _, passage in stored))):
+        plan = plan._replace(entries=_entries(info.path, document))
+    return plan
+
+
+def _entries(path: str, document: Document) -> set[Row]:
+    """(path, id, hits, created, metadata) of a document's entries; it is read again, but its blocks are cached."""
+    from datetime import UTC, datetime
+    from json import dumps
+
+    from memorybook.formats import memory_md
+
+    parsed = memory_md.parse(document.text, modified=datetime.fromtimestamp(document.modified, UTC))
+    return {
+        (
+            bindable(path),
+            bindable(entry.id),
+            entry.hits,
+            entry.created.isoformat() if entry.created is not None else None,
+            bindable(dumps(dict(entry.metadata), ensure_ascii=False)),
+        )
+        for entry in parsed.entries
+    }
 
 
 def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
@@ -227,6 +252,11 @@ def _record(connection: Connection, plan: _Plan) -> None:
             "INSERT INTO documents (path, size, stamp, hash, modified) VALUES (?, ?, ?, ?, ?)",
             (path, size, stamp, content, modified),
         )
+    if plan.entries is not None:
+        stored = set(connection.execute("SELECT * FROM entries WHERE path=?", (path,)))
+        gone = [row[:2] for row in stored - plan.entries]
+        connection.executemany("DELETE FROM entries WHERE path=? AND entry=?", gone)
+        connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", list(plan.entries - stored))
 
 
 # --- turns -----------------------------------------------------------------------------------------
@@ -312,7 +342,7 @@ def _delete(connection: Connection, numbers: list[int]) -> None:
             "SELECT DISTINCT dense FROM passages WHERE id IN (SELECT value FROM json_each(?))", (gone,)
         )
     )
-    for table, key in (("words", "rowid"), ("entries", "passage"), ("passages", "id")):
+    for table, key in (("words", "rowid"), ("passages", "id")):
         connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))", (gone,))
     connection.execute(
         "DELETE FROM pending WHERE text IN (SELECT value FROM json_each(?))"

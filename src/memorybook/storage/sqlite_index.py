@@ -38,9 +38,10 @@ class SqliteIndex:
 
     For people who like SQL, the view `agent_memory` shows the entries: `id, session_id,
     memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
-    score), `access_count` (the entry's hits), `last_accessed, metadata` (JSON), `created_at,
-    updated_at, passage`. Full text: `passage IN (SELECT rowid FROM words WHERE words MATCH '"word"')`
-    with words as `text.tokens` makes them. Read only in meaning: it is rebuilt from the documents.
+    score), `access_count` (the entry's hits), `last_accessed` (day of the last activation),
+    `metadata` (the caller's, JSON), `created_at, updated_at, passage`. Full text: `passage IN
+    (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them.
+    Read only in meaning: it is rebuilt from the documents.
 
     Args:
         path: The database file; it and its folder are created when needed.

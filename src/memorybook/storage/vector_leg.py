@@ -142,7 +142,12 @@ class Vectors:
             first = next(s for s in held if s not in good)
             good = [s for s in good if s.upto <= first.after]
         after = good[-1].upto if good else 0
-        [(rows,)] = connection.execute("SELECT count(vector) FROM embeddings WHERE id>? AND model=?", (after, model.id))
+        [(newest,)] = connection.execute("SELECT coalesce(max(id), 0) FROM embeddings")
+        if newest - after < FOLD and len(good) == len(held):
+            return
+        [(rows,)] = connection.execute(
+            "SELECT count(vector) FROM embeddings WHERE id>? AND +model=?", (after, model.id)
+        )
         if rows == 0 or (rows < FOLD and len(good) == len(held)):
             return
         while good and good[-1].rows <= 2 * rows and good[-1].rows + rows <= LARGEST:
@@ -209,7 +214,8 @@ def segments(connection: Connection, model: int) -> list[Segment]:
 
 def _rows(connection: Connection, model: int, after: int, count: int, upto: int = _ALL) -> list[tuple[int, bytes]]:
     return connection.execute(
-        "SELECT id, vector FROM embeddings WHERE id>? AND id<=? AND model=? AND vector IS NOT NULL ORDER BY id LIMIT ?",
+        "SELECT id, vector FROM embeddings WHERE id>? AND id<=? AND +model=? AND vector IS NOT NULL"
+        " ORDER BY id LIMIT ?",
         (after, upto, model, count),
     )
 
