@@ -8,13 +8,13 @@ secret; what is found is replaced by `[REDACTED:kind]` and reported, without its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from memorybook.text import redact_context
-from memorybook.text.redact_rules import RULES, Rule, compiled
-from memorybook.text.redact_values import is_random, is_stand_in
+from memorybook.text.redact_rules import RULES, SHORT_RULES, Rule, compiled
+from memorybook.text.redact_values import MIXED, STRONG, is_random, is_stand_in, look
 
 
 class Masked(NamedTuple):
@@ -46,6 +46,7 @@ class RedactedJson(NamedTuple):
 Span = tuple[int, int, str]
 
 _MARK = re.compile(r"(\[REDACTED:[a-z\-]{1,24}\])")
+_LONG_RUN = re.compile("[!-~]{16}")
 _GUARDED = frozenset({"password", "code", "mnemonic", "private-key", "pattern", "url-credentials", "secret"})
 
 
@@ -77,7 +78,8 @@ def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
 def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
     """The same JSON value with secrets masked in its strings and keys, at any depth.
 
-    A string under a key that names a secret (`{"db_password": "…"}`) is masked whole, unless it is empty or a placeholder.
+    A string under a key that names a secret (`{"db_password": "…"}`) is masked whole, unless
+    it is a sentence or a placeholder.
     """
     masked: list[Masked] = []
     root = [value]
@@ -97,13 +99,17 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
 
 
 def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]) -> str:
-    if isinstance(key, str) and len(text) >= 4 and not is_stand_in(text) and redact_context.names_secret(key):
-        if not _MARK.fullmatch(text) and not any(map(str.isspace, text)):
-            masked.append(Masked("secret", _preview("secret", text)))
-            return "[REDACTED:secret]"
+    if isinstance(key, str) and redact_context.names_secret(key) and _is_one_secret(text):
+        masked.append(Masked("secret", _preview("secret", text)))
+        return "[REDACTED:secret]"
     result = redact(text, patterns)
     masked += result.masked
     return result.text
+
+
+def _is_one_secret(text: str) -> bool:
+    """Whether a string that stands under the name of a secret is one, not a sentence about it."""
+    return len(text) >= 4 and len(text.split()) == 1 and not is_stand_in(text) and not _MARK.fullmatch(text)
 
 
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
@@ -123,12 +129,11 @@ def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> st
 def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
     for pattern in own:
         yield from ((*match.span(), "pattern") for match in pattern.finditer(text) if match.group())
-    lower = text.lower()
-    for rule in RULES:
+    lower = redact_context.folded(text)
+    for rule in (*SHORT_RULES, *RULES) if _LONG_RUN.search(text) else SHORT_RULES:
         if any(hint in lower for hint in rule.hints):
             yield from _by_rule(rule, text)
-    if any(hint in lower for hint in redact_context.HINTS):
-        yield from redact_context.find(text)
+    yield from redact_context.find(text, lower)
 
 
 def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
@@ -136,11 +141,17 @@ def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
     group = "secret" if "secret" in pattern.groupindex else 0
     for match in pattern.finditer(text):
         value = match[group]
-        if rule.check == "random" and not (is_random(value) and not is_stand_in(value)):
-            continue
-        if rule.check == "value" and is_stand_in(value):
-            continue
-        yield *match.span(group), rule.kind
+        if _CHECKS[rule.check](value):
+            yield *match.span(group), rule.kind
+
+
+_CHECKS: Mapping[str, Callable[[str], bool]] = {
+    "shape": lambda value: True,
+    "value": lambda value: not is_stand_in(value),
+    "mixed": lambda value: look(value) >= MIXED,
+    "strong": lambda value: look(value) >= STRONG,
+    "random": lambda value: is_random(value) and not is_stand_in(value),
+}
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

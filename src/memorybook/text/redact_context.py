@@ -1,7 +1,8 @@
 """Secrets that are known only by what is written around them: `the password is …`, 密码：…, `DB_PASSWORD=…`.
 
-A label opens a window of at most 100 characters, which ends with the sentence, the line or the next label. Every word in it
-is weighed: the tighter it is bound to the label, the less it must look like a secret itself.
+A label opens a window of at most 100 characters, which ends with the sentence, the line or the next
+label. Every word in it is weighed: the tighter it is bound to the label, the less it must look like a
+secret itself.
 """
 
 from __future__ import annotations
@@ -9,129 +10,209 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from memorybook.text.redact_values import LETTERS, MIXED, NUMBER, ORDINARY, RANDOM, STRONG, is_hex, is_stand_in, look
 
-HINTS = (
-    "pass", "pwd", "pw", "pin", "secret", "token", "key", "cred", "code", "otp", "login", "cookie", "pat", "psk", "seed", "mnemonic", "phrase",
-    "密码", "口令", "密钥", "秘钥", "密匙", "令牌", "凭证", "凭据", "码", "私钥", "暗号", "助记词", "登录", "账", "帐", "用户名",
-)  # fmt: skip
-"""One of these stands in the lower-case text, or nothing here applies."""
+_HINTS = (
+    *("pass", "pwd", "pw", "psk", "pin", "secret", "token", "key", "cred", "code", "otp", "cv", "cookie", "auth"),
+    *("码", "口令", "钥", "密匙", "令牌", "凭证", "凭据", "暗号"),
+)
+_EXACT_HINTS = ("PAT", "AK", "SK")
+_LOGIN_HINTS = ("log", "sign", "acc", "user", "cred", "账", "帐", "登", "用户")
+_SEED_HINTS = ("助记词", "seed", "phrase", "mnemonic", "短语")
 
 _WINDOW = 100
 
+# Every alternative begins with a letter of its own and case is lower before: so the search skips from
+# candidate to candidate. What stands to the left is looked at afterwards.
 _LABEL = (
-    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|(?<![a-z])(?:pwd|pw|psk|pass|contraseña)(?![a-z])|(?:db|my|pg|user)pwd"
-    r"|密\s?码|口令|暗号|开机码|锁屏码|通行码)"
-    r"|(?P<code>(?-i:(?<![A-Za-z])PIN(?![A-Za-z]))(?:\s?(?:code|number))?|(?<![a-z])pin(?=\s(?:code|number)|\s*(?:is|was|[:=：为是]))(?:\s(?:code|number))?"
-    r"|(?<![a-z])(?:auth(?:entication|ori[sz]ation)?|verification|security|access|alarm|door|gate|unlock|lock(?:box|er)?|entry|garage|safe|keypad"
-    r"|recovery|backup|one[- ]time|sms|2fa|mfa|totp|login|confirmation|bypass|panic|disarm|building|app)[ -]codes?(?![a-z])"
-    r"|(?<![a-z])(?:otp|cvv2?|cvc)(?![a-z])"
-    r"|(?:授权|验证|校验|动态|提取|解压|安全|恢复|备份|门禁|报警|访问|识别|激活|解锁|认证|开锁|开门|确认|取款|pin\s?)码)"
-    r"|(?P<secret>(?<![a-z])secrets?(?![a-rt-z])|(?:client|app|api|jwt|webhook|signing|consumer|shared|access)secret"
-    r"|(?<![a-z])tokens?(?![a-z])|(?:access|auth|refresh|bearer|id|api|bot|csrf|session|personal|device|push|user)tokens?(?![a-z])"
-    r"|(?:api|access|secret|private|signing|encryption|master|licen[cs]e|auth|service|admin|app|account|storage|shared|webhook|subscription|deploy|ssh"
-    r"|root|project|server|client|session|recovery|integration|write|read|bot|track|bearer|wifi|wpa2?|wep|network|security|activation|product|aes|hmac)"
-    r"[ _\-]?keys?(?![a-z])|credentials?|(?<![a-z])creds?(?![a-z])|(?-i:(?<![A-Za-z])PAT(?![A-Za-z]))"
-    r"|密钥|秘钥|密匙|令牌|凭证|凭据|私钥|加密串)"
-    r"|(?P<weak>(?<![a-z])(?:key|cookie|ak|sk|auth)s?(?![a-z])|(?-i:(?<=[a-z])Key(?![a-z])))"
+    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码)"
+    r"|(?P<pass>pass|pw)(?![a-z])"
+    r"|(?P<code>(?:授权|验证|校验|动态|提取|解压|安全|恢复|备份|门禁|报警|访问|识别|激活|解锁|认证|开锁|开门|确认|取款)码)"
+    r"|(?P<pin>pin)(?![a-z])(?:[ -]?(?:codes?|numbers?|码))?|(?P<otp>otp|cvv2?|cvc)(?![a-z])"
+    r"|(?P<of_code>codes?)(?![a-z])"
+    r"|(?P<secret>secrets?(?![a-z])|tokens?(?![a-z])|cred(?:ential)?s?(?![a-z])|密钥|秘钥|密匙|令牌|凭证|凭据|私钥|加密串)"
+    r"|(?P<key>keys?|cookies?|ak|sk|auth|pat)(?![a-z])"
+)
+_CODE_OF = re.compile(
+    r"(?:auth\w*|verif\w*|security|access|alarm|door|gate|unlock|lock(?:box|er)?|entry|garage|safe|keypad|recovery"
+    r"|backup|one[- ]time"
+    r"|sms|[2m]fa|totp|login|confirmation|bypass|panic|disarm|building|pass|pin|elevator|storage)[ _-]?\Z"
+)
+_KEY_OF = re.compile(
+    r"(?:api|access|secret|private|signing|encryption|master|licen[cs]e|auth|service|admin|app|account|shared"
+    r"|webhook|subscription|deploy|ssh"
+    r"|root|project|server|client|session|recovery|integration|write|read|bot|track|bearer|wifi|wi-fi|wpa[23]?|wep"
+    r"|network|security"
+    r"|activation|product|aes|hmac|jwt|x)[ _-]?\Z"
 )
 _ABOUT = re.compile(  # a label that goes on like this speaks of the thing, it does not give it
-    r"[\"'`*]{0,2}[\s_\-]?(?:hash(?:es)?|count|length|limit|id|ids|name|type|policy|manager|url|uri|endpoint|expir\w*|ttl|field|file|path|version"
-    r"|usage|size|cost|budget|fingerprint|alias|format|algorithm|alg|pair\s+name|vault|hint|prefix|max|min|per|bucket|arn)(?![a-z])",
+    r"[\"'`*]{0,2}[\s_\-]?(?:hash(?:es)?|count|length|limit|id|ids|name|type|policy|manager|url|uri|endpoint"
+    r"|expir\w*|ttl|field|file|path|version"
+    r"|usage|size|cost|budget|fingerprint|alias|format|algorithm|alg|pair\s+name|vault|hint|prefix|max|min|per"
+    r"|bucket|arn)(?![a-z])",
     re.IGNORECASE,
 )
 _NOT_SECRET = re.compile(  # what a key is when it is none of ours
-    r"(?:public|primary|foreign|partition|sort|cache|index|composite|unique|routing|idempotency|shortcut|hot|registry|publishable|site|object|map|dict"
-    r"|next|page|continuation|cursor|dedup\w*|sync|group|row|range|hash|lookup|translation|i18n|zip|qr|postal|公共|主|外|热)[\s_\-]?\Z",
+    r"(?:public|primary|foreign|partition|sort|cache|index|composite|unique|routing|idempotency|shortcut|hot"
+    r"|registry|publishable|site|object|map|dict"
+    r"|next|page|continuation|cursor|dedup\w*|sync|group|row|range|hash|lookup|translation|i18n|zip|qr|postal|公共|主|外"
+    r"|热)[\s_\-]?\Z",
     re.IGNORECASE,
 )
 _OTHER_THING = re.compile(  # what the word before a value says it is instead
-    r"(?:commit|sha-?\d*|hash|digest|md5|checksum|fingerprint|[ug]uid|(?<![a-z])ids?|build|version|etag|order|issue|ticket|request|trace|span|run|job"
-    r"|user(?:name)?|account|login|ssid|host(?:name)?|server|port|e-?mail|phone|at|in|from|via|using|uses|with|on|by|under|region|bucket|model|mode"
+    r"(?:commit|sha-?\d*|hash|digest|md5|checksum|fingerprint|[ug]uid|(?<![a-z])ids?|build|version|etag|order|issue"
+    r"|ticket|request|trace|span|run|job"
+    r"|user(?:name)?|account|login|ssid|host(?:name)?|server|port|e-?mail|phone|at|in|from|via|using|uses|with|on|by"
+    r"|under|region|bucket|model|mode"
     r"|单号|编号|提交|摘要|哈希|校验和|指纹|版本|订单|工单|用户名?|账户|账号|帐号|主机|服务器|域名|端口|邮箱|电话|手机号?|型号|算法|采用|使用|走|在|见|存到|存在|放在"
     r")[\s\"'`:：=#（(是为]{0,4}\Z",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
-    r"(?:[:=：＝→|]|->|=>|—|–|(?<![a-z])(?:is|was|are|be|to|now|as|equals?|still|becomes?)|是|为|成|叫|用|即|填|到|给你|如下|这个)"
+    r"(?:[:=：＝→|]|->|=>|—|–|(?<![a-z])(?:is|was|are|be|to|now|as|equals?|still|becomes?)|['’]s|(?:是|为|成|叫|用|即|填|到)了?"
+    r"|给你|如下|这个)"
     r"[\s\"'`“”‘’「『（(\[<*_]*\Z",
     re.IGNORECASE,
 )
-_ADJACENT = re.compile(r"[\s\"'`“”‘’「『（(\[<*_\-—–/]*\Z")
+_ADJACENT = re.compile(r"[\s\"'`“”‘’「」『』【】（）()\[\]<>*_\-—–/]*\Z")
+_PIN_GIVEN = re.compile(r"\s*(?:is|was|[:=：为是])")
 _UNIT = re.compile(
-    r"\s?(?:[位天年月日次个分秒小时元块条字人层期款]|%|(?:days?|hours?|minutes?|seconds?|digits?|characters?|chars?|times|years?|months?|weeks?)\b)"
+    r"\s?(?:[位天年月日次个分秒小时元块条字人层期款]|%|(?:days?|hours?|minutes?|seconds?|digits?|characters?|chars?|times|years?"
+    r"|months?|weeks?)\b)"
 )
 _WORD = re.compile(r"[!#-&(-:=?-_a-~]+")  # printable ASCII without quotes, angle brackets and semicolons
 _END = re.compile(r"[。！？；]|[.!?;]\s|\n")
-_OPENING = ":=([*|,/-_"
+_OPENING = ":=([*|,/-_}@)]"
 _CLOSING = ")]}*,.:?|"
 _QUOTES = "\"'`“‘「『"
 
 _LOGIN = (
-    r"(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])(?![a-z])"
-    r"[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?\s{0,2}(?:[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
+    r"(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
+    r"(?![a-z])(?:[/和、]?密码)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
+    r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
 )
+_PHRASE = r"(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
+_WIFI = r"wifi:(?=[^\n]{0,200}?;)[^\n]{0,120}?\bP:(?P<secret>[^;\n]{4,64})"
 _SEED = (
-    r"(?:助记词|恢复短语|种子短语|mnemonic|(?:seed|recovery|backup|secret)[ -](?:phrase|words)|seed)[^\n]{0,40}?[\s:：=是为\"'`“（(\[]"
+    r"(?:助记词|恢复短语|种子短语|mnemonic|(?:seed|recovery|backup|secret)[ -](?:phrase|words)|seed)"
+    r"[^\n]{0,40}?[\s:：=是为\"'`“（(\[]"
     r"(?P<secret>[a-z]{3,8}(?:[\s,\d.]{1,4}[a-z]{3,8}){11,23})(?![a-z])"
 )
 _HAN_SEED = r"助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})"
 _PROSE = frozenset(
-    "the and for are was not from have has must should were been keep write with your which these those its their".split()
+    "the and for are was not from have has must should were been keep write with your which these those its".split()
 )
 
 
+class Label(NamedTuple):
+    """Where a label stands, and of what kind it is: `password`, `code`, `secret`, or `weak` (a bare `key`)."""
+
+    start: int
+    end: int
+    kind: str
+
+
 @lru_cache(maxsize=8)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _compiled(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
 
 
-def find(text: str) -> Iterator[tuple[int, int, str]]:
-    """Spans `(start, end, kind)` of what the surrounding words give away, in no order; spans may overlap."""
-    yield from _seeds(text)
-    yield from _logins(text)
-    yield from _labelled(text)
+def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
+    """Spans `(start, end, kind)` of what the surrounding words give away, in no order; spans may overlap.
+
+    `lower` is the text as `folded` gives it.
+    """
+    if any(hint in lower for hint in _HINTS) or any(hint in text for hint in _EXACT_HINTS):
+        yield from _labelled(text, lower)
+        yield from _phrases(text)
+    if any(hint in lower for hint in _LOGIN_HINTS):
+        yield from _logins(text)
+    if any(hint in lower for hint in _SEED_HINTS):
+        yield from _seeds(text)
+    if "wifi:" in lower:
+        yield from _wifi(text)
 
 
 def names_secret(name: str) -> bool:
     """Whether a field of this name (`db_password`, `apiKey`, 密码) holds a secret."""
-    labels = [*_compiled(_LABEL).finditer(name[-80:])]
-    return bool(labels) and labels[-1].end() == len(name[-80:]) and not _is_other_kind(name[-80:], labels[-1])
+    tail = name[-80:]
+    labels = [*_labels(tail, folded(tail))]
+    return bool(labels) and labels[-1].end == len(tail) and not _is_other_kind(folded(tail), labels[-1])
 
 
-def _labelled(text: str) -> Iterator[tuple[int, int, str]]:
-    labels = [*_compiled(_LABEL).finditer(text)]
+def folded(text: str) -> str:
+    """The text in lower case, every character in its place."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
+
+
+def _labels(text: str, lower: str) -> Iterator[Label]:
+    for match in _compiled(_LABEL, 0).finditer(lower):
+        kind = _kind(text, lower, match)
+        if kind:
+            yield Label(match.start(), match.end(), kind)
+
+
+def _kind(text: str, lower: str, match: re.Match[str]) -> str | None:
+    """What the noun is a label for, judged by what stands before it; None for a word that is no label."""
+    name, start, end = str(match.lastgroup), match.start(), match.end()
+    if name in ("password", "code", "secret"):
+        return name
+    inside = start > 0 and "a" <= lower[start - 1] <= "z"
+    before = lower[max(0, start - 16) : start]
+    if name == "of_code":
+        return "code" if _CODE_OF.search(before) else None
+    if name == "key" and lower.startswith("key", start) and _KEY_OF.search(before):
+        return "secret"
+    if inside and not (text[start].isupper() and text[start - 1].islower()):
+        return None
+    if name == "pin":
+        return "code" if end - start > 3 or text[start:end] == "PIN" or _PIN_GIVEN.match(lower, end) else None
+    if name == "key" and lower.startswith("pat", start):
+        return "secret" if text[start:end] == "PAT" else None
+    return {"pass": "password", "otp": "code"}.get(name, "weak")
+
+
+def _labelled(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
+    labels = [*_labels(text, lower)]
+    carried = ""
     for label, following in zip(labels, [*labels[1:], None], strict=False):
-        end = _window_end(text, label.end(), following.start() if following else len(text))
-        if end - label.end() < 4 or _is_other_kind(text, label):
+        if carried and label.kind in ("secret", "weak"):
+            label = label._replace(kind=carried)
+        carried = ""
+        limit = min(label.end + _WINDOW, following.start if following else len(text))
+        if _is_other_kind(lower, label):
             continue
-        found = _value(text, label, end)
+        end = _window_end(text, label.end, limit)
+        found = _value(text, label, end) if end - label.end >= 4 else None
         if found:
             yield found
+        elif following and end == following.start:
+            carried = label.kind  # passphrase for the ssh key: the value of the second is the first's
 
 
-def _is_other_kind(text: str, label: re.Match[str]) -> bool:
-    if _ABOUT.match(text, label.end(), label.end() + 24):
+def _is_other_kind(lower: str, label: Label) -> bool:
+    if lower.startswith("}", label.end) or _ABOUT.match(lower, label.end, label.end + 24):
         return True
     return (
-        label.lastgroup in ("secret", "weak")
-        and _NOT_SECRET.search(text[max(0, label.start() - 16) : label.start()]) is not None
+        label.kind in ("secret", "weak")
+        and _NOT_SECRET.search(lower[max(0, label.start - 16) : label.start]) is not None
     )
 
 
-def _window_end(text: str, start: int, next_label: int) -> int:
+def _window_end(text: str, start: int, limit: int) -> int:
     """Where the sentence or line ends; a line that ends with its label or a colon goes on in the next one."""
-    limit = min(start + _WINDOW, next_label)
     stop = _END.search(text, start, limit)
     if stop and stop.group() == "\n" and text[start : stop.start()].strip(" \t*`\"'") in ("", ":", "：", "="):
         stop = _END.search(text, stop.end(), limit)
     return stop.start() if stop else limit
 
 
-def _value(text: str, label: re.Match[str], end: int) -> tuple[int, int, str] | None:
-    kind = str(label.lastgroup)
-    for word in _WORD.finditer(text, label.end(), end + _rest_of_word(text, end)):
+def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
+    kind = label.kind
+    for word in _WORD.finditer(text, label.end, end + _rest_of_word(text, end)):
         if word.start() >= end:
             break
         start, stop = _trimmed(text, word.start(), word.end())
@@ -168,21 +249,21 @@ def _after_user(text: str, start: int, stop: int) -> int:
     return start
 
 
-def _gives(text: str, label: re.Match[str], start: int, stop: int) -> bool:
+def _gives(text: str, label: Label, start: int, stop: int) -> bool:
     """Whether the label gives this word away as its value."""
-    value, between = text[start:stop], text[label.end() : start]
+    value, between = text[start:stop], text[label.end : start]
     if value.startswith("[REDACTED"):
         return False
     bound = _BOUND.search(between) is not None
     close = bound and len(between.encode()) <= 48 and not any(mark in between for mark in ",，、")
     if not bound and _ADJACENT.fullmatch(between):
-        return _fits(str(label.lastgroup), text, start, stop, assigned=False)
+        return _fits(label.kind, text, start, stop, assigned=False)
     if _OTHER_THING.search(between[-24:]):
         return False
     if close:
-        return _fits(str(label.lastgroup), text, start, stop, assigned=True)
+        return _fits(label.kind, text, start, stop, assigned=True)
     seen = look(value)
-    return seen == RANDOM or (bound and seen == STRONG and label.lastgroup != "weak" and not is_hex(value))
+    return seen == RANDOM or (bound and seen == STRONG and label.kind != "weak" and not is_hex(value))
 
 
 def _fits(kind: str, text: str, start: int, stop: int, *, assigned: bool) -> bool:
@@ -190,7 +271,7 @@ def _fits(kind: str, text: str, start: int, stop: int, *, assigned: bool) -> boo
     value = text[start:stop]
     seen = look(value)
     if seen >= STRONG:
-        return kind != "weak" or assigned or not is_hex(value)
+        return True
     if kind in ("secret", "weak"):
         joined = text[start - 1] in "=:\"'"
         return (seen == LETTERS and len(value) >= 16) or (
@@ -229,15 +310,28 @@ def _logins(text: str) -> Iterator[tuple[int, int, str]]:
     """`login admin / …`, 账号 root / …: a user's name, then something that only a password looks like."""
     for pair in _compiled(_LOGIN).finditer(text):
         start, stop = _trimmed(text, *pair.span("secret"))
-        if look(text[start:stop]) == RANDOM:
+        if look(text[start:stop]) >= (MIXED if pair["mark"] == "/" else RANDOM):
             yield start, stop, "password"
 
 
+def _phrases(text: str) -> Iterator[tuple[int, int, str]]:
+    """A passphrase of several words, which only its quotation marks hold together."""
+    if any(mark in text for mark in _QUOTES):
+        for match in _compiled(_PHRASE).finditer(text):
+            if _PROSE.isdisjoint(match["secret"].lower().split()):
+                yield *match.span("secret"), "password"
+
+
+def _wifi(text: str) -> Iterator[tuple[int, int, str]]:
+    """The password inside the text of a Wi-Fi QR code."""
+    for match in _compiled(_WIFI).finditer(text):
+        if not is_stand_in(match["secret"]):
+            yield *match.span("secret"), "password"
+
+
 def _seeds(text: str) -> Iterator[tuple[int, int, str]]:
-    lower = text.lower()
-    if "助记词" in text:
-        yield from ((*match.span("secret"), "mnemonic") for match in _compiled(_HAN_SEED).finditer(text))
-    if any(hint in lower for hint in ("助记词", "seed", "phrase", "mnemonic", "短语")):
-        for match in _compiled(_SEED).finditer(text):
+    """The twelve or more words that restore a wallet."""
+    for pattern in (_SEED, _HAN_SEED):
+        for match in _compiled(pattern).finditer(text):
             if _PROSE.isdisjoint(match["secret"].lower().split()):
                 yield *match.span("secret"), "mnemonic"

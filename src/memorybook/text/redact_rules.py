@@ -18,8 +18,8 @@ class Rule(NamedTuple):
         kind: What it is called in the mark that replaces it.
         hints: Literals of which the lower-case text must hold one; this is all that ordinary text costs.
         pattern: Its `secret` group is replaced, or the whole match if it has no such group.
-        check: `random`: the secret must also look made by a machine, so that examples stay; `value`: it must
-            not be a placeholder or an ordinary word; `shape`: the shape alone is enough.
+        check: What the secret must look like besides: `random` made by a machine, so that names stay; `strong` or
+            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `shape` nothing more.
     """
 
     kind: str
@@ -30,114 +30,197 @@ class Rule(NamedTuple):
 
 _EDGE = r"(?<![A-Za-z0-9_\-])"
 
-_PREFIXED: dict[str, tuple[str, ...]] = {
-    # kind -> what stands in front, as a pattern; then at least 16 characters of a token follow
+_PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 or more characters of a token
     "anthropic-key": ("sk-ant-",),
     "openai-key": ("sk-proj-", "sk-svcacct-", "sk-admin-"),
     "openrouter-key": ("sk-or-",),
-    "langfuse-key": ("sk-lf-",),
-    "api-key": (
-        "sk-",  # OpenAI, DeepSeek, Moonshot, DashScope, SiliconFlow and many that copied them
-        "xai-", "pplx-", "fw_", "nvapi-", "pcsk_", "m0-", "lsv2_", "r8_", "phc_", "pmak-", "nrak-", "figd_", "lin_api_",
-        "secret_", "ntn_", "glsa_", "glc_", "sntrys_", "sbp_", "nfp_", "dp\\.pt\\.", "hvs\\.", "hvb\\.", "hrku-", "pul-",
-        "dapi", "dop_v1_", "doo_v1_", "rubygems_", "dckr_pat_", "dckr_oat_", "atatt3", "gocspx-", "ya29\\.", "1//0", "sq0[a-z]{3}-",
-        "sec(?=[0-9a-f]{64})", "tvly-", "jina_", "fc-", "bce-v3/altak-", "altak-?", "aklt", "jdc_", "sct[0-9]{3,8}t", "cio",
+    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "gitlab-token": (
+        "glpat-",
+        "gldt-",
+        "glrt-",
+        "glcbt-",
+        "glptt-",
+        "glsoat-",
+        "glagent-",
+        "gloas-",
+        "glft-",
+        "glimt-",
     ),
-    "github-token": ("gh[pousr]_", "github_pat_"),
-    "gitlab-token": ("gl(?:pat|dt|rt|cbt|ptt|soat|agent|oas|ft|imt)-",),
-    "slack-token": ("xox[abeoprs]-", "xapp-", "xwfp-"),
-    "stripe-key": ("[sr]k_(?:live|test)_", "whsec_"),
+    "slack-token": ("xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"),
+    "stripe-key": ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"),
     "huggingface-token": ("hf_", "api_org_"),
     "groq-key": ("gsk_",),
     "npm-token": ("npm_",),
     "pypi-token": ("pypi-",),
-    "shopify-token": ("shp(?:at|ca|pa|ss)_",),
+    "tavily-key": ("tvly-",),
     "age-key": ("age-secret-key-1",),
-}  # fmt: skip
+    "api-key": (
+        *(
+            "xai-",
+            "pplx-",
+            "nvapi-",
+            "pcsk_",
+            "lsv2_",
+            "phc_",
+            "pmak-",
+            "nrak-",
+            "figd_",
+            "lin_api_",
+            "ntn_",
+            "glsa_",
+            "glc_",
+        ),
+        *("sntrys_", "sbp_", "nfp_", "dp.pt.", "hvs.", "hvb.", "hrku-", "dop_v1_", "doo_v1_", "rubygems_", "dckr_pat_"),
+        *("dckr_oat_", "atatt3", "gocspx-", "ya29.", "1//0", "sq0atp-", "sq0csp-", "jina_", "bce-v3/altak-", "jdc_"),
+        *("shpat_", "shpca_", "shppa_", "shpss_"),
+    ),
+}
+_LOOSE = ("sk-", "m0-", "fw_", "r8_", "secret_", "pul-", "dapi", "cio", "fc-", "altak", "aklt")
+"""Short prefixes, `sk-` of many providers among them, that ordinary names have too: what follows must look random."""
+
+_NEAR = r"[\s\S]{{1,120}}?(?<![{0}])(?P<secret>[{0}]{{{1}}})(?![{0}=])"
+_BODY = r"(?=[A-Za-z0-9_\-.+/=]{16})[A-Za-z0-9_\-]++(?:[.+/=][A-Za-z0-9_\-]++)*+=*+"
 
 
-def _hint(prefix: str) -> str:
-    """The literal that a prefix pattern begins with (its left-most run of plain characters)."""
-    return re.split(r"[\[(?]", prefix.replace("\\", ""), maxsplit=1)[0]
+def _prefixed(kind: str, prefixes: tuple[str, ...], check: str) -> Rule:
+    return Rule(kind, prefixes, _EDGE + rf"(?i:{'|'.join(map(re.escape, prefixes))}){_BODY}", check)
 
+
+_PEM = r"[A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
+_BREAK = r"(?:\r?\n|\\n)"
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        "private-key",
+        "private-key",  # with its key inside: the bare words are only talk
         ("private key",),
-        r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:[^-]{0,20000}+(?:-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----)?)",
-        check="shape",
+        rf"-----BEGIN {_PEM}(?=(?:\\[nr]|[\s\"']|[A-Za-z\-]{{3,20}}: [^\n]{{0,80}}\n){{0,12}}[A-Za-z0-9+/=]{{16}})"
+        rf"(?:(?:(?!-----)[\s\S]){{0,20000}}+-----END {_PEM}|(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{{16,}}{_BREAK}?)+)",
+        "shape",
     ),
-    # 30 82 .. .. 02 01 00: a DER sequence that opens with version 0, which certificates do not; then EC, Ed25519, OpenSSH
     Rule(
+        # 30 82 .. .. 02 01 00 is DER that opens with version 0, which no certificate does; then EC, Ed25519, OpenSSH
         "private-key",
         ("mii", "mhcca", "migha", "mc4ca", "b3blbnnzac1rzxktdje"),
-        r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/][A-Za-z0-9+/][AQgw]IBA|MHcCAQEE|MIGHAgEA|MC4CAQAw|b3BlbnNzaC1rZXktdjE)"
-        r"[A-Za-z0-9+/\r\n]{24,}+={0,2}",
-        check="shape",
+        r"(?<![A-Za-z0-9+/])"
+        r"(?:MII[A-Za-z0-9+/][A-Za-z0-9+/][AQgw]IBA|MHcCAQEE|MIGHAgEA|MC4CAQAw|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{24,}"
+        rf"(?:{_BREAK}[A-Za-z0-9+/]{{48,}})*(?:{_BREAK}[A-Za-z0-9+/]{{1,76}}={{1,2}})?={{0,2}}",
+        "shape",
     ),
-    Rule("jwt", ("eyj",), _EDGE + r"eyJ[A-Za-z0-9_\-]{8,}+(?:\.[A-Za-z0-9_\-]{8,}+){1,4}", check="shape"),
-    *(
-        Rule(
-            kind,
-            tuple(map(_hint, prefixes)),
-            _EDGE + rf"(?i:{'|'.join(prefixes)})(?=[A-Za-z0-9_\-.+/=]{{16}})[A-Za-z0-9_\-]++(?:[.+/=][A-Za-z0-9_\-]++)*+=*+",
-        )
-        for kind, prefixes in _PREFIXED.items()
-    ),
-    Rule("aws-key", ("akia", "asia", "abia", "acca", "aroa", "aida"),
-         _EDGE + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
-    Rule("google-key", ("aiza",), _EDGE + r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])"),
-    Rule("aliyun-key", ("ltai",), _EDGE + r"LTAI[A-Za-z0-9]{12,26}(?![A-Za-z0-9])"),
-    Rule("tencent-key", ("akid",), _EDGE + r"AKID[A-Za-z0-9]{28,36}(?![A-Za-z0-9])"),
-    # an access key's secret has no shape but its length; it stands near its id
-    Rule("aws-secret", ("akia", "asia"),
-         r"(?:AKIA|ASIA)[A-Z2-7]{16}\b[\s\S]{1,120}?(?<![A-Za-z0-9+/])(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])"),
-    Rule("aliyun-secret", ("ltai",),
-         r"LTAI[A-Za-z0-9]{12,26}\b[\s\S]{1,120}?(?<![A-Za-z0-9])(?P<secret>[A-Za-z0-9]{30})(?![A-Za-z0-9])"),
-    Rule("tencent-secret", ("akid",),
-         r"AKID[A-Za-z0-9]{28,36}\b[\s\S]{1,120}?(?<![A-Za-z0-9])(?P<secret>[A-Za-z0-9]{32})(?![A-Za-z0-9])"),
-    Rule("zhipu-key", (".",), r"(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])"),
-    Rule("telegram-token", (":a",), r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])"),
-    Rule("sendgrid-key", ("sg.",), _EDGE + r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{30,60}"),
-    Rule("twilio-key", ("sk",), _EDGE + r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    Rule("jwt", ("eyj",), _EDGE + r"eyJ[A-Za-z0-9_\-]{8,}+(?:\.[A-Za-z0-9_\-]{8,}+){1,4}", "shape"),
+    *(_prefixed(kind, prefixes, "value") for kind, prefixes in _PREFIXED.items()),
+    _prefixed("api-key", _LOOSE, "random"),
+    Rule("aws-key", ("akia", "asia"), _EDGE + r"(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])", "value"),
+    Rule("google-key", ("aiza",), _EDGE + r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])", "value"),
+    Rule("aliyun-key", ("ltai",), _EDGE + r"LTAI[A-Za-z0-9]{12,26}(?![A-Za-z0-9])", "value"),
+    Rule("tencent-key", ("akid",), _EDGE + r"AKID[A-Za-z0-9]{28,36}(?![A-Za-z0-9])", "value"),
+    # the secret half of a pair has no shape but its length; it stands near its id
+    Rule("aws-secret", ("akia", "asia"), r"(?:AKIA|ASIA)[A-Z2-7]{16}\b" + _NEAR.format("A-Za-z0-9+/", 40)),
+    Rule("aliyun-secret", ("ltai",), r"LTAI[A-Za-z0-9]{12,26}\b" + _NEAR.format("A-Za-z0-9", 30)),
+    Rule("tencent-secret", ("akid",), r"AKID[A-Za-z0-9]{28,36}\b" + _NEAR.format("A-Za-z0-9", 32)),
+    # id.secret: the id names the key and may stay
+    Rule("zhipu-key", (".",), r"\.(?<=[0-9a-f]{32}\.)(?P<secret>[A-Za-z0-9]{16})(?![A-Za-z0-9])", "shape"),
+    Rule("telegram-token", (":aa",), r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])", "value"),
+    Rule("sendgrid-key", ("sg.",), _EDGE + r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{30,60}", "value"),
+    Rule("twilio-key", ("sk",), r"SK(?<![A-Za-z0-9_\-]SK)[0-9a-f]{32}(?![A-Za-z0-9])"),
     Rule("mailgun-key", ("key-",), _EDGE + r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
-    Rule("webhook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/_\-]{16,})"),
-    Rule("webhook", ("qyapi.weixin",), r"qyapi\.weixin\.qq\.com/cgi-bin/webhook/\w+\?key=(?P<secret>[A-Za-z0-9\-]{16,})"),
-    Rule("webhook", ("/webhooks/",), r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(?P<secret>\d{6,}/[A-Za-z0-9_\-]{16,})"),
-    Rule("webhook", ("open-apis/bot",),
-         r"(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/(?P<secret>[A-Za-z0-9\-]{16,})"),
-    Rule("webhook", ("webhook.office", "logic.azure"),
-         r"(?:webhook\.office\.com/webhookb2|logic\.azure\.com[:0-9]*/workflows)/(?P<secret>[^\s\"'<>]{16,})"),
-    Rule("webhook", ("api.telegram.org/bot",), r"api\.telegram\.org/bot(?P<secret>[0-9]{6,}:[A-Za-z0-9_\-]{30,})"),
-    Rule("webhook", ("sctapi", "sc.ftqq"), r"(?:sctapi|sc)\.ftqq\.com/(?P<secret>[A-Za-z0-9]{16,})"),
+    Rule("dingtalk-secret", ("sec",), r"SEC(?<![A-Za-z0-9_\-]SEC)[0-9a-f]{64}"),
+    Rule("api-key", ("sct",), r"SCT[0-9]{3,8}T[A-Za-z0-9]{16,}"),
+    *(
+        Rule("webhook", hints, f"{address}(?P<secret>{secret})", "value")
+        for hints, address, secret in (
+            (("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/", r"[A-Za-z0-9/_\-]{16,}"),
+            (("qyapi.weixin",), r"qyapi\.weixin\.qq\.com/cgi-bin/webhook/\w{1,20}\?key=", r"[A-Za-z0-9\-]{16,}"),
+            (("/webhooks/",), r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{6,}/", r"[A-Za-z0-9_\-]{16,}"),
+            (("open-apis/bot",), r"(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/", r"[A-Za-z0-9\-]{16,}"),
+            (("webhook.office",), r"webhook\.office\.com/webhookb2/", r"[^\s\"'<>]{16,}"),
+            (("logic.azure",), r"logic\.azure\.com[:0-9]{0,6}/workflows/", r"[^\s\"'<>]{16,}"),
+            (("api.telegram.org/bot",), r"api\.telegram\.org/bot", r"[0-9]{6,}:[A-Za-z0-9_\-]{30,}"),
+            (("ftqq.com/",), r"(?:sctapi|sc)\.ftqq\.com/", r"[A-Za-z0-9]{16,}"),
+        )
+    ),
     Rule(
         "url-secret",
-        ("token=", "key=", "secret=", "sig=", "signature=", "password=", "passwd=", "pwd=", "auth=", "code=", "sign="),
-        r"[?&](?:[A-Za-z0-9]{1,24}[_\-])?(?:access_?token|token|api_?key|key|secret|sig|signature|sign|password|passwd|pwd|auth"
-        r"|client_secret|code)=(?P<secret>[^\s&#\"'<>，。；）」]{8,})",
+        (
+            "token=",
+            "key=",
+            "secret=",
+            "sig=",
+            "signature=",
+            "password=",
+            "passwd=",
+            "pwd=",
+            "auth=",
+            "code=",
+            "sign=",
+            "appid=",
+        ),
+        r"[?&](?:[A-Za-z0-9]{1,24}[_\-]){0,2}"
+        r"(?:access_?token|token|api_?key|key|secret|sig|signature|sign|password|passwd|pwd|auth|code|appid)="
+        r"(?P<secret>[^\s&#\"'<>，。；）」]{8,})",
+        "mixed",
     ),
+    Rule("url-credentials", ("://",), r"://(?P<secret>[A-Za-z0-9_\-]{20,100}+)(?::x-oauth-basic)?@"),
+    Rule(
+        "authorization",
+        ("authorization", "bearer "),
+        r"(?i:authorization[\"']?\s?[:=]\s?[\"']?(?:bearer|basic|token|apikey|digest)?\s+|(?<![a-z])bearer\s+)"
+        r"(?P<secret>[A-Za-z0-9._~+/=\-]{12,})",
+        "strong",
+    ),
+    Rule(
+        "cookie",
+        (
+            *(
+                "sessdata=",
+                "session=",
+                "sessid=",
+                "sessionid=",
+                "sess=",
+                "sid=",
+                "bili_jct=",
+                "bduss=",
+                "stoken=",
+                "csrftoken=",
+            ),
+            *("csrf_token=", "xsrf-token=", "pt_key=", "auth_token=", "_auth="),
+        ),
+        r"(?:sessdata|session|sessid|sess|sessionid|sid|bili_jct|bduss|stoken|csrf_?token|xsrf-token|pt_key"
+        r"|auth_token|_auth)="
+        r"[\"']?(?P<secret>[^\s;,\"'<>，；。）」]{10,})",
+        "strong",
+    ),
+)
+
+SHORT_RULES: tuple[Rule, ...] = (
     Rule(
         "url-credentials",
         ("://",),
         r"://[^\s/@:\"'<>]{0,80}+:(?P<secret>[^\s/\"'<>]{1,200})(?<!@)@(?=[A-Za-z0-9\[])",
         "value",
     ),
-    Rule("url-credentials", ("://",), r"://(?P<secret>[A-Za-z0-9_\-]{20,100}+)(?::x-oauth-basic)?@"),
-    Rule("url-credentials", ("curl", "wget", "http "), r"\s(?:-u|--user|--proxy-user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,80}+:(?P<secret>[^\s\"']{1,200})", "value"),
-    Rule("password", ("sshpass",), r"sshpass\s+-p\s*[\"']?(?P<secret>[^\s\"']{3,})", "value"),
-    Rule("password", ("mysql", "mariadb"), r"\b(?:mysql(?:dump|admin)?|mariadb)\s[^\n]{0,80}?\s-p[\"']?(?P<secret>[^\s\"'\-][^\s\"']{2,})", "value"),
-    Rule("password", ("redis-cli",), r"redis-cli\s[^\n]{0,80}?-a\s+[\"']?(?P<secret>[^\s\"']{3,})", "value"),
-    Rule("authorization", ("bearer ", "basic ", "token "),
-         r"(?i:authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|apikey|digest)?\s+|(?<![a-z])bearer\s+)(?P<secret>[A-Za-z0-9._~+/=\-]{12,})"),
     Rule(
-        "cookie",
-        ("sess", "sid=", "bili_jct", "bduss", "csrf", "remember_", "_auth", "pt_key", "cna=", "a1=", "sso"),
-        r"(?<![A-Za-z0-9])(?i:[\w.\-]{0,32}?(?:sessdata|session|sessid|sess|sessionid|connect\.sid|(?<![a-z])sid|bili_jct|bduss"
-        r"|stoken|csrf_?token|xsrf-token|pt_key|remember_\w{1,24}|auth_token|_auth|sso_\w{1,24}))=[\"']?(?P<secret>[^\s;,\"'<>，；。）」]{10,})",
+        "url-credentials",  # root:…@10.1.2.3 without a scheme
+        ("@",),
+        r":(?<=[a-z0-9_]:)(?P<secret>[!#-.0-?A-Z\\^_a-z~]{6,64})@(?=[A-Za-z0-9\-]{1,63}[.:\s])",
+        "strong",
     ),
-)  # fmt: skip
+    Rule(
+        "url-credentials",
+        ("curl", "wget", "http "),
+        r"\s(?:-u|--user|--proxy-user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,80}+:(?P<secret>[^\s\"']{1,200})",
+        "value",
+    ),
+    Rule("password", ("sshpass",), r"sshpass\s+-p\s{0,4}[\"']?(?P<secret>[^\s\"']{3,})", "value"),
+    Rule(
+        "password",
+        (" -p",),
+        r"\s-u ?[\"']?[^\s\"']{1,60}[\"']?\s+-p ?[\"']?(?P<secret>[^\s\"'\-][^\s\"']{2,})",
+        "value",
+    ),
+    Rule("password", ("redis-cli",), r"redis-cli\s[^\n]{0,80}?-a\s+[\"']?(?P<secret>[^\s\"']{3,})", "value"),
+)
+"""Rules for secrets that may be short; all of `RULES` need a run of 16 visible ASCII characters somewhere."""
 
 
 @lru_cache(maxsize=128)

@@ -15,42 +15,61 @@ generator or a careful person writes; RANDOM long enough to be a secret in any s
 
 _REFERENCE = (
     r"\$[({A-Z_]|\$[a-z_]+$|\{|%[A-Z_]+%$|<|\[REDACTED|@"  # $VAR, ${…}, {{…}}, %VAR%, <…>
-    r"|(?:os|process|import\.meta|System|ENV|env|secrets?|vars|config|settings|self|this|vault|keychain|op|ssm|arn|kms|file|sops|ref|data)"
+    r"|(?:os|process|import\.meta|System|ENV|env|secrets?|vars|config|settings|self|this|vault|keychain|op|ssm|arn"
+    r"|kms|file|sops|ref|data)"
     r"(?:\.|:|\[|://)"
     r"|\w+\("
 )
 _STAND_IN = (
-    r"(?i:your|example|placeholder|redacted|masked|dummy|sample|change[-_]?(?:me|it|this)|replace|insert|todo|fake|test[-_]?(?:key|token|secret)"
-    r"|not[-_]?(?:a[-_])?real|(?:my|the|some|any)[-_]?(?:api|secret|token|pass|key|strong)|abcdef|qwerty|12345678|0123456|deadbeef|\.\.\.|…)"
-    r"|(?i:x{4})|\*{3}|•{2}|#{3}|_{4}|-{4}|0{8}"
+    r"(?i:your|example|placeholder|redacted|masked|dummy|sample|change[-_]?(?:me|it|this)|replace|insert|todo|fake"
+    r"|test[-_]?(?:key|token|secret)|not[-_]?(?:a[-_])?real|(?:my|the|some|any)[-_]?(?:api|secret|token|pass|key"
+    r"|strong)"
+    r"|abcdefgh|1234567890abc|deadbeef|\.\.\.|…)"
+    r"|(?i:x{4})|\*{3}|•{2}|#{3}|_{4}|-{4}|^0{6}|0{12}"
+)
+_TECHNICAL = (  # names that end in digits: AES-256-GCM, utf8mb4, gpt-4o, x509, h264
+    r"(?i:aes|sha|rsa|hmac|rfc|iso|hs|rs|es|ps|md|utf|gpt|tls|http|ipv|pkcs|ed|curve|secp|base|argon|oauth|chacha"
+    r"|wpa|blake|crc|cve|fips|sm|totp"
+    r"|ecdsa|dsa|idea|des|rc|node|python|java|php|qwen|claude|llama|gemini|k8s|s3|ec2|i18n|web|win|fido|mp|utf8mb"
+    r"|x(?=509)|h(?=26)|p(?=256|384|521))"
+    r"[-_]?\d{1,5}(?:[-_.]?[A-Za-z]{1,4}\d{0,4})?(?:[-_.][A-Za-z0-9]{1,8}){0,3}$"
+    r"|(?i:1password|argon2id?|bcrypt|[2m]fa|u2f|p2p|b2b|e2ee?|pbkdf2|keepassxc|x\.509|7zip|k3s|k8s|oauth2(?:\.0)?"
+    r"|auth0|sha256sum)$"
+)
+_UNITS = (
+    r"(?i:days?|hours?|hrs?|weeks?|months?|years?|mins?|minutes?|secs?|seconds?|[hdsmwykx%]|ms|px|[kmgt]i?b?|th|st"
+    r"|nd|rd"
+    r"|am|pm|bits?|bytes?|chars?|characters|digits?|times|rpm|rps|qps|usd|eur|cny|rmb|words?|tokens?|f|c)"
+)
+_FILES = (
+    r"(?i:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|key|crt|cer|pub|html?|css|sh|sql|csv|log|pdf|png|jpe?g|zip"
+    r"|gz|xml"
+    r"|ini|conf|com|org|net|io|dev|cn|local|internal|example|lock|kdbx|gpg|asc|p12|pfx|jks)"
 )
 _PLAIN = (
     r"[a-z]+://|(?:~|\.{1,2})?/|[A-Za-z]:\\"  # addresses and paths
     r"|[\w.+\-]+@[\w\-]+(?:\.[a-z\-]{2,})+$"
-    r"|\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?(?:T[\d:.+Z\-]*)?$|\d{1,2}:\d\d(?::\d\d)?(?:am|pm)?$|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?:/\d+)?$"
+    r"|\d{4}[-/.]\d{1,2}(?:[-/.]\d{1,2})?(?:T[\d:.+Z\-]*)?$|\d{1,2}:\d\d(?::\d\d)?(?:am|pm)?$"
+    r"|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?:/\d+)?$"
     r"|[vV]?\d+(?:\.\d+)+(?:[-+.]?(?:alpha|beta|rc|dev|post|a|b)?[.\-]?\d*)?$"
-    r"|[+\-$¥€£]?\d[\d,.]*(?i:days?|hours?|hrs?|weeks?|months?|years?|mins?|minutes?|secs?|seconds?|[hdsmwykx%]|ms|px|[kmgt]i?b?|th|st|nd|rd|am|pm"
-    r"|bits?|bytes?|chars?|characters|digits?|times|rpm|rps|qps|usd|eur|cny|rmb|words?|tokens?)$"
-    r"|[\w\-./]+\.(?i:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|key|crt|cer|pub|html?|css|sh|sql|csv|log|pdf|png|jpe?g|zip|gz|xml|ini|conf"
-    r"|com|org|net|io|dev|cn|local|internal|example|lock|kdbx|gpg|asc|p12|pfx|jks)(?:[:#]\S*)?$"
-    r"|(?i:aes|sha|rsa|hmac|rfc|iso|hs|rs|es|ps|md|utf|gpt|tls|x|http|ipv|pkcs|ed|curve|secp|base|argon|oauth|chacha|p|wpa|blake|crc|cve|fips|sm|totp"
-    r"|ecdsa|dsa|dh|idea|des|rc|node|python|java|php|qwen|claude|llama|gemini|k8s|s3|ec2|i18n|web|win|h|fido|u|mp|utf8mb)"
-    r"[-_]?\d{1,5}(?:[-_.]?[A-Za-z]{0,8}\d{0,4}){0,4}$"
-    r"|(?i:1password|argon2id?|bcrypt|2fa|mfa|p2p|b2b|e2ee?|pbkdf2|keepassxc|x\.509|7zip|k3s|k8s|oauth2(?:\.0)?|auth0|sha256sum)$"
+    rf"|[+\-$¥€£]?\d[\d,.]*{_UNITS}$|[\w\-./]+\.{_FILES}(?:[:#]\S*)?$"
+    rf"|{_TECHNICAL}"
     r"|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$"  # UPPER_SNAKE names a variable
-    r"|(?:AAAA[BCE]3Nza|ssh-(?:rsa|ed25519))"  # public keys
+    r"|AAAA[BCE]3Nza|ssh-(?:rsa|ed25519)"  # public keys
 )
 _WORDS = frozenset(
-    "none null nil true false yes no string str text required optional unknown unset empty missing invalid valid expired "
-    "changed reset same different secret secrets password passwords passwd pass token tokens key keys pin code admin root user "
-    "username login the a an my your our in on at see ask stored kept saved from with without for and or not is was "
-    "available disabled enabled hidden protected encrypted hashed rotated shared default undefined boolean number integer "
-    "bytes bearer basic vault bitwarden lastpass keepass keychain keyring passkey passkeys base64 plaintext postgres localhost wrong "
-    "correct forgotten strong weak random generated here there below above attached".split()
+    "none null nil true false yes no string str text required optional unknown unset empty missing invalid "
+    "valid expired changed reset same different secret secrets password passwords passwd pass token tokens key "
+    "keys pin code admin root user username login the a an my your our in on at see ask stored kept saved from "
+    "with without for and or not is was available disabled enabled hidden protected encrypted hashed rotated "
+    "shared default undefined boolean number integer bytes bearer basic vault bitwarden lastpass keepass "
+    "keychain keyring passkey passkeys base64 plaintext postgres localhost wrong correct forgotten strong weak "
+    "random generated here there below above attached".split()
 )
 _JUMP = re.compile("(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _UNSPOKEN = re.compile(
-    r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvz][bcdfghjkmpqtvwx]|[bcdfghkmpqtvwz][jqxz]|x[bdgjkmnrsvz]|[wvj]{2}|^[^aeiouy]{6,}$"
+    r"[bcdfghjklmnpqrstvwxz]{5}|q[^u]|[jvz][bcdfghjkmpqtvwx]|[bcdfghkmpqtvwz][jqxz]|x[bdgjkmnrsvz]|[wvj]{2}"
+    r"|^[^aeiouy]{6,}$"
 )
 _HEX = re.compile(r"[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CLASSES = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", r"[!@#$%^&*?~+=]")))
@@ -68,7 +87,7 @@ def is_stand_in(value: str) -> bool:
     """Whether the value stands for a secret or names something ordinary: a placeholder, reference, path, date, word."""
     return (
         value.lower() in _WORDS
-        or (len(value) >= 6 and len(set(value)) <= 3)
+        or (len(value) >= 6 and len(set(value)) <= 3 and not value.isdigit())
         or _ordinary().match(value[:256]) is not None
         or _WORD_PATH.fullmatch(value[:256]) is not None
     )
@@ -100,7 +119,7 @@ def look(value: str) -> int:
     """What the value looks like: `ORDINARY` to `RANDOM`, see there."""
     if len(value) < 4 or is_stand_in(value):
         return ORDINARY
-    if value.isdigit():
+    if value.strip("#*").isdigit():
         return NUMBER
     if value.isalpha():
         return LETTERS if is_unspoken(value) else ORDINARY
