@@ -90,7 +90,7 @@ def main() -> int:
         started = time.monotonic()
         writers = [start(APPENDER, root, name, str(arguments.notes), f"{log}.{name}") for name in ("alpha", "beta")]
         killer = start(KILLER, root, f"{log}.mortal", str(arguments.kills), KILLED)
-        by_hand = []
+        by_hand: list[str] = []
         while killer.poll() is None or any(writer.poll() is None for writer in writers):
             by_hand.append(edit_by_hand(document, len(by_hand), 0.01 + rnd.random() * 0.1))
             time.sleep(rnd.random() * 0.1)

@@ -29,14 +29,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recall": CORE,
     "importers": CORE,
     "testing": CORE,
-    "config": {"errors"},
+    "config_files": {"errors"},
+    "config": {"errors", "config_files"},
+    "arguments": VALUES,
     "workspace": {"errors", "config"},
     "answers": VALUES,
     "draft": CORE | {"lifecycle"},
     "book": CORE | {"lifecycle", "recall", "draft"},
     # only memory wires back ends
-    "memory": CORE | {"answers", "book", "config", "workspace", "verbs", "storage", "inference"},
-    "verbs": CORE | {"answers", "book", "draft", "importers", "lifecycle", "memory", "recall"},
+    "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
+    "verbs": CORE | {"answers", "arguments", "book", "draft", "importers", "lifecycle", "memory", "recall"},
     "tools": {"errors", "memory"},
     "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},
@@ -59,9 +61,17 @@ def part_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+def running(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node of the code that runs: what stands under `if TYPE_CHECKING` does not."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from running(node)
+
+
 def imported(path: Path) -> Iterator[str]:
     """Every module named by an import anywhere in the file, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in running(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

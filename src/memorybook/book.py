@@ -37,7 +37,8 @@ class Book:
         documents, transcripts, journal: The truth.
         index: What searches use.
         fallback: Makes the index that answers when `index` cannot.
-        clock: The time now, UTC.
+        clock: The time now, timezone-aware.
+        new_id: Makes the id of an operation of that time.
         zone: The book's timezone: which day a note belongs to.
         weights: Shares of the (vector, words) legs; (0, 0) takes the embedder's own.
         degraded: What is less than configured already on opening, one sentence each.
@@ -52,6 +53,7 @@ class Book:
         index: Index,
         fallback: Callable[[], Index],
         clock: Callable[[], datetime],
+        new_id: Callable[[datetime], str],
         zone: tzinfo | None,
         weights: tuple[float, float] = (0.0, 0.0),
         degraded: Sequence[str] = (),
@@ -63,6 +65,7 @@ class Book:
         self._make_fallback = fallback
         self._fallback: Index | None = None
         self._clock = clock
+        self._new_id = new_id
         self.zone = zone
         self._weights = weights
         self.degraded = tuple(degraded)
@@ -198,7 +201,7 @@ class Book:
                 if not applied:
                     return Result(None, outcomes)
                 operation = Operation(
-                    id=self.journal.new_id(now),
+                    id=self._new_id(now),
                     time=now,
                     actor=actor,
                     door=door,

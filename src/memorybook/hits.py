@@ -135,6 +135,10 @@ class SyncReport(NamedTuple):
     degraded: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def json(self) -> dict[str, Any]:
+        """The counts, `"degraded"` and `"warnings"`."""
+        return {**self._asdict(), "degraded": list(self.degraded), "warnings": list(self.warnings)}
+
 
 class Hit(NamedTuple):
     """A passage found for a query.

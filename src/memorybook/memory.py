@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from memorybook.arguments import category_of, day_of, tags_of, text_of
 from memorybook.book import Book
 from memorybook.errors import InvalidInput
 from memorybook.hits import Answer, Query
@@ -113,11 +114,11 @@ class Memory:
         """
         limit, least = self._limits(max_results, min_score)
         asked = Query(
-            _text(query, "query"),
+            text_of(query, "query"),
             pool=max(100, 2 * limit),
-            category=_category(category) if category else None,
-            since=_day(since, "since"),
-            until=_day(until, "until"),
+            category=category_of(category) if category else None,
+            since=day_of(since, "since"),
+            until=day_of(until, "until"),
             session=session or None,
         )
         if not self.config.enabled:
@@ -127,7 +128,7 @@ class Memory:
     def recall_memory(self, query: str, *, max_results: int | None = None) -> Answer:
         """Find archived entries and those too weak for the prompt; raises InvalidInput as `search` does."""
         limit, least = self._limits(max_results, None)
-        asked = Query(_text(query, "query"), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
+        asked = Query(text_of(query, "query"), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
         if not self.config.enabled:
             return self._nothing(least)
         return self.book.search(asked, limit=limit, min_score=least, keep=self.book.below_prompt)
@@ -160,7 +161,7 @@ class Memory:
         """
         from memorybook.verbs import read
 
-        return read.get(self.book, _text(target, "target"), start=start, lines=lines)
+        return read.get(self.book, text_of(target, "target"), start=start, lines=lines)
 
     def entries(
         self,
@@ -183,7 +184,7 @@ class Memory:
         """
         from memorybook.verbs import read
 
-        wanted = _category(category) if category else None
+        wanted = category_of(category) if category else None
         return read.entries(self.book, category=wanted, group=group, state=state, limit=limit)
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> Recalled:
@@ -236,12 +237,12 @@ class Memory:
 
         return write.remember(
             self,
-            _text(text, "text", limit=MAX_TEXT),
-            category=_category(category),
+            text_of(text, "text", limit=MAX_TEXT),
+            category=category_of(category),
             importance=importance,
-            tags=_tags(tags),
+            tags=tags_of(tags),
             group=group or None,
-            expires=_day(expires, "expires"),
+            expires=day_of(expires, "expires"),
             metadata=metadata or {},
             session=session or None,
         )
@@ -265,7 +266,7 @@ class Memory:
         from memorybook.verbs import write
 
         return write.append(
-            self, _text(text, "text", limit=MAX_TEXT), kind=kind or None, tags=_tags(tags), section=section or None
+            self, text_of(text, "text", limit=MAX_TEXT), kind=kind or None, tags=tags_of(tags), section=section or None
         )
 
     def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> Flushed:
@@ -305,12 +306,12 @@ class Memory:
         return write.update(
             self,
             id,
-            text=None if text is None else _text(text, "text", limit=MAX_TEXT),
-            category=_category(category) if category else None,
+            text=None if text is None else text_of(text, "text", limit=MAX_TEXT),
+            category=category_of(category) if category else None,
             importance=importance,
-            tags=None if tags is None else _tags(tags),
+            tags=None if tags is None else tags_of(tags),
             group=group,
-            expires=_day(expires, "expires") if expires else expires,
+            expires=None if expires is None else day_of(expires, "expires") or "",
             metadata=metadata,
         )
 
@@ -379,12 +380,12 @@ class Memory:
         return upkeep.init(self)
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Bring the index up to date, vectors included: `{"checked", "changed", "removed", …}`."""
-        return _report(self.book.sync(progress=progress))
+        """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
+        return self.book.sync(progress=progress).json()
 
     def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Make the index anew from the documents while searches go on; answers as `sync` does."""
-        return _report(self.book.rebuild(progress=progress))
+        return self.book.rebuild(progress=progress).json()
 
     def status(self) -> dict[str, Any]:
         """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
@@ -397,51 +398,6 @@ class Memory:
         from memorybook.verbs import upkeep
 
         upkeep.watch(self, on_change, stop=stop)
-
-
-# --- values at the edge --------------------------------------------------------------------------
-
-
-def _text(text: str, name: str, *, limit: int | None = None) -> str:
-    if not text.strip():
-        raise InvalidInput(f"{name} is blank: give some words")
-    if limit is not None and len(text) > limit:
-        raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: use flush or import for long texts")
-    return text
-
-
-def _category(name: str) -> Any:
-    from memorybook.model import CATEGORIES, CATEGORY_ALIASES
-
-    known = CATEGORY_ALIASES.get(name, name)
-    if known not in CATEGORIES:
-        raise InvalidInput(f"category {name!r} is not one of {', '.join(CATEGORIES)}")
-    return known
-
-
-def _tags(tags: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(tags, str):
-        raise InvalidInput(f"tags must be a list, not the text {tags!r}")
-    cleaned = (tag.strip().lstrip("#") for tag in tags)
-    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
-
-
-def _day(day: str | date | None, name: str) -> str | None:
-    """`YYYY-MM-DD`, or None for None and ""."""
-    if not day:
-        return None
-    if isinstance(day, datetime):
-        return day.astimezone(UTC).date().isoformat()
-    if isinstance(day, date):
-        return day.isoformat()
-    try:
-        return date.fromisoformat(day.strip()[:10]).isoformat()
-    except ValueError:
-        raise InvalidInput(f"{name} {day!r} is not a day: write it as YYYY-MM-DD") from None
-
-
-def _report(report: Any) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in report._asdict().items()}
 
 
 # --- wiring --------------------------------------------------------------------------------------
@@ -477,7 +433,7 @@ def open(
     root = book_root(config, cwd=cwd, book=book, project=project)
     machine = os.path.join(root, MACHINE)
     from memorybook.storage.directory import DirectoryDocuments
-    from memorybook.storage.journal import SqliteJournal
+    from memorybook.storage.journal import SqliteJournal, new_operation_id
     from memorybook.storage.transcripts import SqliteTranscripts
 
     index, degraded = _index(config, machine, embedder)
@@ -488,7 +444,8 @@ def open(
         index=index,
         fallback=_scan,
         clock=clock or _utc_now,
-        zone=_zone(config.timezone),
+        new_id=new_operation_id,
+        zone=None if config.timezone == "local" else _zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
     )
@@ -500,8 +457,6 @@ def _utc_now() -> datetime:
 
 
 def _zone(name: str) -> tzinfo | None:
-    if name == "local":
-        return None
     from zoneinfo import ZoneInfo
 
     return ZoneInfo(name)
@@ -532,11 +487,12 @@ def _embedder(config: Config, machine: str) -> Embedder:
         from memorybook.inference.remote import RemoteEmbedder
 
         return RemoteEmbedder(
-            base_url=remote.base_url or config.llm.base_url,
-            api_key=remote.api_key or config.llm.api_key,
+            base_url=config.embedding_base_url,
+            api_key=config.embedding_api_key,
             model=remote.model,
             dimensions=remote.dimensions or None,
             batch=remote.batch,
+            timeout=remote.timeout,
         )
     from memorybook.inference.static import StaticEmbedder
 

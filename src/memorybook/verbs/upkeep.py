@@ -46,7 +46,7 @@ def status(memory: Memory) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "root": memory.root,
         "exists": exists,
-        "enabled": config.enabled,
+        "disabled": not config.enabled,
         "provider": config.provider,
         "documents": {"count": 0, "bytes": 0, "notes": 0, "summaries": 0},
         "entries": {"active": 0, "archived": 0, "superseded": 0},

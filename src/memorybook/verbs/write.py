@@ -25,6 +25,12 @@ def masked(memory: Memory, text: str) -> Redacted:
     return redact(text, settings.patterns) if settings.enabled else Redacted(text, ())
 
 
+def masked_json(memory: Memory, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A JSON object with the secrets in it masked."""
+    settings = memory.config.redaction
+    return redact_json(value, settings.patterns).value if settings.enabled else value
+
+
 def remember(
     memory: Memory,
     text: str,
@@ -54,7 +60,7 @@ def remember(
         group=group,
         expires=date.fromisoformat(expires) if expires else None,
         trust="suspect" if screen(clean.text) else memory.trust,
-        metadata=redact_json(metadata) if memory.config.redaction.enabled else metadata,
+        metadata=masked_json(memory, metadata),
     )
     result = book.apply([Add(entry=entry, reason="remembered")], actor=memory.actor, door=memory.door, session=session)
     outcome = result.outcomes[0]
@@ -144,7 +150,7 @@ def update(
     if expires is not None:
         fields["expires"] = date.fromisoformat(expires) if expires else None
     if metadata is not None:
-        fields["metadata"] = redact_json(metadata) if memory.config.redaction.enabled else metadata
+        fields["metadata"] = masked_json(memory, metadata)
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
     return set_fields(memory, id, fields, reason="updated")

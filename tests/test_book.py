@@ -1,0 +1,253 @@
+"""Applying changes: one writer, whole or not at all, whatever a person or a crash does in between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memorybook
+from memorybook.book import Book
+from memorybook.config import Config
+from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.hits import Query
+from memorybook.model import Add, Append, Archive, Drop, Entry, Put, Reinforce, Remove, Update
+
+NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
+
+
+def entry(id: str, text: str = "", **fields: Any) -> Entry:
+    given: dict[str, Any] = {"category": "fact", "score": 0.6, "scored": NOW.date(), "last_activated": NOW.date()}
+    return Entry(id=id, text=text or f"statement {id}", **{**given, **fields})
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Book]:
+    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC"), clock=lambda: NOW) as memory:
+        yield memory.book
+
+
+def apply(book: Book, *changes: Any) -> Any:
+    return book.apply(changes, actor="user", door="test")
+
+
+def memory_md(book: Book) -> str:
+    return Path(book.documents.root, "MEMORY.md").read_text(encoding="utf-8")
+
+
+def test_one_operation_holds_all_its_changes_with_what_was_there_before(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")), Add(entry=entry("bbbbbb")))
+    result = apply(
+        book,
+        Update(id="aaaaaa", fields={"text": "changed"}, reason="edited"),
+        Reinforce(id="bbbbbb"),
+        Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z hello"),
+    )
+    [operation, first] = book.journal.operations()
+    assert operation.id == result.operation.id
+    assert [change.kind for change in operation.changes] == ["update", "reinforce", "append"]
+    assert "statement aaaaaa" in (operation.changes[0].before or "")
+    assert "changed" in (operation.changes[0].after or "")
+    assert operation.changes[0].reason == "edited"
+    assert operation.done
+    assert [change.before for change in first.changes] == [None, None]
+
+
+def test_entries_are_added_updated_archived_and_removed(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")), Add(entry=entry("bbbbbb")), Add(entry=entry("cccccc")))
+    apply(book, Archive(id="bbbbbb"), Remove(id="cccccc"), Update(id="aaaaaa", fields={"tags": ("x",)}))
+    found = {each.id: each for each in book.entries()}
+    assert set(found) == {"aaaaaa", "bbbbbb"}
+    assert found["bbbbbb"].archived
+    assert found["aaaaaa"].tags == ("x",)
+    text = memory_md(book)
+    assert (
+        text.index("## Active Memories") < text.index("[aaaaaa]") < text.index("## Archived") < text.index("[bbbbbb]")
+    )
+
+
+def test_an_id_that_is_taken_is_replaced(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "one")))
+    result = apply(book, Add(entry=entry("aaaaaa", "two")))
+    assert result.outcomes[0].entry.id != "aaaaaa"
+    assert {each.text for each in book.entries()} == {"one", "two"}
+
+
+def test_nothing_is_written_when_one_change_cannot_be(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")))
+    before = memory_md(book)
+    with pytest.raises(NotFound, match="'nope'"):
+        apply(book, Update(id="aaaaaa", fields={"text": "half"}), Remove(id="nope"))
+    with pytest.raises(InvalidInput, match="'mood'"):
+        apply(book, Update(id="aaaaaa", fields={"mood": 1}))
+    with pytest.raises(InvalidInput, match="score"):
+        apply(book, Update(id="aaaaaa", fields={"score": 3.0}))
+    assert memory_md(book) == before
+    assert len(book.journal.operations()) == 1
+
+
+def test_nothing_to_do_is_no_operation(book: Book) -> None:
+    line = Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z hello")
+    assert apply(book, line).operation is not None
+    assert apply(book, line).operation is None
+    assert apply(book, Drop(path="daily/2026-02-24.md", line="not there")).operation is None
+    assert apply(book, Drop(path="sessions/none.md")).operation is None
+
+
+def test_whole_documents_and_lines_come_and_go(book: Book) -> None:
+    apply(book, Put(path="sessions/s.md", text="# one\n"), Append(path="notes.md", line="a"))
+    apply(book, Put(path="sessions/s.md", text="# two\n"), Append(path="notes.md", line="b"))
+    assert book.documents.read("sessions/s.md").text == "# two\n"
+    assert apply(book, Put(path="sessions/s.md", text="# two\n")).operation is None
+    apply(book, Drop(path="notes.md", line="a"), Drop(path="sessions/s.md"))
+    assert book.documents.read("notes.md").text == "b\n"
+    assert [info.path for info in book.documents.list()] == ["notes.md"]
+
+
+def test_a_persons_edit_and_a_change_are_both_kept(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "likes tea")))
+    path = Path(book.documents.root, "MEMORY.md")
+    path.write_text("P.S. hi\n" + path.read_text(encoding="utf-8").replace("likes tea", "likes green tea"), "utf-8")
+    apply(book, Add(entry=entry("bbbbbb")))
+    text = memory_md(book)
+    assert "likes green tea" in text
+    assert "[bbbbbb]" in text
+    assert "P.S. hi" in text
+
+
+def test_a_save_in_the_very_moment_makes_the_change_start_anew(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "likes tea")))
+    path = Path(book.documents.root, "MEMORY.md")
+    write = book.documents.write
+    saves = iter([True, True])
+
+    def interrupted(name: str, text: str, *, expect: str | None) -> str:
+        if next(saves, False):
+            path.write_text("meanwhile\n\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+        return write(name, text, expect=expect)
+
+    monkeypatch.setattr(book.documents, "write", interrupted)
+    apply(book, Reinforce(id="aaaaaa"))
+    [known] = book.entries()
+    assert known.hits == 2
+    assert "meanwhile" in memory_md(book)
+    assert book.journal.pending() == []
+    assert len(book.journal.operations()) == 2
+
+
+def test_a_document_that_never_rests_is_a_conflict(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(*_: object, **__: object) -> str:
+        raise Conflict("changed")
+
+    monkeypatch.setattr(book.documents, "write", always)
+    with pytest.raises(Conflict, match="kept changing"):
+        apply(book, Add(entry=entry("aaaaaa")))
+    assert book.journal.pending() == []
+
+
+def test_over_two_hundred_archived_entries_move_to_the_archive(book: Book) -> None:
+    old = [entry(f"old{n:03d}", archived=True, score=0.1, last_activated=date(2025, 1, 1 + n % 28)) for n in range(205)]
+    apply(book, *(Add(entry=each) for each in old))
+    assert len([each for each in book.memory().entries if each.archived]) == 200
+    assert len(book.entries()) == 205
+    assert Path(book.documents.root, "archive", "2026-02.md").exists()
+    moved = next(each for each in book.entries() if each.id not in {e.id for e in book.memory().entries})
+    assert book.search(Query(moved.text), limit=3).hits
+    apply(book, Update(id=moved.id, fields={"tags": ("found",)}))
+    assert next(each for each in book.entries() if each.id == moved.id).tags == ("found",)
+    apply(book, Update(id=moved.id, fields={"archived": False, "score": 0.5}))
+    assert book.memory().get(moved.id) is not None
+    assert len(book.entries()) == 205
+
+
+@pytest.mark.parametrize("step", ["write", "append", "done"])
+def test_what_a_crash_left_half_done_is_finished_on_opening(tmp_path: Path, step: str) -> None:
+    """A process dies by SIGKILL in the middle of an operation over three documents."""
+    root = str(tmp_path / "book")
+    script = f"""
+import os, signal, sys, memorybook
+from memorybook.model import *
+memory = memorybook.open({root!r})
+memory.remember("first")
+book = memory.book
+target = book.journal if {step!r} == "done" else book.documents
+setattr(target, {step!r}, lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL))
+memory.book.apply(
+    [Put(path="sessions/s.md", text="# s\\n"), Reinforce(id=book.entries()[0].id),
+     Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z kept")],
+    actor="user", door="test")
+"""
+    died = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    with memorybook.open(root) as memory:
+        assert memory.book.journal.pending() == []
+        assert memory.entries().entries[0].entry.hits == 2
+        assert memory.search("kept").hits
+        assert memory.get("sessions/s.md").json()["text"] == "# s"
+        operations = len(memory.book.journal.operations())
+    with memorybook.open(root) as memory:
+        assert len(memory.book.journal.operations()) == operations
+        assert memory.entries().entries[0].entry.hits == 2
+
+
+def test_recovery_leaves_a_persons_later_edit_alone(tmp_path: Path) -> None:
+    root = tmp_path / "book"
+    with memorybook.open(str(root), clock=lambda: NOW) as memory:
+        memory.book.apply([Add(entry=entry("aaaaaa", "old"))], actor="user", door="test")
+        done = memory.book.journal.done
+        memory.book.journal.done = lambda *a, **k: None  # type: ignore[method-assign]
+        memory.book.apply([Update(id="aaaaaa", fields={"text": "new"})], actor="user", door="test")
+        memory.book.journal.done = done  # type: ignore[method-assign]
+    path = root / "MEMORY.md"
+    path.write_text(path.read_text(encoding="utf-8").replace("\nnew\n", "\nby hand\n"), encoding="utf-8")
+    with memorybook.open(str(root), clock=lambda: NOW) as memory:
+        assert [each.text for each in memory.book.entries()] == ["by hand"]
+        assert memory.book.journal.pending() == []
+
+
+def test_threads_share_a_book(book: Book) -> None:
+    def work(name: str) -> None:
+        for number in range(10):
+            apply(book, Add(entry=entry(f"{name}{number:05d}")))
+            book.search(Query("statement"), limit=5)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(book.entries()) == 40
+
+
+def test_a_dead_index_is_replaced_by_scanning_and_said(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Append(path="notes.md", line="a zebra crossed the road"))
+
+    def broken(*_: object) -> None:
+        raise Unavailable("the disk is gone")
+
+    monkeypatch.setattr(book.index, "sync", broken)
+    for _ in range(2):
+        answer = book.search(Query("zebra"), limit=5)
+        assert answer.backend == "scan"
+        assert "the disk is gone" in answer.state["degraded"][0]
+        assert answer.hits[0].passage.path == "notes.md"
+    monkeypatch.undo()
+    assert book.search(Query("zebra"), limit=5).backend == "sqlite_hybrid"
+
+
+def test_opening_and_searching_never_writes_the_documents(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")))
+    before = {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")}
+    book.search(Query("statement"), limit=5)
+    with memorybook.open(book.documents.root) as again:
+        again.search("statement")
+        again.status()
+    assert {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")} == before

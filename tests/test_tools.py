@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import memorybook
+from memorybook import tools
+from memorybook.config import Config
+from memorybook.errors import InvalidInput
+from memorybook.memory import Memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", list(tools.TOOLS))
+def test_every_tool_has_a_whole_schema(name: str) -> None:
+    schema = tools.schema(name)
+    assert schema["name"] == name
+    assert schema["description"].endswith((".", "three."))
+    for parameter, described in schema["parameters"]["properties"].items():
+        assert described["type"], parameter
+        assert described["description"], parameter
+    assert set(schema["parameters"]["required"]) <= set(schema["parameters"]["properties"])
+    json.dumps(schema)
+
+
+def test_types_come_from_the_signature() -> None:
+    properties = tools.schema("memory_remember")["parameters"]["properties"]
+    assert properties["text"] == {"type": "string", "description": "The statement, complete in itself."}
+    assert properties["importance"]["type"] == ["string", "number"]
+    assert properties["importance"]["default"] == "medium"
+    assert properties["tags"]["type"] == "array"
+    assert properties["tags"]["items"] == {"type": "string"}
+    assert properties["metadata"]["type"] == "object"
+    assert tools.schema("memory_search")["parameters"]["properties"]["max_results"]["type"] == "integer"
+    assert tools.schema("memory_search")["parameters"]["required"] == ["query"]
+
+
+def test_a_conversation_with_tools_alone(memory: Memory) -> None:
+    """Remember, find, open, change, pin, list, forget: all by name, all JSON."""
+
+    def call(name: str, **arguments: object) -> dict[str, object]:
+        answer = tools.call(memory, name, arguments)
+        json.dumps(answer)
+        return answer
+
+    entry = call("memory_remember", text="The user keeps bees.", category="fact")["entry"]
+    assert isinstance(entry, dict)
+    found = call("memory_search", query="bees")
+    assert found["has_relevant"] is True
+    assert call("memory_get", target=entry["id"])["entry"] == entry
+    changed = call("memory_update", id=entry["id"], text="The user keeps bees and geese.")["entry"]
+    assert isinstance(changed, dict)
+    assert changed["text"] == "The user keeps bees and geese."
+    assert call("memory_pin", id=entry["id"])["entry"] == {**changed, "pinned": True}
+    assert call("memory_list")["total"] == 1
+    assert "bees" in str(call("memory_recall", query="animals")["text"])
+    assert call("recall_memory", query="bees")["results"] == []
+    assert call("memory_append", text="fed the bees")["duplicate"] is False
+    assert call("memory_flush", text="- The hives moved to the orchard in spring.")["skipped"] == []
+    receipt = call("memory_forget", target=entry["id"])["receipt"]
+    assert isinstance(receipt, dict)
+    assert receipt["entries"] == [entry["id"]]
+    assert call("memory_status")["exists"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("memory_dance", {}, "no tool 'memory_dance'"),
+        ("memory_search", {}, "needs 'query'"),
+        ("memory_search", {"query": "x", "limit": 3}, "takes no 'limit'"),
+    ],
+)
+def test_bad_calls_are_named(memory: Memory, name: str, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        tools.call(memory, name, arguments)
+
+
+def test_switched_off_every_tool_says_disabled_and_writes_nothing(tmp_path: Path) -> None:
+    arguments: dict[str, dict[str, object]] = {
+        "memory_search": {"query": "x"},
+        "recall_memory": {"query": "x"},
+        "memory_get": {"target": "x"},
+        "memory_remember": {"text": "x"},
+        "memory_append": {"text": "x"},
+        "memory_flush": {"text": "x"},
+        "memory_update": {"id": "x", "text": "y"},
+        "memory_pin": {"id": "x"},
+        "memory_forget": {"target": "x"},
+        "memory_list": {},
+        "memory_recall": {"query": "x"},
+        "memory_status": {},
+    }
+    assert set(arguments) == set(tools.TOOLS)
+    with memorybook.open(str(tmp_path / "book"), config=Config(enabled=False)) as off:
+        for name, given in arguments.items():
+            answer = tools.call(off, name, given)
+            assert answer.get("disabled") is True, name
+    assert not (tmp_path / "book").exists()
