@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import time
+from collections.abc import Callable
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.storage import replace as swap
@@ -33,6 +34,7 @@ HOT = "MEMORY.md"
 _QUIET = 0.03  # s without a write after which an editor's save counts as whole …
 _QUIET_CUT = 0.3  # … and if it looks like the first half of one
 _PATIENCE = 0.6  # s to wait for that at most
+_PATIENCE_CUT = 3.0
 _ROUNDS = 8
 
 
@@ -88,7 +90,7 @@ class Target:
             newest = newest_of(history)
             if newest is None:
                 return current, False
-            current = self._quiet(newest)
+            current = _quiet(self.load, newest)
             if current is None:
                 self.versions.leave(record._replace(stamp=GONE))
                 return None, False
@@ -96,31 +98,14 @@ class Target:
                 return None, True
         return current, self._merge_late_save(record, current)
 
-    def _quiet(self, newest: bytes) -> Loaded | None:
-        """The document once nobody has written to it for a moment; None if it stays away.
-
-        (An editor that renames the old file away and the new one in leaves a short gap.)
-        """
-        started = time.monotonic()
-        current = self.load()
-        changed = started - (max(0.0, time.time() - current.status.st_mtime) if current else 0.0)
-        while time.monotonic() - started < _PATIENCE:
-            quiet = _QUIET_CUT if current and _looks_cut(current.data, newest) else _QUIET
-            if current is not None and (current.data == newest or time.monotonic() - changed >= quiet):
-                break
-            time.sleep(0.005)
-            again = self.load()
-            if (again and stamp(again.status)) != (current and stamp(current.status)):
-                changed = time.monotonic()
-            current = again
-        return current
-
     def _merge_save(self, history: list[Version], newest: bytes, current: Loaded) -> bool:
         """Learn what somebody else saved; whether the document was rewritten because the save was stale."""
         if current.data == newest:
             self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
             return False
         base = base_of(history, current.data)
+        if digest(current.data) == self.versions.record().new:  # ours: only its version was not kept any more
+            base = None
         merged = current.data if base is None else self._merge(base.data, newest, current.data)
         if base is None or base.newest or base.restored or merged == current.data:
             self.versions.add(current.data, stamp(current.status))
@@ -130,11 +115,11 @@ class Target:
 
     def _merge_late_save(self, record: Record, current: Loaded) -> bool:
         """Bring in what was saved into a file that was no longer the document; whether that rewrote the document."""
-        saved = self._late_save(record)
-        if saved is None:
+        saved = self._late_save(record, current.data)
+        base = base_of(self.versions.load(), saved) if saved else None
+        if saved is None or base is None:
             return False
-        base = base_of(self.versions.load(), saved)
-        if base is not None and not base.restored:
+        if not base.restored:
             merged = self._merge(base.data, current.data, saved)
             if merged != current.data:
                 self._replace_merged(current, saved, merged)
@@ -142,18 +127,25 @@ class Target:
         discard(self.versions.folder, DISPLACED)
         return False
 
-    def _late_save(self, record: Record) -> bytes | None:
-        """What somebody saved into the file that the last write put aside, moved to `DISPLACED` for sure."""
+    def _late_save(self, record: Record, newest: bytes) -> bytes | None:
+        """What somebody saved into the file that the last write put aside, moved to `DISPLACED` for sure.
+
+        None if nobody did. Nothing at all (b"") if it was emptied: its new text may come yet.
+        """
         aside = swap.spare(self.name)
         with contextlib.suppress(FileNotFoundError):
             os.rename(aside, DISPLACED, src_dir_fd=self.folder, dst_dir_fd=self.versions.folder)
-        found = load_if_any(self.versions.folder, DISPLACED, self.path)
-        if found is None:
-            return None
-        seen = digest(found.data)
+        found = self._displaced()
+        seen = "" if found is None else digest(found.data)
         if seen == record.new:  # a killed writer got no further
             discard(self.versions.folder, DISPLACED)
-        return None if seen in (record.old, record.new) else found.data
+        if found is None or seen in (record.old, record.new):
+            return None
+        found = _quiet(self._displaced, newest)
+        return None if found is None else found.data
+
+    def _displaced(self) -> Loaded | None:
+        return load_if_any(self.versions.folder, DISPLACED, self.path)
 
     def _replace_merged(self, current: Loaded, saved: bytes, merged: bytes) -> None:
         self.replace(current, merged)
@@ -173,8 +165,10 @@ class Target:
         """
         versions = self.versions
         with contextlib.suppress(OSError):  # versions comfort; a write does not fail for them
-            if current is not None and not versions.record().is_known:
-                versions.add(current.data, stamp(current.status))
+            if current is None:
+                versions.restart(b"", GONE)
+            elif not versions.record().is_known:
+                versions.restart(current.data, stamp(current.status))
             old = "-" if current is None else digest(current.data)
             versions.leave(versions.record()._replace(old=old, new=digest(data)))
         if self.path == HOT and current is not None:
@@ -194,7 +188,9 @@ class Target:
         try:
             if before.st_size + len(line) >= MAX_BYTES:
                 raise InvalidInput(f"document {self.path!r} would exceed {MAX_BYTES} bytes; append to another one")
-            self._keep_first(descriptor, before)
+            if created or not self.versions.record().is_known:
+                with contextlib.suppress(OSError):
+                    self.versions.restart(read_all(descriptor, before.st_size), stamp(before))
             if before.st_size and os.pread(descriptor, 1, before.st_size - 1) != b"\n":
                 line = b"\n" + line
             _write_once(descriptor, line, before.st_size)
@@ -224,16 +220,33 @@ class Target:
         except MissingDocument:
             return *open_file(self.folder, self.name, self.path, flags | os.O_CREAT | os.O_EXCL), True
 
-    def _keep_first(self, descriptor: int, status: os.stat_result) -> None:
-        """Keep the document as it is before its first append, if it has no versions yet."""
-        if not self.versions.record().is_known:
-            with contextlib.suppress(OSError):
-                self.versions.add(read_all(descriptor, status.st_size), stamp(status))
+
+def _quiet(load: Callable[[], Loaded | None], newest: bytes) -> Loaded | None:
+    """The file once nobody has written to it for a moment; None if it stays away.
+
+    An editor that renames the old file away and the new one in leaves a gap, one that empties the
+    file and fills it leaves a part of it: these are waited for longer.
+    """
+    started = time.monotonic()
+    current = load()
+    changed = started - (max(0.0, time.time() - current.status.st_mtime) if current else 0.0)
+    while current is None or current.data != newest:
+        cut = current is None or _looks_cut(current.data, newest)
+        now = time.monotonic()
+        quiet = _PATIENCE if current is None else _QUIET_CUT if cut else _QUIET
+        if now - changed >= quiet or now - started >= (_PATIENCE_CUT if cut else _PATIENCE):
+            break
+        time.sleep(0.005)
+        again = load()
+        if (again and stamp(again.status)) != (current and stamp(current.status)):
+            changed = time.monotonic()
+        current = again
+    return current
 
 
 def _looks_cut(data: bytes, newest: bytes) -> bool:
     """Whether an editor that empties the file and then fills it may be half-way."""
-    return len(data) < len(newest) // 2 or newest.startswith(data) or (newest[-1:] == b"\n" != data[-1:])
+    return newest.startswith(data) or newest[-1:] == b"\n" != data[-1:]
 
 
 def _write_once(descriptor: int, line: bytes, size: int) -> None:

@@ -136,6 +136,12 @@ class Versions:
             self.leave(self.record()._replace(stamp=stamp or _NONE, latest=name))
         self._prune([*names, name])
 
+    def restart(self, data: bytes, stamp: str) -> None:
+        """Let `data`, left with `stamp`, be the only version: what comes now was not made from older ones."""
+        for name in self._names():
+            os.unlink(name, dir_fd=self.folder)
+        self.add(data, stamp)
+
     def extend(self, line: bytes, stamp: str) -> bool:
         """Append a line to the newest version, left with `stamp`; False if there is none."""
         record = self.record()
@@ -205,7 +211,7 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
     newest = newest_of(versions)
     if newest is None:
         return None
-    if data == newest:
+    if data == newest or not data.strip():  # to empty a document is meant
         return Base(newest, newest=True, restored=False)
     lines = frozenset(_lines(data))
     best, least = newest, sys.maxsize
