@@ -170,9 +170,16 @@ def test_what_the_book_cannot_use_is_one_sentence_and_exit_2(shell: Any, words: 
 
 
 def test_what_is_not_there_is_exit_3(shell: Any) -> None:
-    for words in (("get", "nothing.md"), ("get", "turn:x"), ("pin", "zzz"), ("import", "no/such.jsonl")):
+    for words in (("get", "nothing.md"), ("get", "turn:x"), ("pin", "zzz")):
         done = shell(*words)
         assert (done.code, done.out) == (3, ""), words
+
+
+def test_a_conversation_that_is_not_there_is_one_sentence(shell: Any) -> None:
+    done = shell("import", "no/such.jsonl")
+    assert done.code in (2, 3)
+    assert "no/such.jsonl" in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_hits_of_hostile_text_cannot_act_on_the_terminal(ask: Any, shell: Any) -> None:

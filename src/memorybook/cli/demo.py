@@ -163,6 +163,6 @@ class _Stage:
             for row in rows:
                 bar = "█" * round(row["score"] * 30)
                 self.page.line(
-                    f"{row['weeks']:>4} weeks  {row['score']:.2f} ", ("good", f"{bar:<30}"), f" {row['state']}"
+                    f"week {row['weeks']:>2}  {row['score']:.2f} ", ("good", f"{bar:<30}"), f" {row['state']}"
                 )
         return rows

@@ -51,6 +51,7 @@ class Page:
     def remark(self, message: str) -> None:
         """A sentence about the answer, on stderr."""
         if not self.quiet:
+            sys.stdout.flush()  # a terminal shows both, in this order
             remark(message)
 
     def _painted(self, part: Part) -> str:
