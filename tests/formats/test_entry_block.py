@@ -153,7 +153,7 @@ def test_a_comment_broken_over_lines_is_read() -> None:
         "text",
         "### [a1b2] fact | 0.5 | 2026-02-03 | 4",
         "### fact | 0.5\ntext",
-        "### [a1b2] fact\n<<<<<<< x\ntext",
+        "### [a1b2] fact\n\n<!-- tags: a -->",
         "### [a]\n\u3000",
     ],
 )

@@ -180,6 +180,15 @@ def test_edits_are_values_and_do_not_touch_each_other() -> None:
     assert render(document) == EXAMPLE
 
 
+def test_a_changed_entry_takes_its_own_place() -> None:
+    document = parse(
+        "## Active Memories\n\n" + "".join(f"### [{id}] fact | 0.50 | 2026-02-03 | 4\nx{id}\n" for id in "abc")
+    )
+    changed = replace(document.entries[1], text="y")
+    assert again(document.with_entry(changed)).entries == (document.entries[0], changed, document.entries[2])
+    assert document.with_entry(changed).entries == (document.entries[0], changed, document.entries[2])
+
+
 def test_sections_are_sorted_by_strength_and_equals_keep_their_order() -> None:
     document = parse(EXAMPLE).with_entry(replace(ENTRY, score=0.1))
     assert [entry.id for entry in again(document).entries[:4]] == ["a1b2c3", "d4e5f6", "g7h8i9", "n3w3n3"]
@@ -387,8 +396,8 @@ def test_items_are_added_at_the_end_of_their_section() -> None:
 
 
 def test_items_come_before_a_subsection_and_after_prose() -> None:
-    text = render(parse("## A\nprose\n### B\n\n```\n## A\n```\n").with_item("A", "x"))
-    assert text == "## A\nprose\n- x\n### B\n\n```\n## A\n```\n"
+    text = render(parse("```\n## A\n```\n## A\nprose\n### B\n").with_item("A", "x"))
+    assert text == "```\n## A\n```\n## A\nprose\n- x\n### B\n"
 
 
 def test_a_missing_section_is_made_before_the_managed_ones() -> None:

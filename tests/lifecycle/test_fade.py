@@ -142,5 +142,8 @@ def test_another_importance_is_refused_by_name(value: str | float) -> None:
 
 
 def test_reading_strengths_imports_no_model() -> None:
-    code = "import sys, memorybook.lifecycle.fade\nprint({'memorybook.model', 'dataclasses'} & set(sys.modules))"
+    code = (
+        "import sys; before = set(sys.modules); import memorybook.lifecycle.fade\n"
+        "print({'memorybook.model', 'dataclasses'} & (set(sys.modules) - before))"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
 from memorybook.formats.entry_comment import find_comment, read_fields, written_fields
-from memorybook.formats.escape import UNSAFE, escape, fences, has_open_fence, reference, unescape
+from memorybook.formats.escape import UNSAFE, escape, fences, reference, unescape
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, IMPORTANCE, Category, Entry
 
 BOUND = 0.2
@@ -43,9 +43,6 @@ HANDMADE_SCORE = IMPORTANCE["medium"]
 
 UNKNOWN_CATEGORY: Category = "context"
 """What an entry has whose category nobody knows; the word itself stays among its unknown fields."""
-
-UNMERGED = "this looks like a merge that was not finished; it is kept as it is"
-NO_TEXT = "no text stands under this title; it is kept as it is"
 
 NO_ID = "?"
 """Stands for the id of an entry that has none yet."""
@@ -63,11 +60,11 @@ _TITLE = re.compile(
     r"###[ \t]+\[([^\s\[\]|]+)\][ \t]+([a-z_]+)[ \t]*\|[ \t]*([01]\.[0-9]{2})[ \t]*\|"
     r"[ \t]*([0-9]{4}-[0-9]{2}-[0-9]{2})[ \t]*\|[ \t]*([0-9]{1,99})[ \t]*(?:\r?\n|\Z)"
 )
-_STRUCTURE = re.compile(
+_STRUCTURE = (
     rf"(?mi)^#(?=#{{0,2}}{HEADING}|#{MANAGED})|^<(?=!--|<{{6}})|^>(?=>{{6}})|^=(?=={{6}})"
     rf"|^`(?=``)|^~(?=~~)|\A[ \t\n]|[ \t\n]\Z|{UNSAFE}"
 )
-_ID = re.compile(rf"[\s\[\]|]|{UNSAFE}")
+_ID = rf"[\s\[\]|]|{UNSAFE}"
 
 _CHINESE: Mapping[str, Category] = {
     "偏好": "preference", "事实": "fact", "决定": "decision", "决策": "decision", "经验": "experience",
@@ -113,7 +110,7 @@ def render_entry(entry: Entry, *, fences: bool = True) -> str:
 
 
 def _escape_text(text: str, *, keep_fences: bool) -> str:
-    if _STRUCTURE.search(text) is None:
+    if re.search(_STRUCTURE, text) is None:
         return text
     blocks: list[tuple[int, int]] = []
     if keep_fences and ("```" in text or "~~~" in text) and "\r" not in text and text == text.strip(" \t\n"):
@@ -125,7 +122,7 @@ def _escape_text(text: str, *, keep_fences: bool) -> str:
         plain = match[0] in "`~" or (match[0] == "#" and not text.startswith("##", start))
         return match[0] if plain and any(a <= start < b for a, b in blocks) else reference(match)
 
-    return _STRUCTURE.sub(within, text)
+    return re.sub(_STRUCTURE, within, text)
 
 
 # --- the title ---------------------------------------------------------------------------------
@@ -241,14 +238,12 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
     else:
         at, length, body = comment
         text, fields = block[start:at], read_fields(body, warnings)
-    unmerged = "\n<<<<<<< " in text or "\n>>>>>>> " in text or text.startswith(("<<<<<<< ", ">>>>>>> "))
     text = unescape(_lines(text))
     if title.words:
         text = f"{title.words}\n{text}" if text else title.words
-    if unmerged or not text.strip():
-        return Reading(None, True, length, (*warnings, UNMERGED if unmerged else NO_TEXT))
-    settled = canonical and not has_open_fence(block)
-    settled = _settle(fields, title, day=day, archived=archived) and settled
+    if not text.strip():
+        return Reading(None, True, length, (*warnings, "no text stands under this title; it is kept as it is"))
+    settled = _settle(fields, title, day=day, archived=archived) and canonical
     return Reading(Entry(text=text, **fields), settled, length, tuple(warnings))
 
 
@@ -290,9 +285,9 @@ _ITEM_MARK = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+(?:(\[ \])[ \t]+)?|(?
 def read_loose(chunk: str, *, day: date, archived: bool) -> Entry | None:
     """A list item or paragraph that a person wrote among the entries, as an entry without an id.
 
-    `- [ ] …` is a todo. None for what says nothing: a comment, a rule, an empty item, a merge conflict.
+    `- [ ] …` is a todo. None for what says nothing: a comment, a rule, an empty item.
     """
-    if re.match(r"<!--|(?:[-*_][ \t]*){3,}\s*\Z|<{7} |={7}\s|>{7} ", chunk):
+    if re.match(r"<!--|(?:[-*_][ \t]*){3,}\s*\Z", chunk):
         return None
     mark = _ITEM_MARK.match(chunk)
     text = chunk

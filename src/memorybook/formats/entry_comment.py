@@ -17,9 +17,9 @@ from memorybook.errors import InvalidInput
 from memorybook.formats.escape import UNSAFE, escape, reference, unescape
 from memorybook.model import TRUST_ORDER, Entry
 
-_VALUE = re.compile(rf"[;\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}")
-_ITEM = re.compile(rf"[;,\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}")
-_KEY = re.compile(rf"[;:\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}")
+_VALUE = rf"[;\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}"
+_ITEM = rf"[;,\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}"
+_KEY = rf"[;:\n\t]|(?<=-)>|\A\s|\s\Z|{UNSAFE}"
 _FIELD = re.compile(r"(?:&#x[0-9A-Fa-f]{0,6};|[^;])+")
 _FIRST = re.compile(r"\A.")
 

@@ -20,9 +20,12 @@ _REFERENCE = re.compile(r"&#x([0-9A-Fa-f]{0,6});")
 _FENCE = re.compile(r"(?m)^(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)$")
 
 
-def escape(pattern: re.Pattern[str], text: str) -> str:
-    """The text with every character that the pattern matches as a reference."""
-    return pattern.sub(reference, text)
+def escape(pattern: str, text: str) -> str:
+    """The text with every character that the pattern matches as a reference.
+
+    Patterns are given as text, so that reading a document compiles none that only writing needs.
+    """
+    return re.sub(pattern, reference, text)
 
 
 def reference(match: re.Match[str]) -> str:

@@ -14,8 +14,7 @@ from memorybook.formats.escape import UNSAFE, escape, reference, unescape
 from memorybook.model import Note
 
 _NEWLINES = re.compile(r"\s*[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+\s*")
-_UNSAFE = re.compile(UNSAFE)
-_WORD = re.compile(rf"[\s\[\]]|{UNSAFE}")
+_WORD = rf"[\s\[\]]|{UNSAFE}"
 _KIND = re.compile(r"\[([^\[\]\s]+)\](?=\s|\Z)")
 _LAST_TAG = re.compile(r"(?:\A|(?<=\s))#(?=\S+\Z)")
 _STAMP = re.compile(
@@ -30,7 +29,7 @@ _PATH = re.compile(r"daily/(\d{4}-\d{2}-\d{2})\.md", re.ASCII)
 def render_line(note: Note) -> str:
     """The note as one line without a newline: its time in whole seconds, line ends in its text as spaces."""
     stamp = note.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
-    text = escape(_UNSAFE, _NEWLINES.sub(" ", note.text.strip()))
+    text = escape(UNSAFE, _NEWLINES.sub(" ", note.text.strip()))
     text = _LAST_TAG.sub(reference, text)
     if note.kind is None and _KIND.match(text):
         text = f"&#x5B;{text[1:]}"

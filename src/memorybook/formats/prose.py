@@ -11,7 +11,6 @@ from memorybook.formats.escape import UNSAFE, escape, fences
 _HEADING = re.compile(r"(?m)^\ufeff?#{1,6}(?=[ \t\u3000\xa0\r]|$)([^\n]*)")
 _UPDATED = re.compile(r"(?m)^<!--[ \t]*Last updated:[^\n]*?-->[ \t]*")
 _TOTAL = re.compile(r"(?m)^<!--[ \t]*Total entries:[^\n]*?-->[ \t]*")
-_UNSAFE = re.compile(UNSAFE)
 
 
 # --- header ------------------------------------------------------------------------------------
@@ -50,7 +49,7 @@ def item(text: str) -> str:
     lines = [line.rstrip() for line in text.strip().split("\n")]
     if not lines[0]:
         raise InvalidInput("an item needs a text: nothing was given but white space")
-    return "- " + "\n  ".join([escape(_UNSAFE, line) for line in lines])
+    return "- " + "\n  ".join([escape(UNSAFE, line) for line in lines])
 
 
 def end_of_section(text: str, heading: str) -> tuple[int, int] | None:

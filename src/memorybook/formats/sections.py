@@ -8,16 +8,18 @@ from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
 
-from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, UNMERGED, Reading, made_id, read_entry, read_loose
-from memorybook.formats.escape import Fences
+from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_id, read_entry, read_loose
+from memorybook.formats.escape import Fences, has_open_fence
 from memorybook.model import Entry
 
 _MARK = re.compile(r"\n(?=#|```|~~~)")
 _LEVEL = re.compile(rf"(?m)(#{{1,3}})(?={HEADING})")
 _MANAGED = re.compile(rf"(?mi)##{MANAGED}")
 _ARCHIVE = re.compile(r"\s*(?=# Archive [0-9]{4}-[0-9]{2}[ \t\r]*(?:\n|\Z))")
-_BLOCK_END = re.compile(rf"(?mi)^(?:#{{2,3}}{HEADING}|##{MANAGED})")
-_STRAY = re.compile(r"\n### \[[^\s\[\]|]+\][ \t]+\w+[ \t]*\|[ \t]*[01]\.[0-9]")
+_BLOCK_END = rf"(?mi)^(?:#{{2,3}}{HEADING}|##{MANAGED})"
+_STRAY = r"\n### \[[^\s\[\]|]+\][ \t]+\w+[ \t]*\|[ \t]*[01]\.[0-9]"
+_MERGE = r"(?m)^(?:<{7} |={7}\s*$|>{7} )"
+_UNMERGED = "this looks like a merge that was not finished; it is kept as it is"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _OPAQUE = re.compile(r"(?ms)^<!--.*?-->")
 _ITEM_START = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|\r?\n?\Z)")
@@ -143,7 +145,7 @@ class _Scan:
         if not end:
             self.open_fence = self.open_fence or not managed
         elif managed:
-            stop = _BLOCK_END.search(self.text, at, end)
+            stop = re.search(_BLOCK_END, self.text[at:end])
             return 0 if stop is not None else end
         elif (hidden := _MANAGED.search(self.text, at, end)) is not None and self._starts_line(hidden.start()):
             line = self.text.count("\n", 0, hidden.start())
@@ -164,11 +166,13 @@ class _Reader:
         self._line = 1
         self._at = 1
         self._title = 0
+        self._fenced = "\n```" in text or "\n~~~" in text
+        self._merging = "\n<<<<<<< " in text or "\n>>>>>>> " in text
 
     def prose(self, start: int, end: int) -> str:
         """The text of a person's part."""
-        for stray in _STRAY.finditer(self._text, start - 1, end):
-            line = self._line_of(stray.start() + 1)
+        for stray in re.finditer(_STRAY, self._text[start - 1 : end]):
+            line = self._line_of(start + stray.start())
             self.warnings.append((line, "this entry stands outside the managed sections and is not read"))
         return self._text[start:end]
 
@@ -186,17 +190,23 @@ class _Reader:
         return Section(text[start:body] + heading, archived, tuple(blocks))
 
     def _entry(self, start: int, end: int, archived: bool) -> list[Block]:
-        block = self._text[start:end]
         line = self._line_of(start)
-        try:
-            reading = read_entry(block, day=self._day, archived=archived)
-        except ValueError as error:
-            reading = Reading(None, True, len(block), (f"{error}; it is kept as it is",))
+        reading = self._checked(self._text[start:end], archived)
         self.warnings += [(line, warning) for warning in reading.warnings]
-        if len(block) - reading.length > 2 and block[reading.length :].strip(" \t\r\n"):
-            lead, loose = self._loose(start + reading.length, end, archived)
-            return [Block(block[: reading.length] + lead, line, reading.entry, reading.settled), *loose]
-        return [Block(block, line, reading.entry, reading.settled)]
+        stop = start + reading.length
+        if end - stop > 2 and self._text[stop:end].strip(" \t\r\n"):
+            lead, loose = self._loose(stop, end, archived)
+            return [Block(self._text[start:stop] + lead, line, reading.entry, reading.settled), *loose]
+        return [Block(self._text[start:end], line, reading.entry, reading.settled)]
+
+    def _checked(self, block: str, archived: bool) -> Reading:
+        """The block as read; not as an entry in an unfinished merge, not settled with a fence left open."""
+        reading = read_entry(block, day=self._day, archived=archived)
+        if self._merging and re.search(_MERGE, block[: reading.length]):
+            return Reading(None, True, reading.length, (_UNMERGED,))
+        if self._fenced and has_open_fence(block[: reading.length]):
+            return reading._replace(settled=False)
+        return reading
 
     def _loose(self, start: int, end: int, archived: bool) -> tuple[str, list[Block]]:
         """Blank lines, then what a person wrote between the entries, by items and paragraphs."""
@@ -206,8 +216,9 @@ class _Reader:
         for chunk in chunks:
             line = self._line_of(at)
             entry = read_loose(chunk, day=self._day, archived=archived)
-            if re.match(r"<{7} |={7}\s|>{7} ", chunk):
-                self.warnings.append((line, UNMERGED))
+            if self._merging and re.search(_MERGE, chunk):
+                entry = None
+                self.warnings.append((line, _UNMERGED))
             blocks.append(Block(chunk, line, entry, settled=entry is None))
             at += len(chunk)
         return lead, blocks

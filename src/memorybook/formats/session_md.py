@@ -52,9 +52,9 @@ _SECTIONS = {title.casefold(): place for titles in _TITLES.values() for place, t
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"(?m)^(#{1,2})[ \t]+([^\n]*?)[ \t#\r]*$\n?")
-_TEXT = re.compile(rf"(?m)^#(?=#?[ \t])|\A\s|\s\Z|{UNSAFE}")
-_LINE = re.compile(rf"\n|\A\s|\s\Z|{UNSAFE}")
-_TURN = re.compile(rf"[\s,]|\.(?=\.)|\A#|{UNSAFE}")
+_TEXT = rf"(?m)^#(?=#?[ \t])|\A\s|\s\Z|{UNSAFE}"
+_LINE = rf"\n|\A\s|\s\Z|{UNSAFE}"
+_TURN = rf"[\s,]|\.(?=\.)|\A#|{UNSAFE}"
 _PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[^\W\d_](?:[\w /._-]*\w)?", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
