@@ -4,8 +4,7 @@ These values are named tuples, not dataclasses: they are all that a cold `memory
 and importing `dataclasses` would cost it as much time again as starting the interpreter.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,6 @@
 """One search as a visible list of steps: rank, say each thing once, judge relevance, cut, show."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
