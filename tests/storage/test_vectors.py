@@ -179,6 +179,7 @@ def test_a_long_tail_is_folded_into_few_files(book: Book, path: str) -> None:
 def test_files_go_into_another_folder_if_told_so(book: Book, path: str, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     index = SqliteIndex(path, embedder=HashEmbedder(), vectors_dir=str(folder))
+    assert index.stats()["bytes"] > 0
     fill(book, index, 1)
     assert os.listdir(folder) == ["vectors.1"]
     assert files(book) == []

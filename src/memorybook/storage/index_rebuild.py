@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 from time import time
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import apsw

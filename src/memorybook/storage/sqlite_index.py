@@ -321,19 +321,17 @@ def _matching(db: Connection, match: str, query: Query) -> list[tuple[int, float
 
 def _neighbours(db: Connection, items: Iterable[Candidate], query: Query) -> tuple[Passage, ...]:
     own = {(c.passage.session, c.passage.position) for c in items if c.passage.source == "turn"}
-    places: dict[str, list[int]] = {}
-    for session, position in sorted(neighbour_places(items) - own):
-        places.setdefault(session, []).append(position)
+    places = sorted(neighbour_places(items) - own)
+    if not places:
+        return ()
     where, values = filters(query)
-    sql = (
-        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=? AND p.position IN (SELECT value FROM json_each(?))"
-        f" AND p.source='turn' {'AND ' + where if where else ''}"
+    rows = db.execute(
+        f"WITH place (within, at) AS (VALUES {', '.join(['(?, ?)'] * len(places))})"
+        f" SELECT {COLUMNS} FROM place CROSS JOIN passages AS p ON p.session=within AND p.position=at"
+        f" WHERE p.source='turn' {'AND ' + where if where else ''}",
+        [*(value for session, position in places for value in (bindable(session), position)), *values],
     )
-    return tuple(
-        passage_of(row)
-        for session, positions in places.items()
-        for row in db.execute(sql, (bindable(session), str(positions), *values))
-    )
+    return tuple(passage_of(row) for row in rows)
 
 
 def _speakers(db: Connection) -> list[str]:

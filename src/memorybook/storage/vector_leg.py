@@ -181,17 +181,22 @@ class Vectors:
 
     def bytes(self) -> int:
         """What the vector files take on disk."""
-        return sum(os.stat(path).st_size for path in self._present())
+        return sum(stamp.size for _, stamp in self._present())
 
     def _sweep(self, connection: Connection) -> None:
         """Unlink what crashes left; a young file may be another process's that is still at work on it."""
         counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
-        for path in self._present():
-            if path not in counted and time() - os.stat(path).st_mtime > _STALE:
+        for path, stamp in self._present():
+            if path not in counted and time() - stamp.written / 1e9 > _STALE:
                 discard(path)
 
-    def _present(self) -> list[str]:
-        return [os.path.join(self._folder, name) for name in os.listdir(self._folder) if name.startswith("vectors.")]
+    def _present(self) -> list[tuple[str, Stamp]]:
+        try:
+            names = [name for name in os.listdir(self._folder) if name.startswith("vectors.")]
+        except OSError:
+            return []
+        paths = [os.path.join(self._folder, name) for name in names]
+        return [(path, stamp) for path in paths if (stamp := stamp_of(path)) is not None]
 
 
 def _later(connection: Connection, model: Model, after: int) -> tuple[str, list[Segment]]:
