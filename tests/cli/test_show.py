@@ -208,6 +208,12 @@ def test_a_status_is_names_and_values(said: Any) -> None:
     )
 
 
+def test_the_status_of_a_switched_off_memory_is_still_told(said: Any) -> None:
+    assert (
+        said("status", {"disabled": True, "root": "/b"})[0] == "disabled               yes\nroot                   /b\n"
+    )
+
+
 def test_what_was_trusted(said: Any) -> None:
     shown = {"trusted": [{"path": "/p/a.toml", "settings": ["root_dir"]}, {"path": "/p/b.toml", "settings": []}]}
     assert said("trust", shown)[0] == ("trusted /p/a.toml (root_dir)\ntrusted /p/b.toml (nothing that needs trust)\n")

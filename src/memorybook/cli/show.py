@@ -108,7 +108,7 @@ def _is_wide(char: str) -> bool:
 
 def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
     """Write what the verb answered."""
-    if shown.get("disabled"):
+    if shown.get("disabled") and verb != "status":
         page.line("Memory is switched off: set enabled = true to use it.")
         return
     _SHOWN[verb](shown, page)
