@@ -176,6 +176,18 @@ def test_a_long_tail_is_folded_into_few_files(book: Book, path: str) -> None:
         assert sorted(one.values()) == pytest.approx(sorted(other.values()), abs=1e-3)
 
 
+def test_a_rebuilt_index_has_its_files_again(book: Book, path: str) -> None:
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    fill(book, index, 3)
+    before = book.search(index, "apples 1 of 2")
+    index.rebuild(book.documents, book.transcripts)
+    connection = index._open()
+    model = vector_leg.known_model(connection, HashEmbedder())
+    assert model is not None
+    assert [segment.rows for segment in vector_leg.segments(connection, model.id)] == [24]
+    agree(index.candidates(Query("apples 1 of 2")), before)
+
+
 def test_files_go_into_another_folder_if_told_so(book: Book, path: str, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     index = SqliteIndex(path, embedder=HashEmbedder(), vectors_dir=str(folder))

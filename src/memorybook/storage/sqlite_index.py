@@ -100,6 +100,7 @@ class SqliteIndex:
         report = self._mended(lambda db: rebuild(db, documents, transcripts, progress))
         self._vectors.forget()
         after = self.sync(documents, transcripts)
+        self._mended(self._fold)  # the new database counts on no vector files yet
         return after._replace(
             changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
         )
@@ -173,6 +174,11 @@ class SqliteIndex:
         elif not self._vectors.intact(db, model):
             vector_leg.tidy(db, model, self._vectors)
         return report._replace(pending_vectors=waiting, degraded=degraded)
+
+    def _fold(self, db: Connection) -> None:
+        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        if model is not None:
+            vector_leg.tidy(db, model, self._vectors)
 
     def _embed(self, db: Connection, limit: int | None, progress: Progress | None) -> int:
         if self._embedder is None:
