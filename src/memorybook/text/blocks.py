@@ -202,10 +202,11 @@ def _spans(text: str, limit: int, *, code: bool) -> Iterator[tuple[int, int]]:
         if size and size + tokens > limit:
             yield start, end
             start, size = end, 0
-        while tokens > limit:
-            middle = _break_at(text, start, start + max(1, (stop - start) * limit // tokens))
+        step = max(1, (stop - start) * limit // max(tokens, 1))
+        while tokens > limit and stop - start > step:
+            middle = _break_at(text, start, start + step)
             yield start, middle
-            start, tokens = middle, count_tokens(text[middle:stop])
+            start, tokens = middle, tokens * (stop - middle) // (stop - start)
         end, size = stop, size + tokens
     if start < end:
         yield start, end

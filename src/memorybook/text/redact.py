@@ -131,7 +131,7 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
         yield from ((*match.span(), "pattern") for match in pattern.finditer(text) if match.group())
     lower = redact_context.folded(text)
     for rule in (*SHORT_RULES, *RULES) if _LONG_RUN.search(text) else SHORT_RULES:
-        if any(hint in lower for hint in rule.hints):
+        if redact_context.holds(lower, rule.hints):
             yield from _by_rule(rule, text)
     yield from redact_context.find(text, lower)
 

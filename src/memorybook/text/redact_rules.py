@@ -79,7 +79,7 @@ _PREFIXED: dict[str, tuple[str, ...]] = {  # kind -> what stands in front of 16 
 _LOOSE = ("sk-", "m0-", "fw_", "r8_", "secret_", "pul-", "dapi", "cio", "fc-", "altak", "aklt")
 """Short prefixes, `sk-` of many providers among them, that ordinary names have too: what follows must look random."""
 
-_NEAR = r"[\s\S]{{1,120}}?(?<![{0}])(?P<secret>[{0}]{{{1}}})(?![{0}=])"
+_NEAR = r"[\s\S]{{1,80}}?(?<![{0}])(?P<secret>[{0}]{{{1}}})(?![{0}=])"
 _BODY = r"(?=[A-Za-z0-9_\-.+/=]{16})[A-Za-z0-9_\-]++(?:[.+/=][A-Za-z0-9_\-]++)*+=*+"
 
 
@@ -185,7 +185,7 @@ RULES: tuple[Rule, ...] = (
             ),
             *("csrf_token=", "xsrf-token=", "pt_key=", "auth_token=", "_auth="),
         ),
-        r"(?:sessdata|session|sessid|sess|sessionid|sid|bili_jct|bduss|stoken|csrf_?token|xsrf-token|pt_key"
+        r"(?i:sessdata|session|sessid|sess|sessionid|sid|bili_jct|bduss|stoken|csrf_?token|xsrf-token|pt_key"
         r"|auth_token|_auth)="
         r"[\"']?(?P<secret>[^\s;,\"'<>，；。）」]{10,})",
         "strong",

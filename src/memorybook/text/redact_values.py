@@ -117,12 +117,14 @@ def is_hex(value: str) -> bool:
 
 def look(value: str) -> int:
     """What the value looks like: `ORDINARY` to `RANDOM`, see there."""
-    if len(value) < 4 or is_stand_in(value):
+    if len(value) < 4:
+        return ORDINARY
+    if value.isalpha():
+        return LETTERS if is_unspoken(value) and not is_stand_in(value) else ORDINARY
+    if is_stand_in(value):
         return ORDINARY
     if value.strip("#*").isdigit():
         return NUMBER
-    if value.isalpha():
-        return LETTERS if is_unspoken(value) else ORDINARY
     lower, upper, digit, symbol = (pattern.search(value) is not None for pattern in _CLASSES)
     if is_hex(value):
         return STRONG

@@ -248,7 +248,7 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "asks to send private things away",
         ("](http",),
-        r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{0,200}[?&/=](?:\{|<|\$\{|%7b|\[)[^)\n]{0,80}\)",
+        r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{0,120}[?&/=](?:\{|<|\$\{|%7b|\[)[^)\n]{0,80}\)",
     ),
     Sign(
         "asks for hidden instructions",
