@@ -184,7 +184,9 @@ def test_a_rebuilt_index_has_its_files_again(book: Book, path: str) -> None:
     connection = index._open()
     model = vector_leg.known_model(connection, HashEmbedder())
     assert model is not None
-    assert [segment.rows for segment in vector_leg.segments(connection, model.id)] == [24]
+    [segment] = vector_leg.segments(connection, model.id)
+    assert segment.rows == 24
+    assert files(book) == [f"vectors.{segment.generation}"]
     agree(index.candidates(Query("apples 1 of 2")), before)
 
 

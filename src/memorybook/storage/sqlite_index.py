@@ -99,6 +99,7 @@ class SqliteIndex:
         self._truth = (documents, transcripts)
         report = self._mended(lambda db: rebuild(db, documents, transcripts, progress))
         self._vectors.forget()
+        self._mended(self._vectors.discard_uncounted)
         after = self.sync(documents, transcripts)
         self._mended(self._fold)  # the new database counts on no vector files yet
         return after._replace(

@@ -183,6 +183,13 @@ class Vectors:
         """What the vector files take on disk."""
         return sum(stamp.size for _, stamp in self._present())
 
+    def discard_uncounted(self, connection: Connection) -> None:
+        """Unlink every finished file that the database does not count on, as after it was made anew."""
+        counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
+        for path, _ in self._present():
+            if path not in counted and path.rpartition(".")[2].isdecimal():
+                discard(path)
+
     def _sweep(self, connection: Connection) -> None:
         """Unlink what crashes left; a young file may be another process's that is still at work on it."""
         counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
