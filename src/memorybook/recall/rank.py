@@ -7,10 +7,11 @@ value per kind of embedder.
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from math import sqrt
 from typing import NamedTuple
 
 from memorybook.hits import Candidate, Candidates, Hit, Passage
-from memorybook.text.tokens import is_question, tokens
+from memorybook.text.tokens import is_question, is_telling, tokens
 
 Strength = Callable[[Passage], float]
 """Strength of an entry's passage today, 0..1; not asked for other sources."""
@@ -227,12 +228,18 @@ def _overlap(a: set[str], b: set[str]) -> float:
 # --- relevance: how much a passage is about the question, before any fusion, age or score ---------
 
 
+LONG_QUESTION = 20.0
+"""Sum of idf from which a question counts as long: about three rare words."""
+
+
 def relevance(candidate: Candidate, text: str, idf: Mapping[str, float], weights: Weights) -> float:
     """0..1: the larger of the calibrated cosine and the idf share of the question's words found in `text`.
 
-    Single Chinese characters count only in a question that has nothing longer: nearly every text
-    holds some character of any question. Words that stand nowhere in the book have the highest idf
-    and so weigh against a match on the others.
+    The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`, T) it is
+    of the geometric mean of t and T, since nothing that answers three sentences repeats them all. Single
+    Chinese characters, and pairs with a function character in them, count only in a question that has
+    nothing else. Words that stand nowhere in the book have the highest idf and so weigh against a match
+    on the others.
     """
     cosine = 0.0
     if candidate.cosine is not None and weights.vector:
@@ -241,10 +248,10 @@ def relevance(candidate: Candidate, text: str, idf: Mapping[str, float], weights
 
 
 def _share(text: str, idf: Mapping[str, float]) -> float:
-    longer = {word: weight for word, weight in idf.items() if len(word) > 1 or word.isascii()}
-    asked = longer or idf
+    asked = {word: weight for word, weight in idf.items() if is_telling(word)} or idf
     total = sum(asked.values())
     if not total:
         return 0.0
     present = set(tokens(text))
-    return sum(weight for word, weight in asked.items() if word in present) / total
+    found = sum(weight for word, weight in asked.items() if word in present)
+    return found / (total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION))

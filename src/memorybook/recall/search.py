@@ -10,7 +10,7 @@ from memorybook.recall.rank import Ranked, Strength, Weights, rank, relevance
 from memorybook.text.passages import indexed_text
 from memorybook.text.tokens import normalise
 
-RELEVANT = 0.5
+RELEVANT = 0.45
 """Relevance from which an answer counts as being about the question, when the caller sets no threshold."""
 
 QUOTED = 12

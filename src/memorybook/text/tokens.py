@@ -83,6 +83,11 @@ def query_words(text: str) -> tuple[str, ...]:
     return tuple(telling or words)[:MAX_QUERY_WORDS]
 
 
+def is_telling(word: str) -> bool:
+    """Whether finding this token of a question says much: no single CJK character, no pair with a function character."""
+    return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word))
+
+
 def normalise(text: str) -> str:
     """The text as compared for equality: equal results are the same statement.
 
