@@ -374,6 +374,28 @@ def test_what_a_killed_writer_had_not_put_in_place_is_discarded(book: DirectoryD
     assert (state / "displaced").read_text() == "old\n"
 
 
+def test_an_editor_that_loaded_a_write_that_was_taken_back_loses_nothing(
+    book: DirectoryDocuments, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revision = book.write("a.md", "base of it\n", expect=None)
+    attempt = f"base of it\n{NOTE.format(1, 1)}\n"
+    real = os.rename
+
+    def rename(source: str, target: str, **folders: int) -> None:
+        real(source, target, **folders)
+        (root / "a.md").write_text("base of it\nfirst save\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", rename)
+        with pytest.raises(Conflict):
+            book.write("a.md", attempt, expect=revision)
+    book.append("a.md", NOTE.format(1, 1))
+    (root / "a.md").write_text(attempt + "second save\n")
+    book.reconcile("a.md")
+    lines = book.read("a.md").text.splitlines()
+    assert sorted(lines) == sorted(["base of it", "first save", "second save", NOTE.format(1, 1)])
+
+
 def test_removing_a_document_removes_its_versions(book: DirectoryDocuments, root: Path) -> None:
     book.append("a.md", "secret")
     book.remove("a.md")

@@ -97,7 +97,7 @@ class DirectoryDocuments:
             if revision != expect:
                 raise Conflict(_mismatch(path, revision, expect))
             if current is None or current.data != data:
-                target.replace(current, data)
+                target.write(current, data)
         return digest(data)
 
     def append(self, path: str, line: str) -> str:

@@ -158,6 +158,15 @@ class Target:
 
     # --- changing ------------------------------------------------------------------------------
 
+    def write(self, current: Loaded | None, data: bytes) -> None:
+        """`replace`, with a text that was made from `current` alone."""
+        try:
+            self.replace(current, data)
+        except Conflict:
+            with contextlib.suppress(OSError):  # it was in place for a moment, and an editor may have loaded it
+                self.versions.add(data, "", stood=False)
+            raise
+
     def replace(self, current: Loaded | None, data: bytes) -> None:
         """Put `data` in the place of `current`, which `settle` returned; None: of nothing.
 
