@@ -186,5 +186,6 @@ def _own_pattern(pattern: str) -> re.Pattern[str]:
     if not pattern.strip():
         raise ConfigError(f"redaction pattern {pattern!r} is empty; give a literal such as 'sk-' or a /regex/")
     edge = r"(?<![A-Za-z0-9_])" if pattern[0].isalnum() and pattern[0].isascii() else ""
-    tail = "*" if pattern[-1].isalnum() else "+"  # a literal such as sk- alone is no secret
-    return re.compile(f"{edge}{re.escape(pattern)}[!#-&*-+\\--:=?-Z\\\\^_a-z~]{tail}")
+    word = r"[!#-&*-+\--:=?-Z\\^_a-z~]*[A-Za-z0-9_\-+/=~$%&@]"
+    tail = f"(?:{word})?" if pattern[-1].isalnum() else word  # a literal such as sk- alone is no secret
+    return re.compile(f"{edge}{re.escape(pattern)}{tail}")

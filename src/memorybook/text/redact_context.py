@@ -129,7 +129,7 @@ _CANDIDATE = re.compile("[0-9!@#$%^&*?~+=\"'`“‘「『]|[A-Za-z]{8}")  # what
 _DIGIT = re.compile("[0-9]")
 _LOGIN = (
     r"(?:log[ -]?in|sign[ -]?in|account|acct|user(?:name)?|creds|credentials|账号|账户|帐号|帐户|用户名?|登[录陆])"
-    r"(?![a-z])(?:[/和、]?密码)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
+    r"(?![a-z])(?:[/和、]?密码)?(?:\s(?:is|was)\s)?[\s:：=是为名用\-]{0,4}[\"'`]?[A-Za-z][\w.@\-]{0,40}[\"'`]?"
     r"\s{0,2}(?P<mark>[/|,，:;、]|and|和|with)\s{0,2}[\"'`]?(?P<secret>[!#-&(-:=?-_a-~]{6,64})"
 )
 _PHRASE = r"(?:pass(?:phrase|word|code)|口令|密码)s?[^\n\"“`]{0,40}[\"“`](?P<secret>[a-z]+(?:[ \-][a-z]+){3,9})[\"”`]"
@@ -234,7 +234,7 @@ def _labelled(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
         end = _window_end(text, label.end, limit)
         # passphrase for the ssh key: …, where the value of the second is the first's
         carried = label.kind if following and end == following.start else ""
-        if not _CANDIDATE.search(text, label.end, end) or _is_other_kind(lower, label):
+        if end - label.end < 4 or not _CANDIDATE.search(text, label.end, end) or _is_other_kind(lower, label):
             continue
         found = _value(text, label, end)
         if found:

@@ -118,8 +118,7 @@ RULES: tuple[Rule, ...] = (
     Rule("aws-secret", ("akia", "asia"), r"(?:AKIA|ASIA)[A-Z2-7]{16}\b" + _NEAR.format("A-Za-z0-9+/", 40)),
     Rule("aliyun-secret", ("ltai",), r"LTAI[A-Za-z0-9]{12,26}\b" + _NEAR.format("A-Za-z0-9", 30)),
     Rule("tencent-secret", ("akid",), r"AKID[A-Za-z0-9]{28,36}\b" + _NEAR.format("A-Za-z0-9", 32)),
-    # id.secret: the id names the key and may stay
-    Rule("zhipu-key", (".",), r"\.(?<=[0-9a-f]{32}\.)(?P<secret>[A-Za-z0-9]{16})(?![A-Za-z0-9])", "shape"),
+    Rule("zhipu-key", (".",), r"(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])", "shape"),
     Rule("telegram-token", (":aa",), r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_\-]{33}(?![A-Za-z0-9_\-])", "value"),
     Rule("sendgrid-key", ("sg.",), _EDGE + r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{30,60}", "value"),
     Rule("twilio-key", ("sk",), r"SK(?<![A-Za-z0-9_\-]SK)[0-9a-f]{32}(?![A-Za-z0-9])"),
@@ -202,7 +201,7 @@ SHORT_RULES: tuple[Rule, ...] = (
     Rule(
         "url-credentials",  # root:…@10.1.2.3 without a scheme
         ("@",),
-        r":(?<=[a-z0-9_]:)(?P<secret>[!#-.0-?A-Z\\^_a-z~]{6,64})@(?=[A-Za-z0-9\-]{1,63}[.:\s])",
+        r":(?<=[a-z0-9_]:)(?P<secret>[!#-.0-Z\\^_a-z~]{6,64})@(?=[A-Za-z0-9\-]{1,63}[.:\s])",
         "strong",
     ),
     Rule(

@@ -1,0 +1,450 @@
+"""Secrets are masked, look-alikes stay. No secret stands here: all are made at run time, at random from a seed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import string
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.errors import ConfigError
+from memorybook.text.redact import redact, redact_json
+
+DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DICE = random.Random(4711)
+
+
+def pick(count: int, among: str = string.ascii_letters + string.digits) -> str:
+    return "".join(DICE.choice(among) for _ in range(count))
+
+
+def encoded(count: int) -> str:
+    return base64.b64encode(DICE.randbytes(count)).decode()
+
+
+def password() -> str:
+    return pick(1, string.ascii_uppercase) + pick(4, string.ascii_lowercase) + pick(1, "!@#%") + pick(4, string.digits)
+
+
+MAKERS: dict[str, Callable[[], str]] = {
+    "password": password,
+    "simple": lambda: "sunshine" + pick(3, "123456789"),
+    "t16": lambda: pick(16),
+    "t32": lambda: pick(30) + pick(2, "123456789"),
+    "t40": lambda: pick(39) + pick(1, "123456789"),
+    "hex32": lambda: pick(32, "0123456789abcdef"),
+    "hex40": lambda: pick(40, "0123456789abcdef"),
+    "hex64": lambda: pick(64, "0123456789abcdef"),
+    "digits4": lambda: pick(4, "123456789"),
+    "digits6": lambda: pick(6, "123456789"),
+    "digits10": lambda: pick(10, "123456789"),
+    "lower16": lambda: pick(16, string.ascii_lowercase),
+    "upper16": lambda: pick(16, string.ascii_uppercase),
+    "base32": lambda: pick(16, string.ascii_uppercase + "234567"),
+    "uuid": lambda: "-".join(pick(n, "0123456789abcdef") for n in (8, 4, 4, 4, 12)),
+    "code": lambda: pick(3, "abcdefghjkmnpqrstuvwxyz") + pick(1, "23456789"),
+    "b64": lambda: encoded(45),
+    "der": lambda: "MII" + "EvQ" + "IBADANBgkqhkiG9w0BAQEFAASC" + encoded(60),
+}
+
+
+def filled(template: str) -> tuple[str, list[str]]:
+    """The template with its `{maker}`s replaced, and the values, longest first."""
+    values = {name: make() for name, make in MAKERS.items() if f"{{{name}}}" in template}
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template, sorted(values.values(), key=len, reverse=True)
+
+
+SECRET = """
+the key for evaluation is sk-proj-{t40}{t40}
+sk-ant-api03-{t40}{t40}AA
+DEEPSEEK_KEY=sk-{hex32}
+tavily tvly-dev-{t32}
+push with ghp_{t32}abcd
+github_pat_{t16}aaaaaa_{t40}
+glpat-{t16}abcd
+AKIA{base32} and {t40}
+aws_secret_access_key = {t40}
+AIza{t32}abc
+gsk_{t40}{t16}
+hf_{t32}ab
+xoxb-{digits10}-{digits10}-{t16}
+sk_live_{t32}
+npm_{t32}abcd
+pypi-AgEIcHlwaS5vcmc{t40}{t40}
+bot {digits10}:AA{t32}x
+SG.{t16}abcdef.{t40}abc
+eyJhbGciOiJIUzI1NiJ9.{t40}.{t40}
+https://hooks.slack.com/services/T{upper16}/B{upper16}/{t16}
+https://discord.com/api/webhooks/{digits10}/{t40}{t16}
+postgres://app:{password}@db.internal:5432/prod
+redis://:{simple}@cache:6379/0
+root:{password}@10.0.0.7
+curl -u admin:{password} https://ci.internal/job
+curl -H "Authorization: Bearer {t40}" https://api.example.org
+Authorization: Basic {b64}
+https://x.example/cb?access_token={t32}&state=1
+sshpass -p {simple} ssh root@host
+docker login -u bob -p {simple} registry.internal
+redis-cli -h cache -a {simple} ping
+Cookie: theme=dark; JSESSIONID={hex32}
+my password is {simple}, please remember it
+The wifi password at the cabin is {password}.
+I changed the password of the router to {simple}
+my bank password's {simple}
+password for the old NAS in the cellar: {simple}
+  "password": "{simple}",
+{"user":"bob","password":"{simple}"}
+SMTP_PASS={simple}
+jwt-secret: {t16}9a8B
+passphrase for the ssh key: {simple}
+| prod | admin | password | {password} |
+Password:\\n  {simple}
+login admin / {password} on the NAS
+the account is bob / {simple}
+user root, {password}
+the door PIN is {digits4}
+card pin: {digits4}
+alarm code {digits6}
+your verification code is {digits6}
+PAT: {t40}
+the key you asked for: {t32}
+-----BEGIN RSA PRIVATE KEY-----\\n{der}\\n-----END RSA PRIVATE KEY-----
+{der}
+WIFI:T:WPA;S:Home;P:{simple};;
+QQ 邮箱的授权码是 {lower16}
+网易邮箱授权码：{upper16}
+阿里云 AccessKey ID：LTAI5t{t16}，AccessKey Secret：{t32}
+SecretId: AKID{t32} SecretKey: {hex32}
+微信支付 APIv3 密钥：{t32}
+智谱 {hex32}.{t16}
+https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={uuid}
+https://open.feishu.cn/open-apis/bot/v2/hook/{uuid}
+https://oapi.dingtalk.com/robot/send?access_token={hex64}
+加签密钥 SEC{hex64}
+服务器的 root 密码：{password}
+家里 Wi-Fi 密码 {simple}
+管理后台口令为 {simple}，不要告诉别人
+我的邮箱密码改成了 {simple}
+用户名/密码：deploy/{simple}
+账号密码：admin / {simple}
+门锁密码 {digits6}
+门禁密码：{digits4}#
+刚收到的验证码是 {digits6}
+提取码：{code}
+接口令牌为 {hex32}
+私钥 {der}
+小红书 cookie 里的 web_session={hex32}
+【密码】{simple}
+PIN 码 {digits4}
+""".strip().split("\n")
+
+BENIGN = """
+Passwords rotate every 90 days
+The password must be at least 12 characters
+Password: see 1Password item
+password: ${DB_PASSWORD}
+postgres://${USER}:${PASS}@host/db
+postgres://user:password@localhost/db
+password = getpass()
+password: "{{ vault_password }}"
+DB_PASSWORD=changeme
+api_key: <redacted>
+client_secret=********
+export TOKEN=xxxxxxxxxxxxxxxx
+sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx
+AKIAIOSFODNN7EXAMPLE
+Bearer tokens are validated by the gateway
+token count today: 128,394
+token limit is 4096
+The key insight is to batch the writes
+Primary key is (tenant_id, memory_id)
+cache key is user:1234:profile
+public key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{t32}
+Uses AES-256-GCM with keys from KMS
+password_hash uses argon2id
+the token was rotated in commit {hex40}
+idempotency key {uuid}
+Session {uuid} had 38 turns
+sha256:{hex64}
+git rev-parse HEAD -> {hex40}
+pin numpy to 1.26.4
+The PIN pad on floor 3 is broken
+Error code 1045, zip code 94107
+ski pass costs $129
+user: alice, role: admin
+What does "-----BEGIN RSA PRIVATE KEY-----" mean?
+The seed phrase should be written on paper and kept in a safe place away from water and from fire
+Cookie consent banner v2
+see https://example.com/docs/auth/tokens#rotation
+用户偏好每 90 天更换一次密码
+密码长度至少 12 位，必须含大小写和数字
+密码：见 1Password 里的条目
+密码在 Vault 的 secret/prod/db 路径
+密码：待定
+口令：<已脱敏>
+token 用量今天 128,394
+提交 {hex40} 修复了密码校验
+授权码模式走 OAuth2.0
+验证码有效期 5 分钟
+验证码 60 秒后重发
+密钥存放在 KMS，别名 alias/prod-2024
+密钥算法 RSA-2048
+私钥绝不能提交到仓库
+助记词要手抄在纸上
+账号 zhangsan2024 已开通
+ETag: "{hex32}"
+运行 `pass show prod/db` 取数据库密码
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("template", SECRET)
+def test_a_secret_is_masked_and_reported(template: str) -> None:
+    for _ in range(3):
+        text, values = filled(template.replace("\\n", "\n"))
+        result = redact(text)
+        assert values[0] not in result.text
+        assert result.masked
+        assert "[REDACTED:" in result.text
+        assert not any(values[0] in mask.preview for mask in result.masked)
+
+
+@pytest.mark.parametrize("template", BENIGN)
+def test_a_look_alike_stays(template: str) -> None:
+    text, _ = filled(template)
+    assert redact(text) == (text, ())
+
+
+@pytest.mark.parametrize("template", SECRET + BENIGN)
+def test_masking_twice_is_masking_once(template: str) -> None:
+    once = redact(filled(template)[0]).text
+    assert redact(once) == (once, ())
+
+
+WORDS = st.sampled_from(
+    "password is 密码 ： : = key sk- token tvly- hunter2 Kx7!abQ2 api secret PIN 4711 login "
+    "admin / [REDACTED:password] "
+    "[REDACTED: https:// bob : @host eyJ AKIA cookie session= 的 ， 。 . \" ' -----BEGIN".split(" ")
+)
+
+
+@given(st.lists(WORDS | st.text(max_size=6), max_size=16), st.sampled_from(["", " "]))
+def test_any_text_is_masked_once_and_for_all(words: list[str], between: str) -> None:
+    once = redact(between.join(words), ["sk-"]).text
+    assert redact(once, ["sk-"]) == (once, ())
+
+
+def test_the_value_behind_a_label_is_all_that_goes() -> None:
+    value = password()
+    assert redact(f"The NAS password is {value}, ask Tom.").text == "The NAS password is [REDACTED:password], ask Tom."
+    assert redact(f"用户名/密码：deploy/{value}").text == "用户名/密码：deploy/[REDACTED:password]"
+
+
+def test_a_pem_block_goes_whole_even_with_headers() -> None:
+    body = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" + encoded(96)
+    kind = "RSA PRIVATE " + "KEY"
+    text = f"before\n-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\nafter"
+    assert redact(text).text == "before\n[REDACTED:private-key]\nafter"
+
+
+def test_a_pem_block_without_its_end_loses_its_lines_only() -> None:
+    text = "-----BEGIN " + "PRIVATE KEY-----\n" + encoded(48) + "\n" + encoded(48) + "\nafter that we left"
+    assert redact(text).text.endswith("after that we left")
+    assert redact(text).text.startswith("[REDACTED:private-key]")
+
+
+def test_a_certificate_is_public() -> None:
+    text = "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkq" + encoded(60) + "\n-----END CERTIFICATE-----"
+    assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "seed phrase: " + " ".join(["witch", "collapse", "practice", "feed", "shame", "open"] * 2),
+        "钱包助记词：" + " ".join(["legal", "winner", "thank", "year", "wave", "sausage"] * 2),
+        "助记词：" + " ".join("天地玄黄宇宙洪荒日月盈昃"),
+        'the passphrase is "correct horse battery staple"',
+    ],
+)
+def test_words_that_open_something_are_masked(text: str) -> None:
+    assert len(redact(text).masked) == 1
+
+
+def test_a_preview_shows_no_password_and_only_the_head_of_a_token() -> None:
+    assert redact(f"password: {password()}").masked[0].preview == "(10 characters)"
+    token = "tvly-dev-" + MAKERS["t32"]()
+    assert redact(token).masked[0] == ("tavily-key", "tvly… (41 characters)")
+
+
+# --- patterns from the settings ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns", "left"),
+    [
+        ("use acme-12 now", ["acme-"], "use [REDACTED:pattern] now"),
+        ("把 acme- 开头的都算", ["acme-"], "把 acme- 开头的都算"),
+        ("xacme-12", ["acme-"], "xacme-12"),
+        ("the word is xyzzy.", ["xyzzy"], "the word is [REDACTED:pattern]."),
+        ("代号“凤凰”是机密", ["凤凰"], "代号“[REDACTED:pattern]”是机密"),
+        ("case 12345 open", [r"/\b\d{5}\b/"], "case [REDACTED:pattern] open"),
+        ("anything", ["/x*/"], "anything"),
+        ("REDACTED twice", ["REDACTED"], "[REDACTED:pattern] twice"),
+    ],
+)
+def test_configured_patterns_are_masked(text: str, patterns: list[str], left: str) -> None:
+    assert redact(text, patterns).text == left
+
+
+@pytest.mark.parametrize("pattern", ["", "  ", "/(/"])
+def test_a_pattern_that_cannot_be_used_is_an_error_that_names_it(pattern: str) -> None:
+    with pytest.raises(ConfigError, match="redaction pattern"):
+        redact("text", [pattern])
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+
+def test_json_is_masked_at_any_depth_and_by_the_name_of_its_field() -> None:
+    value = password()
+    before: dict[str, Any] = {
+        "db_password": "opensesame",
+        "token_count": "12345678",
+        "password": "see vault",
+        "apiKey": "<your key>",
+        "list": [{"say": f"my password is {value}"}, 1, None, True, (value[:2],)],
+        "sk-" + MAKERS["hex32"](): 2.5,
+    }
+    after, masked = redact_json(before)
+    assert after["db_password"] == "[REDACTED:secret]"
+    assert after["token_count"] == "12345678"
+    assert after["password"] == "see vault"
+    assert after["apiKey"] == "<your key>"
+    assert after["list"] == [{"say": "my password is [REDACTED:password]"}, 1, None, True, [value[:2]]]
+    assert after["[REDACTED:api-key]"] == 2.5
+    assert len(masked) == 3
+    assert before["db_password"] == "opensesame"
+    assert redact_json(after) == (after, ())
+
+
+def test_a_bare_string_is_json_too() -> None:
+    assert redact_json("tea") == ("tea", ())
+
+
+def test_deep_json_does_not_overflow() -> None:
+    value: Any = "x"
+    for _ in range(5000):
+        value = [value]
+    redact_json(value)
+
+
+# --- time --------------------------------------------------------------------------------------
+
+HOSTILE = (
+    "password ",
+    "密码",
+    "key=",
+    "token=a",
+    "?token=",
+    "sk-",
+    "eyJ",
+    "eyJaaaaaaaa.",
+    "://a:",
+    "a@",
+    "a",
+    "a1B2",
+    " ",
+    "\n",
+    "session=",
+    "-----BEGIN " + "PRIVATE KEY-----",
+    "AKIA",
+    "LTAI",
+    "mysql -p ",
+    "sudo -u a -p",
+    "curl -u a",
+    "wifi:P:a",
+    "login a ",
+    "seed abc ",
+    "助记词 ",
+    "[REDACTED:",
+    "MII" + "EvQIBA",
+    "bearer a",
+    'passphrase "a b c ',
+    "pin is ",
+    "pw abcd ",
+    "密码：abc1 ",
+)
+
+
+@pytest.mark.parametrize("seed", HOSTILE)
+def test_a_hostile_line_takes_no_longer_than_a_long_one(seed: str) -> None:
+    line = (seed * (65536 // len(seed) + 1))[:65536]
+    redact(line[:2048])
+    best = min(timed(line) for _ in range(2))
+    assert best < 0.5  # linear is a tenth of this, quadratic a hundred times
+
+
+def timed(text: str) -> float:
+    started = time.perf_counter()
+    redact(text)
+    return time.perf_counter() - started
+
+
+def test_ordinary_text_costs_microseconds() -> None:
+    text = "The user went hiking with Tom and wants to keep the shopping list short this time. 用户喜欢喝咖啡。"
+    redact(text)
+    assert min(timed(text) for _ in range(50)) < 200e-6
+
+
+# --- data --------------------------------------------------------------------------------------
+
+
+def test_recall_and_false_alarms_on_generated_notes() -> None:
+    maker = DATA / "secrets" / "make.py"
+    if not maker.exists():
+        pytest.skip(f"needs {maker}")
+    out = subprocess.run([sys.executable, str(maker)], capture_output=True, text=True, check=True).stdout
+    rows = [json.loads(line) for line in out.splitlines()]
+    for language in ("en", "zh"):
+        secret = [row for row in rows if row["lang"] == language and row["label"] == "secret"]
+        benign = [row for row in rows if row["lang"] == language and row["label"] == "benign"]
+        found = sum(is_masked(row["text"], row["secret"]) for row in secret)
+        alarms = sum(redact(row["text"]).text != row["text"] for row in benign)
+        assert found / len(secret) >= 0.97
+        assert alarms / len(benign) <= 0.05
+
+
+def is_masked(text: str, secret: str | None) -> bool:
+    result = redact(text)
+    return secret not in result.text if secret else bool(result.masked)
+
+
+def test_conversations_hold_next_to_no_false_alarms_and_lose_their_pasted_secrets() -> None:
+    folder = DATA / "zh-agent"
+    if not folder.exists():
+        pytest.skip(f"needs {folder}")
+    turns = {row["id"]: row["content"] for row in rows_of(folder / "conversation.jsonl")}
+    marked = json.loads((folder / "annotations.json").read_text("utf-8"))["secrets"]
+    for secret in marked:
+        assert secret["value"] not in redact(turns[secret["turn"]]).text
+    talk = [row["content"] for path in sorted((DATA / "locomo").glob("conv-*.jsonl")) for row in rows_of(path)]
+    others = [text for turn, text in turns.items() if turn not in {secret["turn"] for secret in marked}]
+    alarms = sum(bool(redact(text).masked) for text in (*talk, *others))
+    assert alarms / len((*talk, *others)) < 0.001
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]

