@@ -19,6 +19,8 @@ _INDENTED = re.compile(r" {2,}|\t")
 _LETTER = re.compile(r"\w")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[ \t]+|(?<=[。！？；])|\n")
 
+_BETWEEN = count_tokens("\n\n")
+
 
 class Block(NamedTuple):
     """A piece of Markdown.
@@ -60,14 +62,14 @@ def merged(text: str, pieces: Sequence[Block], limit: int, *, first_line: int = 
     size = 0
     for piece in pieces:
         tokens = count_tokens(piece.text)
-        if group and (piece.run != group[-1].run or size + tokens > limit):
+        if group and (piece.run != group[-1].run or size + tokens + _BETWEEN > limit):
             yield _together(lines, group, first_line)
             group, size = [], 0
         if tokens > limit:
             yield from _cut(lines, piece, limit, first_line)
         else:
             group.append(piece)
-            size += tokens
+            size += tokens + _BETWEEN
     if group:
         yield _together(lines, group, first_line)
 

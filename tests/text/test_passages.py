@@ -1,0 +1,396 @@
+"""How documents and turns become passages, and that their lines are exact."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.formats import memory_md, notes, session_md
+from memorybook.hits import Passage
+from memorybook.model import Entry, Note, Session, SessionSummary, Turn
+from memorybook.text.passages import (
+    MAX_TOKENS,
+    dense_text,
+    indexed_text,
+    key,
+    split,
+    text_digest,
+    turn_passage,
+)
+from memorybook.text.tokens import count_tokens
+
+MEMORY = """# Agent Memory
+
+<!-- Last updated: 2026-02-20T10:30:00Z -->
+<!-- Total entries: 2 -->
+
+## Preferences
+- likes tea
+  and cake
+- [ ] buy cups
+
+## Project Facts
+
+## Active Memories
+
+### [a1b2c3] preference | 0.92 | 2026-02-20 | 12
+The user likes terse code.
+<!-- score: 0.918734; scored: 2026-02-20; created: 2026-01-03T09:12:00Z; session: 5f2c; source: turn:S1-3; tags: style; entities: Go; group: work/api; trust: user; pinned -->
+
+## Archived Memories
+
+### [x1y2z3] fact | 0.18 | 2026-01-10 | 2
+The user once tried Vue.
+
+## Afterwards
+
+A paragraph
+of two lines.
+"""  # noqa: E501
+
+
+def texts(path: str, text: str) -> list[str]:
+    return [passage.text for passage in split(path, text, 0.0).passages]
+
+
+def only(path: str, text: str) -> Passage:
+    (passage,) = split(path, text, 0.0).passages
+    return passage
+
+
+# --- MEMORY.md and archive/ --------------------------------------------------------------------
+
+
+def test_memory_gives_its_entries_and_what_a_person_wrote_in_the_order_of_the_lines() -> None:
+    found = split("MEMORY.md", MEMORY, 0.0).passages
+    assert [(passage.start_line, passage.end_line, passage.text, passage.source) for passage in found] == [
+        (7, 8, "likes tea\n  and cake", "document"),
+        (9, 9, "buy cups", "document"),
+        (15, 17, "The user likes terse code.", "entry"),
+        (21, 22, "The user once tried Vue.", "entry"),
+        (26, 27, "A paragraph\nof two lines.", "document"),
+    ]
+    assert found[0].heading == "Agent Memory > Preferences"
+    assert found[4].heading == "Afterwards"
+
+
+def test_an_entry_brings_all_that_ranking_needs() -> None:
+    entry = split("MEMORY.md", MEMORY, 0.0).passages[2]
+    assert entry == Passage(
+        "MEMORY.md",
+        15,
+        17,
+        "The user likes terse code.",
+        "entry",
+        heading="work/api > style, Go",
+        date="2026-01-03",
+        entry="a1b2c3",
+        category="preference",
+        score=0.918734,
+        scored="2026-02-20",
+        activated="2026-02-20",
+        state="active",
+        trust="user",
+        session="5f2c",
+        turn="S1-3",
+        pinned=True,
+    )
+
+
+def test_an_entry_without_a_creation_day_has_that_of_its_last_activation() -> None:
+    old = split("MEMORY.md", MEMORY, 0.0).passages[3]
+    assert (old.date, old.state, old.turn, old.heading) == ("2026-01-10", "archived", None, "")
+
+
+def test_an_archive_is_read_like_memory() -> None:
+    entry = Entry(
+        id="k1",
+        text="Old.",
+        category="fact",
+        score=0.1,
+        scored=date(2026, 2, 1),
+        last_activated=date(2026, 1, 1),
+        archived=True,
+    )
+    document = memory_md.render_archive("archive/2026-02.md", (entry,), now=datetime(2026, 2, 1, tzinfo=UTC))
+    found = [passage for passage in split("archive/2026-02.md", document, 0.0).passages if passage.source == "entry"]
+    assert [(passage.entry, passage.text, passage.state) for passage in found] == [("k1", "Old.", "archived")]
+
+
+def test_what_memory_could_not_read_is_a_warning() -> None:
+    broken = MEMORY.replace("### [x1y2z3]", "### [a1b2c3]")
+    assert split("MEMORY.md", broken, 0.0).warnings
+
+
+@pytest.mark.parametrize("modified", [1e30, -1e30, float("nan"), float("inf")])
+def test_an_impossible_time_of_change_does_no_harm(modified: float) -> None:
+    assert split("MEMORY.md", MEMORY, modified).passages
+
+
+def test_a_fresh_book_has_nothing_to_find() -> None:
+    assert split("MEMORY.md", memory_md.template(), 0.0) == ((), ())
+
+
+# --- daily/ ------------------------------------------------------------------------------------
+
+
+def test_each_note_is_a_passage_of_its_day() -> None:
+    note = Note(
+        time=datetime(2026, 2, 24, 23, 30, tzinfo=UTC), text="Likes short answers.", kind="pref", tags=("style",)
+    )
+    document = f"# Notes\n\n{notes.render_line(note)}\nprose between\n- 08:15 by hand\n"
+    found = split("daily/2026-02-25.md", document, 0.0).passages
+    assert [(p.start_line, p.end_line, p.text, p.source, p.date) for p in found] == [
+        (3, 3, "Likes short answers.", "note", "2026-02-25"),
+        (4, 4, "prose between", "document", "2026-02-25"),
+        (5, 5, "by hand", "note", "2026-02-25"),
+    ]
+    assert found[0].heading == "pref, style"
+
+
+def test_a_note_in_a_file_of_another_name_has_the_day_of_its_stamp() -> None:
+    assert only("daily/old.md", "- 2026-02-24T10:00:00Z tea\n").date == "2026-02-24"
+
+
+def test_prose_on_both_sides_of_a_note_is_not_one_passage() -> None:
+    document = "before\n- 2026-02-24T10:00:00Z tea\nafter\n"
+    assert texts("daily/2026-02-24.md", document) == ["before", "tea", "after"]
+
+
+# --- sessions/ ---------------------------------------------------------------------------------
+
+SUMMARY = SessionSummary(
+    session="5f2c0a3e",
+    title="Where the index lives",
+    summary="We talked about the index.\n\nIt is derived.",
+    started=datetime(2026, 2, 24, 10, tzinfo=UTC),
+    turns=18,
+    decisions=("The index is derived.", "Nobody edits it."),
+    open_questions=("Who rebuilds it?",),
+    turn_ids=("D1:1", "D1:2", "D1:3"),
+)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_summary_gives_its_text_and_each_decision_and_question(language: str) -> None:
+    document = session_md.render(SUMMARY, language=language)
+    found = split("sessions/2026-02-24-x.md", document, 0.0).passages
+    assert [passage.text for passage in found] == [
+        "We talked about the index.\n\nIt is derived.",
+        "The index is derived.",
+        "Nobody edits it.",
+        "Who rebuilds it?",
+    ]
+    assert {(passage.source, passage.session, passage.date) for passage in found} == {
+        ("summary", "5f2c0a3e", "2026-02-24")
+    }
+    assert found[0].heading == "Where the index lives"
+
+
+def test_a_title_in_the_front_matter_alone_stands_above_the_summary() -> None:
+    document = "---\nsession: s1\ntitle: Tea\n---\n\nWe drank it.\n"
+    found = only("sessions/2026-02-24-x.md", document)
+    assert (found.heading, found.text, found.start_line, found.date) == ("Tea", "We drank it.", 6, "2026-02-24")
+
+
+def test_a_summary_that_is_only_a_title_is_found_by_it() -> None:
+    found = only("sessions/x.md", "---\nsession: s1\ntitle: Tea time\n---\n\n## Turns\n\nD1:1\n")
+    assert (found.text, found.start_line, found.date) == ("Tea time", 3, None)
+
+
+# --- other documents ---------------------------------------------------------------------------
+
+
+def test_a_document_is_cut_by_its_headings() -> None:
+    document = "intro\n\n# A\n\none\n\ntwo\n\n## B ##\n\n- x\n- y\n\nSetext\n======\nunder\n\n# Nothing under\n"
+    found = split("notes/a.md", document, 0.0).passages
+    assert [(p.heading, p.text, p.start_line, p.end_line) for p in found] == [
+        ("", "intro", 1, 1),
+        ("A", "one\n\ntwo", 5, 7),
+        ("A > B", "- x\n- y", 11, 12),
+        ("Setext", "under", 16, 16),
+    ]
+
+
+def test_paragraphs_that_carry_a_day_stand_alone_under_it() -> None:
+    document = "[2026-02-01 10:00] one\n\nmore of it\n\n[2026-02-02 11:00] two\n"
+    found = split("HISTORY.md", document, 0.0).passages
+    assert [(passage.date, passage.text) for passage in found] == [
+        ("2026-02-01", "[2026-02-01 10:00] one\n\nmore of it"),
+        ("2026-02-02", "[2026-02-02 11:00] two"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "day"),
+    [("log/2026-03-04.md", "x", "2026-03-04"), ("a.md", "# 2026-03-05\n\nx", "2026-03-05"), ("a.md", "x", None)],
+)
+def test_a_document_has_the_day_that_its_name_or_heading_gives(path: str, text: str, day: str | None) -> None:
+    assert only(path, text).date == day
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n\t\n", "# Title\n\n## Another\n", "<!-- a\n\nb -->\n", "---\n\n***\n", "\ufeff"]
+)
+def test_nothing_to_say_gives_no_passage(text: str) -> None:
+    assert split("a.md", text, 0.0).passages == ()
+
+
+def test_a_code_fence_is_one_piece_and_its_comments_are_no_headings() -> None:
+    document = "before\n\n```python\n# not a heading\n\nx = 1\n```\nafter\n"
+    assert texts("a.md", document) == [document.strip()]
+    assert texts("MEMORY.md", document) == ["before", "```python\n# not a heading\n\nx = 1\n```", "after"]
+
+
+def test_a_list_item_goes_on_over_an_indented_paragraph() -> None:
+    assert texts("MEMORY.md", "- one\n\n  more\n\n- two\n\nthree\n") == ["one\n\n  more", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        "The user went to the market and bought apples. " * 100,
+        "用户去了市场，买了苹果。" * 100,
+        "word " * 2000,
+        "苹果" * 1000,
+        "x" * 20_000,
+        "paragraph of a few words\n\n" * 200,
+        "```\n" + "code(line, number) = 1\n" * 200 + "```",
+    ],
+    ids=["english", "chinese", "no sentence", "no stop", "one word", "paragraphs", "code"],
+)
+@pytest.mark.parametrize("path", ["a.md", "MEMORY.md"])
+def test_a_long_text_is_cut_within_the_limit_and_loses_nothing(path: str, long: str) -> None:
+    found = split(path, f"# T\n\n{long}\n", 0.0).passages
+    assert len(found) > 1
+    assert all(count_tokens(passage.text) <= MAX_TOKENS * 1.1 for passage in found)
+    assert "".join("".join(passage.text for passage in found).split()) == "".join(long.split())
+
+
+def test_sentences_are_cut_between_not_within() -> None:
+    found = texts("a.md", "The user went to the market and bought apples. " * 100)
+    assert all(text.endswith("apples.") for text in found)
+
+
+# --- laws --------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "# H",
+            "## H 2",
+            "# ",
+            "- item",
+            "  - sub",
+            "1. one",
+            "text",
+            "好的。",
+            "```",
+            "~~~",
+            "<!--",
+            "-->",
+            "<!-- c -->",
+        ),
+        *("---", "===", "", "  more", "\t", "\x0b x", "a\u2028b", "long sentence. " * 120, "## Active Memories"),
+        *("- 2026-02-24T10:00:00Z [pref] note #t", "### [a1] fact | 0.5 | 2026-01-01 | 1"),
+    ]
+)
+DOCUMENTS = st.builds(
+    lambda lines, end: end.join(lines),
+    st.lists(PIECES | st.text(max_size=8), max_size=14),
+    st.sampled_from(["\n", "\r\n"]),
+)
+PATHS = st.sampled_from(
+    ["MEMORY.md", "archive/2026-02.md", "daily/2026-02-24.md", "sessions/2026-02-24-x.md", "HISTORY.md"]
+)
+
+
+@given(PATHS, DOCUMENTS)
+def test_no_text_raises_and_lines_are_within_the_document(path: str, text: str) -> None:
+    lines = text.split("\n")
+    for passage in split(path, text, 0.0).passages:
+        assert 1 <= passage.start_line <= passage.end_line <= len(lines)
+        assert passage.text.strip()
+
+
+@given(DOCUMENTS)
+def test_the_lines_of_a_passage_contain_its_text(text: str) -> None:
+    lines = text.split("\n")
+    for path in ("HISTORY.md", "MEMORY.md", "daily/2026-02-24.md"):
+        for passage in split(path, text, 0.0).passages:
+            if passage.source == "document":
+                assert passage.text in "\n".join(lines[passage.start_line - 1 : passage.end_line])
+
+
+@given(DOCUMENTS, st.integers(1, 5))
+def test_text_that_moves_keeps_its_identity_and_its_vectors(text: str, down: int) -> None:
+    before = split("a.md", text, 0.0).passages
+    after = split("a.md", "\n" * down + text, 0.0).passages
+    assert [key(passage) for passage in before] == [key(passage) for passage in after]
+    moved = split("b.md", text, 0.0).passages
+    assert [text_digest(dense_text(p)) for p in before] == [text_digest(dense_text(p)) for p in moved]
+
+
+# --- turns, and what the legs see --------------------------------------------------------------
+
+SESSION = Session(uuid="u1", path="sessions/s.md", created=datetime(2026, 5, 1, tzinfo=UTC))
+TURN = Turn(id="t1", session="u1", text="I like tea", role="user", speaker="Bob", position=3)
+
+
+def test_a_turn_is_found_under_the_summary_of_its_session() -> None:
+    turn = turn_passage(SESSION, TURN)
+    assert turn == Passage(
+        "sessions/s.md",
+        0,
+        0,
+        "I like tea",
+        "turn",
+        date="2026-05-01",
+        session="u1",
+        turn="t1",
+        speaker="Bob",
+        role="user",
+        position=3,
+    )
+
+
+def test_the_day_of_a_turn_is_its_own_and_it_may_have_none() -> None:
+    late = Turn(id="t1", session="u1", text="x", role="assistant", time=datetime(2026, 6, 2, tzinfo=UTC))
+    assert turn_passage(SESSION, late).date == "2026-06-02"
+    assert turn_passage(SESSION, late).speaker == "assistant"
+    assert turn_passage(Session(uuid="u1"), TURN).date is None
+    first = Turn(id="t1", session="u1", text="x", time=datetime.min.replace(tzinfo=UTC))
+    assert turn_passage(SESSION, first).date == "0001-01-01"
+
+
+@pytest.mark.parametrize(
+    ("passage", "indexed", "dense"),
+    [
+        (turn_passage(SESSION, TURN), "[2026-05-01] Bob: I like tea", "I like tea"),
+        (Passage("", 0, 0, "x", "turn"), "x", "x"),
+        (Passage("a.md", 1, 1, "x", "document", heading="A > B"), "A > B\nx", "A > B\nx"),
+        (Passage("a.md", 1, 1, "x", "document", date="2026-01-02"), "[2026-01-02] x", "x"),
+        (
+            Passage("MEMORY.md", 1, 1, "x", "entry", heading="work > go", category="fact", date="2026-01-02"),
+            "[2026-01-02] work > go fact\nx",
+            "x",
+        ),
+        (Passage("daily/d.md", 1, 1, "x", "note", heading="pref"), "pref\nx", "x"),
+    ],
+)
+def test_each_leg_sees_what_helps_it(passage: Passage, indexed: str, dense: str) -> None:
+    assert indexed_text(passage) == indexed
+    assert dense_text(passage) == dense
+
+
+def test_a_turn_keeps_its_identity_when_its_session_is_summarised() -> None:
+    assert key(turn_passage(SESSION, TURN)) == key(turn_passage(Session(uuid="u1", path="sessions/other.md"), TURN))
+    assert key(turn_passage(SESSION, TURN)) != key(turn_passage(Session(uuid="u2"), TURN))
+
+
+def test_equal_words_under_another_heading_are_another_passage() -> None:
+    one, other = split("a.md", "# A\n\ntea\n\n# B\n\ntea\n", 0.0).passages
+    assert key(one) != key(other)
