@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
         yield opened
 
 
-def reopened(memory: Memory, clock: Clock | None = None, **settings: object) -> Memory:
+def reopened(memory: Memory, clock: Clock | None = None, **settings: Any) -> Memory:
     config = CONFIG._replace(**settings)
     return memorybook.open(memory.root, config=config, clock=clock or Clock())
 
@@ -247,7 +248,7 @@ def test_get_opens_documents_entries_and_turns(memory: Memory, tmp_path: Path) -
     memory.append("second")
     got = memory.get("daily/2026-02-24.md", start=2, lines=1)
     assert isinstance(got, Lines)
-    assert (got.count, got.total) == (1, 2)
+    assert (got.length, got.total) == (1, 2)
     assert got.text.endswith("second")
     known = memory.get(entry.id)
     assert isinstance(known, Known)
@@ -303,7 +304,7 @@ def test_entries_are_listed_strongest_first_and_filtered(memory: Memory) -> None
     assert memory.entries(state="archived").total == 0
     for bad in ({"limit": 0}, {"state": "lost"}, {"category": "mood"}):
         with pytest.raises(InvalidInput):
-            memory.entries(**bad)  # type: ignore[arg-type]
+            memory.entries(**bad)
 
 
 # --- changing ------------------------------------------------------------------------------------
@@ -456,7 +457,10 @@ def test_searches_can_be_narrowed(memory: Memory, clock: Clock) -> None:
     clock.now += timedelta(days=10)
     memory.append("late tea")
     memory.remember("tea is a fact")
-    texts = lambda **arguments: [hit.passage.text for hit in memory.search("tea", **arguments).hits]  # noqa: E731
+
+    def texts(**arguments: Any) -> list[str]:
+        return [hit.passage.text for hit in memory.search("tea", **arguments).hits]
+
     assert texts(until=date(2026, 2, 28)) == ["early tea"]
     assert "early tea" not in texts(since="2026-03-01")
     assert texts(category="fact") == ["tea is a fact"]

@@ -104,11 +104,11 @@ class Flushed(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines of a document: `count` of them from the 1-based `start`, of `total`."""
+    """Lines of a document: `length` of them from the 1-based `start`, of `total`."""
 
     path: str
     start: int
-    count: int
+    length: int
     total: int
     text: str
 
@@ -117,7 +117,7 @@ class Lines(NamedTuple):
         return {
             "path": self.path,
             "from": self.start,
-            "lines": self.count,
+            "lines": self.length,
             "total_lines": self.total,
             "text": self.text,
         }

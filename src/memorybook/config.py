@@ -8,7 +8,7 @@ count only after `memorybook trust`; until then they are left out with a warning
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from memorybook import config_files
 from memorybook.config_files import Given
@@ -158,7 +158,7 @@ class Config(NamedTuple):
     max_results: int = 10
     min_score: float = 0.0
     provider: str = "tiered"
-    language: str = "auto"
+    language: Literal["auto", "en", "zh"] = "auto"
     timezone: str = "local"
     auto_flush_on_compaction: bool = True
     auto_capture_on_new_session: bool = True

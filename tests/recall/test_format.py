@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from memorybook.hits import Hit, Passage
@@ -7,7 +9,7 @@ from memorybook.recall.format import CLOSE, OPEN, block, prose_lines, snippet
 from memorybook.text.tokens import count_tokens
 
 
-def hit(text: str, **fields: object) -> Hit:
+def hit(text: str, **fields: Any) -> Hit:
     return Hit(Passage("daily/2026-01-01.md", 3, 3, text, "note")._replace(**fields), 1.0, 1.0, text)
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.rank import weights_for
 from memorybook.recall.search import Found, find
 
 
-def passage(text: str, **fields: object) -> Passage:
+def passage(text: str, **fields: Any) -> Passage:
     return Passage("daily/2026-01-01.md", 1, 1, text, "note")._replace(**fields)
 
 

@@ -207,6 +207,7 @@ def test_a_full_disk_is_unavailable_and_the_index_survives(book: Book, path: str
 
 def test_a_folder_that_cannot_be_written_to_is_unavailable(book: Book, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
+    book.say("red apples")
     with pytest.raises(Unavailable):
         book.sync(make(str(tmp_path / "file" / "index.sqlite")))
 

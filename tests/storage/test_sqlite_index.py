@@ -375,6 +375,7 @@ def test_rebuilding_leaves_nothing_of_what_was_forgotten(book: Book, path: str) 
 
 
 def test_a_rebuild_clears_away_what_a_killed_one_left(book: Book, path: str) -> None:
+    book.say("red apples")
     index = SqliteIndex(path)
     book.sync(index)
     for name, age in (("old", 7200), ("young", 60)):
@@ -436,3 +437,13 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
         [sys.executable, "-c", program, str(book.root), path], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_searching_an_empty_book_makes_no_index(book: Book, path: str) -> None:
+    index = SqliteIndex(path)
+    assert book.sync(index).checked == 0
+    assert index.candidates(Query("apples")).items == ()
+    assert not os.path.exists(path)
+    book.say("red apples")
+    book.sync(index)
+    assert len(index.candidates(Query("apples")).items) == 1

@@ -59,12 +59,16 @@ class SqliteIndex:
         self._connection: Connection | None = None
         self._inode: tuple[int, int] | None = None
         self._truth: tuple[Documents, Transcripts] | None = None
+        self._blank = False
 
     # --- the seam ---
 
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """Bring in what changed since the last time, whoever changed it and in whatever way."""
         self._truth = (documents, transcripts)
+        self._blank = self._absent and not transcripts.revision() and not any(True for _ in documents.list())
+        if self._blank:
+            return SyncReport()
         if self._connection is not None and inode(self._path) != self._inode:
             self._let_go()
         return self._mended(lambda db: self._sync(db, documents, transcripts))
@@ -77,6 +81,8 @@ class SqliteIndex:
                 self._sync(db, *self._truth)
             return self._candidates(db, query)
 
+        if self._blank and self._absent:
+            return Candidates((), (), {}, None, "sqlite_fts" if self._embedder is None else "sqlite_hybrid")
         return self._mended(find)
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
@@ -115,6 +121,11 @@ class SqliteIndex:
         self._let_go()
 
     # --- opening and mending ---
+
+    @property
+    def _absent(self) -> bool:
+        """Whether there is no file; searching an empty book must not make one."""
+        return self._connection is None and inode(self._path) is None
 
     def _open(self) -> Connection:
         if self._connection is None:

@@ -84,7 +84,7 @@ def query_words(text: str) -> tuple[str, ...]:
 
 
 def is_telling(word: str) -> bool:
-    """Whether finding this token of a question says much: no single CJK character, no pair with a function character."""
+    """Whether finding this token says much: it is no single CJK character, nor one with a function character."""
     return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word))
 
 

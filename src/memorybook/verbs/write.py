@@ -67,8 +67,10 @@ def remember(
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
         return Remembered(standing, "duplicate", len(clean.masked))
-    action = "created" if outcome.applied.kind == "add" else "strengthened"
-    return Remembered(standing, action, len(clean.masked), result.operation.id if result.operation else None)
+    operation = result.operation.id if result.operation else None
+    if outcome.applied.kind == "add":
+        return Remembered(standing, "created", len(clean.masked), operation)
+    return Remembered(standing, "strengthened", len(clean.masked), operation)
 
 
 def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
