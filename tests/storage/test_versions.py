@@ -374,6 +374,16 @@ def test_what_a_killed_writer_had_not_put_in_place_is_discarded(book: DirectoryD
     assert (state / "displaced").read_text() == "old\n"
 
 
+def test_a_save_put_aside_and_a_stale_save_are_both_merged(book: DirectoryDocuments, root: Path) -> None:
+    revision = book.write("a.md", "base of it\n", expect=None)
+    book.write("a.md", "base of it\nagent\n", expect=revision)
+    (root / ".a.md.mb-swap").write_text("base of it\nput aside\n")
+    (root / "a.md").write_text("stale\nbase of it\n")
+    assert book.reconcile("a.md")
+    assert book.read("a.md").text == "stale\nbase of it\nput aside\nagent\n"
+    assert not book.reconcile("a.md")
+
+
 def test_an_editor_that_loaded_a_write_that_was_taken_back_loses_nothing(
     book: DirectoryDocuments, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

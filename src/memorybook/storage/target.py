@@ -85,6 +85,7 @@ class Target:
         current = self.load()
         if current is None and record.stamp == GONE:
             return None, False
+        stale: list[bytes] = []
         if current is None or stamp(current.status) != record.stamp:
             history = self.versions.load()
             newest = newest_of(history)
@@ -94,38 +95,39 @@ class Target:
             if current is None:
                 self.versions.leave(record._replace(stamp=GONE))
                 return None, False
-            if self._merge_save(history, newest, current):
-                return None, True
-        return current, self._merge_late_save(record, current)
+            merged = self._with_save(history, newest, current)
+            if merged != current.data:
+                stale.append(current.data)
+        else:
+            merged = current.data
+        if late := self._late_save(record, current.data):  # before any rewrite puts another file aside
+            merged = self._with_late_save(merged, late)
+            stale.append(late)
+        if merged != current.data:
+            self._replace_merged(current, merged, stale)
+            return None, True
+        if late:
+            discard(self.versions.folder, DISPLACED)
+        return current, False
 
-    def _merge_save(self, history: list[Version], newest: bytes, current: Loaded) -> bool:
-        """Learn what somebody else saved; whether the document was rewritten because the save was stale."""
+    def _with_save(self, history: list[Version], newest: bytes, current: Loaded) -> bytes:
+        """The text with what somebody else saved; the save itself, kept as the newest version, if it was not stale."""
         if current.data == newest:
             self.versions.leave(self.versions.record()._replace(stamp=stamp(current.status)))
-            return False
+            return newest
         base = base_of(history, current.data)
         if digest(current.data) == self.versions.record().new:  # ours: only its version was not kept any more
             base = None
         merged = current.data if base is None else self._merge(base.data, newest, current.data)
         if base is None or base.newest or base.restored or merged == current.data:
             self.versions.add(current.data, stamp(current.status))
-            return False
-        self._replace_merged(current, current.data, merged)
-        return True
+            return current.data
+        return merged
 
-    def _merge_late_save(self, record: Record, current: Loaded) -> bool:
-        """Bring in what was saved into a file that was no longer the document; whether that rewrote the document."""
-        saved = self._late_save(record, current.data)
-        base = base_of(self.versions.load(), saved) if saved else None
-        if saved is None or base is None:
-            return False
-        if not base.restored:
-            merged = self._merge(base.data, current.data, saved)
-            if merged != current.data:
-                self._replace_merged(current, saved, merged)
-                return True
-        discard(self.versions.folder, DISPLACED)
-        return False
+    def _with_late_save(self, text: bytes, late: bytes) -> bytes:
+        """The text with what somebody saved into a file that was no longer the document."""
+        base = base_of(self.versions.load(), late)
+        return text if base is None or base.restored else self._merge(base.data, text, late)
 
     def _late_save(self, record: Record, newest: bytes) -> bytes | None:
         """What somebody saved into the file that the last write put aside, moved to `DISPLACED` for sure.
@@ -147,11 +149,12 @@ class Target:
     def _displaced(self) -> Loaded | None:
         return load_if_any(self.versions.folder, DISPLACED, self.path)
 
-    def _replace_merged(self, current: Loaded, saved: bytes, merged: bytes) -> None:
+    def _replace_merged(self, current: Loaded, merged: bytes, stale: list[bytes]) -> None:
         self.replace(current, merged)
         with contextlib.suppress(OSError):
             if newest_of(self.versions.load()) == merged:  # a kept save counts as merged into the newest version
-                self.versions.add(saved, "", stood=False)
+                for saved in stale:
+                    self.versions.add(saved, "", stood=False)
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return encode(merge_text(_decode(base), _decode(ours), _decode(theirs)), self.path)
