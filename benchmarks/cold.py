@@ -16,28 +16,36 @@ import statistics
 import sys
 import tempfile
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
-import memorybook
-from memorybook.config import Config
-
-WORDS = (
-    "river garden python deploy budget coffee meeting guitar travel doctor school bread winter paint server "
-    "deadline museum bicycle letter camera forest window recipe market signal engine harbor lesson pocket thunder"
-).split()
-CHINESE = "用户 喜欢 简洁 代码 风格 会议 预算 部署 咖啡 旅行 医生 学校 面包 冬天 服务器 截止 博物馆 自行车".split()
+SYLLABLES = "ba ce di fo gu ha ki lo mu ne pa ri so tu ve wa ze bro cla dre fla gri plo sta tre".split()
+HAN = "用户喜欢简洁代码风格会议预算部署咖啡旅行医生学校面包冬天服务器截止博物馆自行车项目数据接口测试上线周末孩子"
+VOCABULARY = 20_000
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 """Without the switch that makes every process compile every module anew."""
 
 
+def word(number: int) -> str:
+    """The word of that rank: pronounceable, and short where it is frequent, as in a language."""
+    text, rest = "", number
+    while True:
+        rest, place = divmod(rest, len(SYLLABLES))
+        text += SYLLABLES[place]
+        if not rest:
+            return text
+
+
 def sentence(rnd: random.Random) -> str:
+    """Words by Zipf's law, as real text has them; one sentence in five is Chinese."""
     if rnd.random() < 0.2:
-        return "".join(rnd.choices(CHINESE, k=10)) + "。"
-    return " ".join(rnd.choices(WORDS, k=rnd.randint(8, 25))) + f" {rnd.randint(1, 9999)}."
+        return "".join(rnd.choices(HAN, k=rnd.randint(10, 30))) + "。"
+    ranks = (int(VOCABULARY ** rnd.random()) for _ in range(rnd.randint(8, 40)))
+    return " ".join(word(rank) for rank in ranks) + f" {rnd.randint(1, 9999)}."
 
 
-def fill(root: str, entries: int, turns: int, backend: str) -> None:
+def fill(root: str, entries: int, turns: int) -> None:
     """A book of that size, made through the public verbs."""
     rnd = random.Random(7)
     memory_md = ["# Agent Memory", "", "## Active Memories", ""]
@@ -56,7 +64,9 @@ def fill(root: str, entries: int, turns: int, backend: str) -> None:
                 "timestamp": 1_700_000_000 + number * 600,
             }
             file.write(json.dumps(turn, ensure_ascii=False) + "\n")
-    with memorybook.open(root, config=Config(backend=backend)) as memory:
+    import memorybook
+
+    with memorybook.open(root) as memory:
         memory.import_file(str(chat))
 
 
@@ -78,13 +88,17 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=10000)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--backend", default="sqlite_hybrid")
-    parser.add_argument("--query", default="when did Ann deploy the server in winter")
+    parser.add_argument("--query", help="default: a question of twelve words, of the frequent and the rare")
     arguments = parser.parse_args()
+    question = "When did Ann " + " ".join(word(rank) for rank in (3, 40, 200, 700, 1500, 4000, 9000, 15000)) + "?"
     with tempfile.TemporaryDirectory() as folder:
         root = str(Path(folder) / "book")
-        fill(root, arguments.entries, arguments.turns, arguments.backend)
+        # in a process of its own: a child's peak memory is never less than its parent's was
+        filling = get_context("spawn").Process(target=fill, args=(root, arguments.entries, arguments.turns))
+        filling.start()
+        filling.join()
         search = [sys.executable, "-m", "memorybook", "--book", root, "--set", f"backend={arguments.backend}"]
-        search += ["search", arguments.query]
+        search += ["search", arguments.query or question]
         bare = [sys.executable, "-c", "pass"]
         once(search), once(bare)
         pairs = [(once(search), once(bare)) for _ in range(arguments.runs)]

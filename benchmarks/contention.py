@@ -113,7 +113,7 @@ def report(root: str, log: str, by_hand: list[str], seconds: float) -> dict[str,
         warnings = memory.status()["warnings"]
     found: Counter[str] = Counter()
     wanted = {*acknowledged, *by_hand}
-    for document in Path(root).rglob("*.md"):
+    for document in [*Path(root).glob("*.md"), *Path(root, "daily").glob("*.md")]:
         for line in document.read_text(encoding="utf-8").splitlines():
             for form in (line, line.partition("Z ")[2]):
                 if form in wanted:

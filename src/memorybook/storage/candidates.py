@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 PAUSE = 30.0
 """Seconds for which a remote embedder that failed is left alone."""
+
+EVERYWHERE = 0.25
+"""Share of the passages from which a word tells nothing of any: it is asked for only if no rarer one is."""
 
 NEIGHBOURED = 50
 """How many of the best candidates of each leg bring their neighbours along."""
@@ -31,6 +34,16 @@ def bm25_idf(passages: int, holding: int) -> float:
     """The idf inside BM25 as SQLite's FTS5 has it: log((N - n + .5) / (n + .5)), at least 1e-6."""
     value = log((passages - holding + 0.5) / (holding + 0.5))
     return value if value > 0 else 1e-6
+
+
+def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
+    """The words that the words leg asks for, of those of the question, with how many of `total` passages hold them.
+
+    A speaker's name stands in half of all turns; BM25 gives it next to nothing, and scoring every
+    turn for that costs most of a search.
+    """
+    held = {word: count for word, count in holding.items() if count}
+    return {word: count for word, count in held.items() if count <= total * EVERYWHERE} or held
 
 
 def names(speakers: Iterable[str]) -> list[str]:

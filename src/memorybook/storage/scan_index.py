@@ -23,6 +23,7 @@ from memorybook.storage.candidates import (
     neighbour_places,
     paused_reason,
     question_vector,
+    searched,
     vectors_of,
 )
 from memorybook.text.tokens import query_words, tokens
@@ -97,7 +98,7 @@ class ScanIndex:
                 for item in everything
                 if admits(query, item.passage, self._session_names.get(item.passage.session or "", ""))
             ]
-            words = _best(_bm25(everything, admitted, holding), query.pool)
+            words = _best(_bm25(everything, admitted, searched(holding, len(everything))), query.pool)
             vector, degraded = self._ask(query.text, [item.passage.speaker for item in self._turns.values()])
             cosines = _best(self._cosines(admitted, vector), query.pool) if vector is not None else {}
             items = tuple(

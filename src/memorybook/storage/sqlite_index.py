@@ -13,7 +13,15 @@ import apsw
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage import vector_leg
-from memorybook.storage.candidates import bm25_idf, filters, idf, neighbour_places, paused_reason, question_vector
+from memorybook.storage.candidates import (
+    bm25_idf,
+    filters,
+    idf,
+    neighbour_places,
+    paused_reason,
+    question_vector,
+    searched,
+)
 from memorybook.storage.freshness import bring_up_to_date, is_whole
 from memorybook.storage.index_schema import COLUMNS, inode, open_index, passage_of, passages, throw_away
 from memorybook.storage.sqlite import Connection, bindable, readable, reading
@@ -206,7 +214,7 @@ class SqliteIndex:
         with reading(db):
             [(total,)] = db.execute("SELECT count(*) FROM passages")
             holding = _holding(db, asked)
-            words = _words(db, holding, total, query)
+            words = _words(db, searched(holding, total), total, query)
             cosines = self._cosines(db, leg, query)
             found = passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
@@ -310,7 +318,7 @@ def _words(db: Connection, holding: Mapping[str, int], total: int, query: Query)
     none of the rarer words are left out first; they are let in after all if one of them could be among
     the best: its score is below (k1 + 1) * idf, summed over the common words.
     """
-    rare = [word for word, count in holding.items() if 0 < count <= total * COMMON]
+    rare = [word for word, count in holding.items() if count <= total * COMMON]
     common = [word for word, count in holding.items() if count > total * COMMON]
     if rare and common:
         some, others = _any_of(rare), _any_of(common)
