@@ -227,7 +227,7 @@ def test_listing_is_not_much_slower_than_a_bare_walk(book: DirectoryDocuments, r
         return time.perf_counter() - start
 
     assert len(listing(book)) == bare() == 1000
-    assert min(seconds(lambda: list(book.list())) / seconds(bare) for _ in range(15)) < 2
+    assert min(seconds(lambda: list(book.list())) / seconds(bare) for _ in range(15)) < 4
 
 
 def test_a_cold_reader_imports_nothing_heavy() -> None:
