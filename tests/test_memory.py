@@ -542,3 +542,23 @@ def test_a_persons_edit_is_seen_by_the_next_search(memory: Memory) -> None:
     assert memory.search("ficus").has_relevant
     path.unlink()
     assert not memory.search("ficus").hits
+
+
+def test_a_stale_editor_takes_nothing_away_and_its_deletions_stay(memory: Memory) -> None:
+    """A person loads the file, an agent remembers something, the person saves the old text with an edit."""
+    memory.remember("The first statement stays")
+    memory.remember("The second statement goes")
+    path = Path(memory.root, "MEMORY.md")
+    loaded = path.read_text(encoding="utf-8")
+    memory.remember("The third statement came meanwhile")
+    blocks = loaded.split("### ")
+    kept = "### ".join(block for block in blocks if "second statement" not in block)
+    path.write_text(kept.replace("## TODO", "## TODO\n- buy oat milk"), encoding="utf-8")
+    found = {hit.passage.text for hit in memory.search("statement milk", max_results=20).hits}
+    assert any("third statement" in text for text in found)
+    assert any("oat milk" in text for text in found)
+    assert not any("second statement" in text for text in found)
+    assert {known.entry.text for known in memory.entries().entries} == {
+        "The first statement stays",
+        "The third statement came meanwhile",
+    }

@@ -70,7 +70,10 @@ class Documents(Protocol):
         """
 
     def append(self, path: str, line: str) -> str:
-        """Append one line (newline added, a torn last line ended first), atomically and durably."""
+        """Append one line (newline added, a torn last line ended first), atomically and durably.
+
+        Returns the stamp it leaves; a revision would mean reading the whole document.
+        """
 
     def remove(self, path: str) -> None:
         """Remove it. Raises MissingDocument, UnsafePath."""

@@ -76,7 +76,11 @@ class DirectoryDocuments:
         return found
 
     def read(self, path: str) -> Document:
-        """The document. Raises MissingDocument, UnsafePath."""
+        """The document, with whatever a person's save from a stale editor had dropped put back.
+
+        Raises MissingDocument, UnsafePath.
+        """
+        self._merge_unseen(path)
         with self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
         return Document(data.decode("utf-8", "surrogateescape"), digest(data), status.st_mtime)
@@ -230,6 +234,13 @@ class DirectoryDocuments:
         with contextlib.suppress(MissingDocument), self.lock(), self._target(path) as target:
             return target.settle()[1]
         return False
+
+    def _merge_unseen(self, path: str) -> None:
+        """Reconcile if need be; where that cannot be done now, the next write does it."""
+        split_path(path)
+        with contextlib.suppress(Unavailable, OSError):
+            if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
+                self.reconcile(path)
 
     def reconcile_all(self) -> Sequence[str]:
         """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
