@@ -206,7 +206,8 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
     A stale editor can leave out any line, but it cannot know one that was written after it loaded
     the document. So the base is the version with the most telling lines in common with `data`,
     then the one of which the fewest lines are missing; on a tie the newer one,
-    rather one that stood. What has no line in common with any of them was written anew, over the newest.
+    rather one that stood. What has no line in common with any of them was written anew, over the newest
+    (but lines that were only ever appended stay).
     """
     newest = newest_of(versions)
     if newest is None:
@@ -221,7 +222,8 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
                 return Base(data, newest=False, restored=True)
             if unlike < least:
                 best, least = version.data[:end], unlike
-    if not any(line.strip() and line in lines for line in _lines(best)):
+    appended = all(version.start == 0 for version in versions)
+    if not appended and not any(line.strip() and line in lines for line in _lines(best)):
         best = newest  # nothing in common with any version tells of no stale editor: it was written anew
     return Base(best, newest=best == newest, restored=False)
 
