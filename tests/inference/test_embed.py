@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import numpy as np
 import pytest
 
-from memorybook.errors import EmbedderFailed
-from memorybook.inference.embed import row_bytes, unit_row, vectors_of
+from memorybook.inference.embed import unit_row, vectors_of
 
 
 def test_a_row_is_scaled_to_unit_length() -> None:
@@ -32,35 +30,3 @@ def test_rows_become_one_buffer() -> None:
 
 def test_no_rows_become_a_buffer_of_none() -> None:
     assert np.asarray(vectors_of([], 7)).shape == (0, 7)
-
-
-@pytest.mark.parametrize("vectors", [vectors_of([bytes(8)], 2), np.zeros((1, 2), np.float32)])
-def test_rows_come_out_as_bytes(vectors: Any) -> None:
-    assert row_bytes(vectors, 2) == [bytes(8)]
-
-
-def test_rows_of_an_array_that_is_not_contiguous_come_out_in_order() -> None:
-    array = np.asfortranarray([[1, 2], [3, 4]], dtype=np.float32)
-    assert row_bytes(array, 2) == [struct.pack("<2f", 1, 2), struct.pack("<2f", 3, 4)]
-
-
-def test_no_rows_come_out_of_none() -> None:
-    assert row_bytes(vectors_of([], 3), 3) == []
-
-
-@pytest.mark.parametrize(
-    ("vectors", "message"),
-    [
-        ([[1.0, 2.0]], "'list'; it must return a float32 array"),
-        (None, "'NoneType'"),
-        (np.zeros((1, 2)), "of type 'd'; they must be float32"),
-        (b"12345678", "of type 'B'"),
-        (np.zeros((1, 3), np.float32), r"shape \(1, 3\); it must be \(number of texts, 2\)"),
-        (np.zeros(2, np.float32), r"shape \(2,\)"),
-        (np.array([[1, 0], [0, np.nan]], np.float32), "row 1 .* NaN or infinity"),
-        (np.array([[np.inf, -np.inf]], np.float32), "row 0 .* NaN or infinity"),
-    ],
-)
-def test_an_answer_of_another_kind_is_refused(vectors: Any, message: str) -> None:
-    with pytest.raises(EmbedderFailed, match=message):
-        row_bytes(vectors, 2)

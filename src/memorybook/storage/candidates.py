@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
+from math import hypot, log
 from typing import TYPE_CHECKING, Any, cast
 
 from memorybook.errors import EmbedderFailed
@@ -21,6 +21,9 @@ EVERYWHERE = 0.25
 
 NEIGHBOURED = 50
 """How many of the best candidates of each leg bring their neighbours along."""
+
+_UNIT = 0.01
+"""How far from 1 a vector's length may be: as far as half-precision models come."""
 
 _ROLES = frozenset({"", "user", "assistant", "system", "tool"})
 
@@ -61,19 +64,36 @@ def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) 
 
 
 def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[bytes | None]:
-    """A float32 vector for each text as bytes; None for a text that the embedder cannot read.
+    """A float32 unit vector for each text as bytes; None for a text that the embedder cannot read (a row of zeros).
 
-    Raises EmbedderFailed, also if the embedder's answer has another shape than it promised.
+    Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
+    may be anybody's, and a wrong vector in an index is never noticed again.
     """
-    flat = memoryview(cast("Any", embedder.embed(texts))).cast("B")
-    width = 4 * embedder.dimensions
-    if len(flat) != width * len(texts):
-        raise EmbedderFailed(
-            f"the embedder {embedder.name!r} gave {len(flat)} bytes for {len(texts)} texts of"
-            f" {embedder.dimensions} dimensions; check its model and dimensions"
+    answer = embedder.embed(texts)
+    try:
+        view = memoryview(cast("Any", answer))
+    except TypeError:
+        raise _nonsense(embedder, f"a {type(answer).__name__!r}", "return a float32 array, such as numpy's") from None
+    if view.format not in ("f", "<f"):
+        raise _nonsense(embedder, f"numbers of the type {view.format!r}", "return float32 ('f')")
+    shape = (len(texts), embedder.dimensions)
+    if view.shape != shape or (texts and not embedder.dimensions):
+        raise _nonsense(
+            embedder, f"an array of shape {view.shape}", f"it must be {shape}, texts by dimensions: check its model"
         )
-    rows = [bytes(flat[start : start + width]) for start in range(0, len(flat), width)]
-    return [row if any(memoryview(row).cast("f")) else None for row in rows]
+    data, width = view.tobytes(), 4 * embedder.dimensions
+    numbers = memoryview(data).cast("f")
+    lengths = [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
+    for row, length in enumerate(lengths):
+        if length and not abs(length - 1.0) < _UNIT:
+            raise _nonsense(
+                embedder, f"a vector of length {length:g} for text {row}", "divide each vector by its length (no NaN)"
+            )
+    return [data[row * width : (row + 1) * width] if length else None for row, length in enumerate(lengths)]
+
+
+def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:
+    return EmbedderFailed(f"the embedder {embedder.name!r} gave {what}; {advice}")
 
 
 def neighbour_places(best: Iterable[Candidate]) -> set[tuple[str, int]]:
@@ -127,4 +147,4 @@ def filters(query: Query) -> tuple[str, list[str | bytes]]:
 def paused_reason(name: str, reason: str, seconds: float) -> str:
     """The sentence for `degraded` when the vector leg is left out."""
     again = f"; tried again in {max(1, round(seconds))} s" if seconds > 0 else ""
-    return f"searched by words alone, the embedder {name!r} does not answer: {reason}{again}"
+    return f"searched by words alone, the embedder {name!r} cannot be used: {reason}{again}"
