@@ -55,6 +55,7 @@ class Passage(NamedTuple):
         role: Role of the speaker, for turns.
         position: Place of a turn in its session; -1 for others.
         pinned: Whether an entry is pinned.
+        asks: Whether a turn asks something; worked out once, when it is indexed.
     """
 
     path: str
@@ -77,6 +78,7 @@ class Passage(NamedTuple):
     role: str = ""
     position: int = -1
     pinned: bool = False
+    asks: bool = False
 
 
 class Candidate(NamedTuple):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Candidates, Query, SyncReport
     from memorybook.model import Operation, Session, Turn
 
@@ -24,30 +25,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) as long work goes on; total 0 while it is unknown."""
-
-
-class DocumentInfo(NamedTuple):
-    """What a listing tells of a document without reading it.
-
-    Attributes:
-        path: Relative, `/` between parts, ends in `.md`.
-        size: Bytes.
-        stamp: Equal stamps mean equal content; an empty one vouches for nothing (just written to).
-        modified: Last change, seconds since the epoch.
-    """
-
-    path: str
-    size: int
-    stamp: str
-    modified: float
-
-
-class Document(NamedTuple):
-    """A document as read: its text, and the revision (a content hash) that `write` compares."""
-
-    text: str
-    revision: str
-    modified: float
 
 
 class Documents(Protocol):

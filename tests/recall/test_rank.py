@@ -6,6 +6,7 @@ import pytest
 
 from memorybook.hits import Candidate, Candidates, Hit, Passage
 from memorybook.recall.rank import Weights, asked_person, diverse, rank, relevance, weights_for
+from memorybook.text.tokens import is_question
 
 WORDS_ONLY = weights_for(None)
 HYBRID = weights_for("static/x")
@@ -24,6 +25,7 @@ def turn(text: str, position: int, *, speaker: str = "Ann", role: str = "", date
         role=role,
         position=position,
         date=date,
+        asks=is_question(text),
     )
 
 

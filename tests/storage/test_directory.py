@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from conformance.documents import SAFE_PATHS, UNSAFE_PATHS, DocumentsConformance
+from memorybook.documents import DocumentInfo
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
-from memorybook.protocols import DocumentInfo, Documents
+from memorybook.protocols import Documents
 from memorybook.storage import safe_open
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.safe_open import is_safe_name, split_path

@@ -25,10 +25,11 @@ from conformance.index import (
     by_cosine,
     by_words,
 )
+from memorybook.documents import Document
 from memorybook.errors import Unavailable
 from memorybook.hits import Query
 from memorybook.model import Session
-from memorybook.protocols import Document, Embedder
+from memorybook.protocols import Embedder
 from memorybook.storage import index_schema
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.scan_index import ScanIndex

@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 a back end doe
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -43,6 +44,9 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
+_LONG = frozenset({"import", "sync", "rebuild", "watch", "demo"})
+"""Verbs that may work for long and so need their garbage collected."""
+
 _WITH_VALUE = ("--book", "--project", "--set")
 _SWITCHES = ("--json", "--no-color", "--quiet", "-q")
 
@@ -52,11 +56,15 @@ def main(argv: list[str] | None = None) -> int:
 
     `argv` is without the program's name; None is the process's own.
     """
+    if argv is None:
+        gc.disable()  # a short life: collecting costs it more than the memory is worth
     arguments = sys.argv[1:] if argv is None else argv
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
         code = _run(arguments)
         sys.stdout.flush()
+        if argv is None:
+            gc.freeze()  # nor need the interpreter look through it all on leaving
     except MemoryBookError as error:
         return _fail(str(error), error.code, error.exit_code, as_json)
     except SystemExit as leaving:  # argparse has shown a help page
@@ -84,6 +92,8 @@ def _run(arguments: list[str]) -> int:
     from memorybook.cli.call import Call
 
     verb = resolved(arguments[at])
+    if verb in _LONG:
+        gc.enable()
     call = Call(verb, arguments[:at] + arguments[at + 1 :])
     try:
         return _answer(call)

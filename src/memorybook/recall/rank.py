@@ -11,7 +11,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from memorybook.hits import Candidate, Candidates, Hit, Passage
-from memorybook.text.tokens import is_question, is_telling, tokens
+from memorybook.text.tokens import is_telling, tokens
 
 Strength = Callable[[Passage], float]
 """Strength of an entry's passage today, 0..1; not asked for other sources."""
@@ -172,7 +172,7 @@ def _answer(base: Component, pool: _Pool, weights: Weights) -> Component:
     inherited = [0.0] * len(base)
     for (session, position), number in pool.at.items():
         before = pool.at.get((session, position - 1))
-        if before is not None and base[before] and is_question(pool.items[before].passage.text):
+        if before is not None and base[before] and pool.items[before].passage.asks:
             inherited[number] = weights.answer * base[before]
     return inherited
 

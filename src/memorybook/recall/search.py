@@ -16,7 +16,7 @@ RELEVANT = 0.45
 QUOTED = 12
 """Shortest text, characters, that is compared with others to show each piece of evidence once."""
 
-JUDGED = 60
+JUDGED = 40
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
 
 

@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
-from memorybook.protocols import Document, DocumentInfo
 from memorybook.storage.safe_open import (
     MAX_BYTES,
     MAX_PARTS,

@@ -9,7 +9,8 @@ from memorybook.hits import SyncReport
 from memorybook.storage.sqlite import Connection, readable
 
 if TYPE_CHECKING:
-    from memorybook.protocols import DocumentInfo, Documents, Progress, Transcripts
+    from memorybook.documents import DocumentInfo
+    from memorybook.protocols import Documents, Progress, Transcripts
 
 ROUNDS = 8
 """How often a sync starts over because another process brought in the same documents meanwhile."""

@@ -15,13 +15,20 @@ from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect,
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 1
+VERSION = 2
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
 COLUMNS = ", ".join(f"p.{name}" for name in FIELDS)
 
-_TYPES = {"start_line": "INTEGER", "end_line": "INTEGER", "score": "REAL", "position": "INTEGER", "pinned": "INTEGER"}
+_TYPES = {
+    "start_line": "INTEGER",
+    "end_line": "INTEGER",
+    "score": "REAL",
+    "position": "INTEGER",
+    "pinned": "INTEGER",
+    "asks": "INTEGER",
+}
 _WHOLE = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _PASSAGE_COLUMNS = ",\n    ".join(f"{name} {_TYPES.get(name, '')}".strip() for name in FIELDS)
@@ -180,7 +187,7 @@ def passage_of(row: Sequence[Value]) -> Passage:
     values: list[object] = list(row)
     if bytes in map(type, values):
         values = [readable(value) if isinstance(value, bytes) else value for value in row]
-    values[-1] = bool(values[-1])
+    values[-2:] = bool(values[-2]), bool(values[-1])
     return Passage._make(values)
 
 

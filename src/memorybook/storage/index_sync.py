@@ -18,9 +18,10 @@ from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediat
 from memorybook.text.tokens import text_digest, tokens
 
 if TYPE_CHECKING:
+    from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Passage
     from memorybook.model import Session, Turn
-    from memorybook.protocols import Document, DocumentInfo, Documents, Transcripts
+    from memorybook.protocols import Documents, Transcripts
     from memorybook.storage.freshness import Difference, Known
 
 T = TypeVar("T")
@@ -149,7 +150,7 @@ def _plan(
     row = (info.size, info.stamp, document.revision, document.modified)
     if known is not None and (known.hash, known.modified) == row[2:]:
         return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
-    from memorybook.text.passages import split
+    from memorybook.text.splitting import split
 
     made = split(info.path, document.text, document.modified)
     brought.warnings += made.warnings

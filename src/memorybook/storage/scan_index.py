@@ -29,7 +29,8 @@ from memorybook.storage.candidates import (
 from memorybook.text.tokens import query_words, tokens
 
 if TYPE_CHECKING:
-    from memorybook.protocols import DocumentInfo, Documents, Embedder, Progress, Transcripts
+    from memorybook.documents import DocumentInfo
+    from memorybook.protocols import Documents, Embedder, Progress, Transcripts
 
 K1 = 1.2
 B = 0.75
@@ -187,7 +188,7 @@ class ScanIndex:
         return SyncReport(len(seen), changed, len(gone), 0, tuple(degraded), tuple(warnings))
 
     def _read(self, documents: Documents, info: DocumentInfo, held: _Held | None, warnings: list[str]) -> bool:
-        from memorybook.text.passages import split
+        from memorybook.text.splitting import split
 
         document = documents.read(info.path)
         row = (info.size, info.stamp, document.revision, document.modified)

@@ -245,11 +245,18 @@ class SqliteIndex:
         if left > 0 and not embedder.local:
             return _Leg(model, None, (paused_reason(embedder.name, model.reason, left),))
         try:
-            return _Leg(model, question_vector(embedder, question, _speakers(db)), ())
+            vector = question_vector(embedder, question, _speakers(db))
         except EmbedderFailed as error:
             if not embedder.local:
                 vector_leg.pause(db, model, str(error))
             return _Leg(model, None, (paused_reason(embedder.name, str(error), 0),))
+        if vector is None or len(vector) == 4 * model.dimensions:
+            return _Leg(model, vector, ())
+        reason = (
+            f"searched by words alone: {embedder.name!r} has {len(vector) // 4} dimensions by now and had"
+            f" {model.dimensions}, so its vectors are made again"
+        )
+        return _Leg(vector_leg.register(db, embedder), None, (reason,))
 
     def _cosines(self, db: Connection, leg: _Leg, query: Query) -> dict[int, float]:
         """Cosine by passage of the `pool` nearest that the query admits."""

@@ -67,7 +67,7 @@ class Vectors:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._files: dict[tuple[str, int], VectorFile] = {}
-        self._tails: dict[tuple[str, int, int], Tail] = {}
+        self._tails: dict[tuple[str, int, int, int], Tail] = {}
 
     def path(self, generation: int) -> str:
         """The file of that generation."""
@@ -101,11 +101,11 @@ class Vectors:
                 chosen += file.best(query, wanted, allowed)
         for after, upto in gaps:
             rest = Tail()
-            rest.add(_rows(connection, model.id, after, -1, upto))
+            rest.add(_rows(connection, model, after, -1, upto))
             chosen += rest.best(query, wanted, allowed)
         last = held[-1].upto if held else 0
         tail = self._tail(born, model, last)
-        tail.add(_rows(connection, model.id, max(last, tail.last), -1))
+        tail.add(_rows(connection, model, max(last, tail.last), -1))
         chosen += tail.best(query, wanted, allowed)
         chosen.sort(key=lambda scored: -scored.similarity)
         return _rescored(connection, query, [scored.id for scored in chosen[:wanted]])[:count]
@@ -122,7 +122,7 @@ class Vectors:
         return self._files[key]
 
     def _tail(self, born: str, model: Model, last: int) -> Tail:
-        key = (born, model.id, last)
+        key = (born, model.id, model.dimensions, last)
         if key not in self._tails:
             self._tails = {key: Tail()}
         return self._tails[key]
@@ -165,7 +165,9 @@ class Vectors:
                 "UPDATE meta SET value=value+1 WHERE name='generation' RETURNING value"
             )
             known = _later(connection, model, after)
-            vectors = _rows(connection, model.id, after, LARGEST)
+            vectors = _rows(connection, model, after, LARGEST)
+        if not vectors:
+            return
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         path = self.path(int(generation))
         stamp = write(path, model.dimensions, vectors)
@@ -224,19 +226,19 @@ def segments(connection: Connection, model: int) -> list[Segment]:
     return [Segment(generation, after, upto, held, Stamp(*stamp)) for generation, after, upto, held, *stamp in rows]
 
 
-def _rows(connection: Connection, model: int, after: int, count: int, upto: int = _ALL) -> list[tuple[int, bytes]]:
+def _rows(connection: Connection, model: Model, after: int, count: int, upto: int = _ALL) -> list[tuple[int, bytes]]:
+    # of its length, for another process may just have found other dimensions and made them again
     return connection.execute(
-        "SELECT id, vector FROM embeddings WHERE id>? AND id<=? AND +model=? AND vector IS NOT NULL"
-        " ORDER BY id LIMIT ?",
-        (after, upto, model, count),
+        "SELECT id, vector FROM embeddings WHERE id>? AND id<=? AND +model=? AND length(vector)=? ORDER BY id LIMIT ?",
+        (after, upto, model.id, 4 * model.dimensions, count),
     )
 
 
 def _rescored(connection: Connection, query: bytes, numbers: list[int]) -> list[tuple[int, float]]:
     """(text, exact cosine) of these embeddings, best first; the newer text on a tie."""
     rows = connection.execute(
-        "SELECT text, vector FROM embeddings WHERE id IN (SELECT value FROM json_each(?)) AND vector IS NOT NULL",
-        (listed(numbers),),
+        "SELECT text, vector FROM embeddings WHERE id IN (SELECT value FROM json_each(?)) AND length(vector)=?",
+        (listed(numbers), len(query)),
     )
     similar = cosines(query, b"".join(vector for _, vector in rows))
     scored = [(int(text), cosine) for (text, _), cosine in zip(rows, similar, strict=True)]
@@ -248,10 +250,13 @@ def _rescored(connection: Connection, query: bytes, numbers: list[int]) -> list[
 
 
 def known_model(connection: Connection, embedder: Embedder) -> Model | None:
-    """The embedder as the index knows it; None if it never was used here, or had other dimensions."""
+    """The embedder as the index knows it; None if it never was used here, or has other dimensions than it had.
+
+    An embedder that does not know its dimensions yet is known by its name.
+    """
     row = connection.first(
         "SELECT id, dimensions, coalesce(paused_until, 0.0), coalesce(reason, '') FROM models"
-        " WHERE name=? AND dimensions=?",
+        " WHERE name=?1 AND (?2=0 OR dimensions=?2)",
         (embedder.name, embedder.dimensions),
     )
     return Model(*row) if row is not None else None
@@ -262,19 +267,24 @@ def register(connection: Connection, embedder: Embedder) -> Model:
     model = known_model(connection, embedder)
     while model is None:
         with immediate(connection):
-            if known_model(connection, embedder) is None:
-                for table in ("embeddings", "pending", "segments"):
-                    connection.execute(
-                        f"DELETE FROM {table} WHERE model=(SELECT id FROM models WHERE name=?)", (embedder.name,)
-                    )
-                connection.execute("DELETE FROM models WHERE name=?", (embedder.name,))
-                number = connection.insert(
-                    "INSERT INTO models (id, name, dimensions) SELECT coalesce(max(id), 0) + 1, ?, ? FROM models",
-                    (embedder.name, embedder.dimensions),
-                )
-                connection.execute("INSERT INTO pending SELECT DISTINCT ?, dense FROM passages", (number,))
+            _learn(connection, embedder)
         model = known_model(connection, embedder)
     return model
+
+
+def _learn(connection: Connection, embedder: Embedder) -> None:
+    """Have the embedder and its dimensions known; vectors of other dimensions go, for they are to be made again."""
+    if known_model(connection, embedder) is not None:
+        return
+    connection.execute(
+        "INSERT INTO models (id, name, dimensions) SELECT coalesce(max(id), 0) + 1, ?1, ?2 FROM models WHERE true"
+        " ON CONFLICT (name) DO UPDATE SET dimensions=?2",
+        (embedder.name, embedder.dimensions),
+    )
+    model = register(connection, embedder)
+    for table in ("embeddings", "segments"):
+        connection.execute(f"DELETE FROM {table} WHERE model=?", (model.id,))
+    connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT ?, dense FROM passages", (model.id,))
 
 
 def pending(connection: Connection, model: Model | None) -> int:
@@ -307,9 +317,7 @@ def embed_pending(
     Raises EmbedderFailed; what was embedded before stays, and a remote embedder is paused.
     """
     model = register(connection, embedder)
-    [(total,)] = connection.execute("SELECT count(*) FROM pending WHERE model=?", (model.id,))
-    total = int(total) if limit is None else min(int(total), limit)
-    done = 0
+    done, total = 0, _waiting(connection, model, limit)
     while done < total:
         try:
             embedded = _embed_batch(connection, embedder, model, min(BATCH[embedder.local], total - done))
@@ -320,6 +328,9 @@ def embed_pending(
         if not embedded:
             break
         done += embedded
+        before, model = model, register(connection, embedder)
+        if model.dimensions != before.dimensions:
+            total = done + _waiting(connection, model, None if limit is None else limit - done)
         if progress is not None:
             progress(done, total)
         if done % _FOLD_EACH < embedded:
@@ -327,6 +338,11 @@ def embed_pending(
     if done and model.paused:
         pause(connection, model, "")
     tidy(connection, model, vectors)
+
+
+def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
+    [(total,)] = connection.execute("SELECT count(*) FROM pending WHERE model=?", (model.id,))
+    return int(total) if limit is None else min(int(total), limit)
 
 
 def tidy(connection: Connection, model: Model, vectors: Vectors) -> None:
@@ -381,6 +397,7 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
     texts = [dense_text(passage_of(row[2:])) for row in rows]
     made = vectors_of(embedder, texts)
     with immediate(connection):
+        _learn(connection, embedder)  # its dimensions, if this was its first answer
         numbers = listed(int(row[0]) for row in rows)
         # another process may have embedded them too, or the passages may be gone by now
         connection.executemany(

@@ -1,0 +1,212 @@
+"""Documents cut into passages, each kind in its own way; only documents that changed are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.hits import Passage
+from memorybook.text.passages import utc_day
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memorybook.formats.memory_md import Located
+    from memorybook.text.blocks import Block
+
+MAX_TOKENS = 400
+"""About how long a passage of a document may be, as `count_tokens` counts."""
+
+
+class Split(NamedTuple):
+    """The passages of a document in the order of their lines, and what could not be read as meant."""
+
+    passages: tuple[Passage, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def split(path: str, text: str, modified: float) -> Split:
+    """The passages of a document; how it is cut depends on what it is, which its path says.
+
+    `MEMORY.md` and `archive/*.md`: one for each entry, and for each list item or paragraph of what a person wrote.
+    `daily/*.md`: one for each note. `sessions/*.md`: title and summary, then each decision and each
+    open question. Any other: by headings, up to about `MAX_TOKENS`, cut between paragraphs, else
+    between sentences. Headings without anything under them, comments and blank documents give none. No text raises.
+
+    Args:
+        path: Relative path of the document.
+        text: Its text, any line ends.
+        modified: Its last change, seconds since the epoch: the day of entries edited by hand.
+    """
+    text = text.removeprefix("\ufeff")
+    if not text.strip():
+        return Split(())
+    if path == "MEMORY.md" or path.startswith("archive/"):
+        return _memory(path, text, modified)
+    if path.startswith("daily/"):
+        return Split(tuple(_daily(path, text)))
+    if path.startswith("sessions/"):
+        return Split(tuple(_session(path, text)))
+    return Split(tuple(_document(path, text)))
+
+
+# --- by kind of document -----------------------------------------------------------------------
+
+
+def _memory(path: str, text: str, modified: float) -> Split:
+    from memorybook.formats import memory_md
+    from memorybook.formats.sections import raw
+
+    document = memory_md.parse(text, modified=_moment(modified))
+    found = [_entry(path, located) for located in document.located]
+    line = 1
+    for part in document.parts:
+        if isinstance(part, str):
+            found += _written(path, part, line)
+        line += raw(part).count("\n")
+    return Split(tuple(sorted(found, key=lambda passage: passage.start_line)), document.warnings)
+
+
+def _entry(path: str, located: Located) -> Passage:
+    entry = located.entry
+    filed = (entry.group or "", ", ".join([*entry.tags, *entry.entities]))
+    return Passage(
+        path,
+        located.start_line,
+        located.end_line,
+        entry.text,
+        "entry",
+        heading=" > ".join(filter(None, filed)),
+        date=utc_day(entry.created) or entry.last_activated.isoformat(),
+        entry=entry.id,
+        category=entry.category,
+        score=entry.score,
+        scored=entry.scored.isoformat(),
+        activated=entry.last_activated.isoformat(),
+        state=entry.state,
+        trust=entry.trust or "",
+        session=entry.session,
+        turn=entry.source.removeprefix("turn:") if entry.source and entry.source.startswith("turn:") else None,
+        pinned=entry.pinned,
+    )
+
+
+def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
+    """What a person wrote, item by item; an item that is too long is cut."""
+    from memorybook.text.blocks import blocks, merged
+
+    for block in blocks(text, first_line=first_line):
+        for piece in merged(text, [block], MAX_TOKENS, first_line=first_line):
+            yield _passage(path, piece)
+
+
+def _daily(path: str, text: str) -> Iterator[Passage]:
+    from memorybook.formats import notes
+
+    day = notes.day_of(path)
+    lines = text.split("\n")
+    found: list[Passage] = []
+    for number, line in enumerate(lines, 1):
+        note = notes.parse_line(line, day=day)
+        if note is None:
+            continue
+        lines[number - 1] = "<!-- -->"  # so that what stands around it is not taken for one run
+        if note.text.strip():
+            date = day.isoformat() if day else utc_day(note.time)
+            filed = ", ".join(filter(None, (note.kind, *note.tags)))
+            found.append(Passage(path, number, number, note.text, "note", heading=filed, date=date))
+    found += _document(path, "\n".join(lines))
+    yield from sorted(found, key=lambda passage: passage.start_line)
+
+
+def _session(path: str, text: str) -> Iterator[Passage]:
+    from memorybook.formats import session_md
+    from memorybook.text.blocks import blocks, merged
+
+    summary = session_md.parse(text)
+    date = utc_day(summary.started) or _day_in(path)
+    front = _front().match(text)
+    first_line = 1 + (text.count("\n", 0, front.end()) if front else 0)
+    page = text[front.end() :] if front else text
+    body: list[Block] = []
+    items: list[Block] = []
+    for block in blocks(page, first_line=first_line):
+        place = _place(block.heading.rpartition(" > ")[2])
+        if place != "turns":
+            (items if place == "items" else body).append(block)
+    if summary.title and not any(block.heading.startswith(summary.title) for block in (*body, *items)):
+        body = [block._replace(heading=" > ".join(filter(None, (summary.title, block.heading)))) for block in body]
+    found = [*merged(page, body, MAX_TOKENS, first_line=first_line), *items]
+    if not body and summary.title:
+        found.insert(0, _title_block(text, summary.title))
+    for block in sorted(found, key=lambda block: block.start):
+        yield _passage(path, block)._replace(source="summary", date=date, session=summary.session or None)
+
+
+def _title_block(text: str, title: str) -> Block:
+    """The title where it stands as a block of its own, for a summary that has nothing else to say."""
+    from memorybook.text.blocks import Block
+
+    line = next((number for number, line in enumerate(text.split("\n"), 1) if title in line), 1)
+    return Block(line, line, title, "", 0)
+
+
+@lru_cache(maxsize=64)
+def _place(heading: str) -> str:
+    """Where a section of that title goes, asked of the format itself: `items`, `turns` or `` (the summary)."""
+    from memorybook.formats import session_md
+
+    read = session_md.parse(f"## {heading}\n\n- x\n")
+    return "turns" if read.turn_ids else "items" if read.decisions or read.open_questions else ""
+
+
+def _document(path: str, text: str) -> Iterator[Passage]:
+    from memorybook.text.blocks import blocks, merged
+
+    dated: list[Block] = []
+    run = 0
+    for block in blocks(text):
+        run += 1 if _stamped().match(block.text) else 0  # a paragraph with its own date is a passage of its own
+        dated.append(block._replace(run=block.run * 1_000_000 + run))
+    for block in merged(text, dated, MAX_TOKENS):
+        yield _passage(path, block)
+
+
+def _passage(path: str, block: Block) -> Passage:
+    stamped = _day_in(block.text) if _stamped().match(block.text) else None
+    date = stamped or _day_in(block.heading) or _day_in(path)
+    return Passage(path, block.start, block.end, block.text, "document", heading=block.heading, date=date)
+
+
+def _day_in(text: str) -> str | None:
+    days = _days().search(text)
+    return days[1] if days else None
+
+
+def _moment(seconds: float) -> datetime:
+    from datetime import UTC, datetime
+
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+# Compiled when first used: a search that reads no document needs none of them.
+
+
+@lru_cache(maxsize=1)
+def _days() -> re.Pattern[str]:
+    return re.compile(r"(?<![0-9])([0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))(?![0-9])")
+
+
+@lru_cache(maxsize=1)
+def _stamped() -> re.Pattern[str]:
+    return re.compile(r"\W{0,4}[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+
+
+@lru_cache(maxsize=1)
+def _front() -> re.Pattern[str]:
+    return re.compile(r"---[ \t]*\r?\n(?:.*?\n)??---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
