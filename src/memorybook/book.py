@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.errors import Conflict, MissingDocument, Unavailable
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
 from memorybook.lifecycle import fade
 from memorybook.recall.rank import weights_for
 from memorybook.recall.search import find
 
 if TYPE_CHECKING:
-    from memorybook.draft import Outcome
+    from memorybook.documents import Document
+    from memorybook.draft import Draft, Outcome
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.hits import Candidates
     from memorybook.model import Change, Entry, Operation
@@ -69,7 +71,7 @@ class Book:
         self.zone = zone
         self._weights = weights
         self.degraded = tuple(degraded)
-        self._parsed: tuple[str, MemoryDocument] | None = None
+        self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
 
     # --- time ----------------------------------------------------------------------------------
@@ -157,21 +159,24 @@ class Book:
             read = self.documents.read("MEMORY.md")
         except MissingDocument:
             return memory_md.parse("", modified=self.now())
-        if self._parsed is None or self._parsed[0] != read.revision:
-            modified = datetime.fromtimestamp(read.modified, UTC)
-            self._parsed = (read.revision, memory_md.parse(read.text, modified=modified))
-        return self._parsed[1]
+        return self._parse("MEMORY.md", read)
+
+    def _parse(self, path: str, read: Document) -> MemoryDocument:
+        """The document's entries; what was read last of a path is kept while it does not change."""
+        from memorybook.formats import memory_md
+
+        known = self._parsed.get(path)
+        if known is None or known[:2] != (read.revision, read.modified):
+            document = memory_md.parse(read.text, modified=datetime.fromtimestamp(read.modified, UTC))
+            known = self._parsed[path] = (read.revision, read.modified, document)
+        return known[2]
 
     def entries(self) -> list[Entry]:
         """Every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
-        from memorybook.formats import memory_md
-
         found = {entry.id: entry for entry in self.memory().entries}
         for info in sorted(self.documents.list()):
             if info.path.startswith("archive/"):
-                read = self.documents.read(info.path)
-                modified = datetime.fromtimestamp(read.modified, UTC)
-                for entry in memory_md.parse(read.text, modified=modified).entries:
+                for entry in self._parse(info.path, self.documents.read(info.path)).entries:
                     found.setdefault(entry.id, entry)
         return list(found.values())
 
@@ -186,16 +191,18 @@ class Book:
         Raises:
             NotFound: A change names an entry that is not there.
             InvalidInput: A change would make a value that cannot be.
-            Conflict: A person kept saving the document all the while.
+            Conflict: A person kept saving the document all the while, or a `Put` was made from another text.
             BookLocked: Another process holds the book for too long.
         """
         from memorybook.draft import Draft
         from memorybook.model import Operation
 
+        Draft(self.documents, parse=self._parse, now=self.now()).look(changes)  # the slow part, without the lock
         for _ in range(ATTEMPTS):
             with self.documents.lock():
+                self._settle_all()
                 now = self.now()
-                draft = Draft(self.documents, now=now)
+                draft = Draft(self.documents, parse=self._parse, now=now)
                 outcomes = tuple(draft.do(change) for change in changes)
                 applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
                 if not applied:
@@ -209,32 +216,48 @@ class Book:
                     changes=applied,
                     done=False,
                 )
-                self.journal.begin(operation)
-                try:
-                    draft.write()
-                except Conflict:
-                    self.journal.discard(operation.id)
-                    continue
-                self.journal.done(operation.id)
-                return Result(operation, outcomes)
+                if self._carry_out(operation, draft):
+                    return Result(operation, outcomes)
         raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
 
+    def _carry_out(self, operation: Operation, draft: Draft) -> bool:
+        """Journal and write; False if a person's save came in between and nothing was written."""
+        self.journal.begin(operation)
+        try:
+            draft.write()
+        except Conflict:
+            if not draft.wrote:
+                self.journal.discard(operation.id)
+                return False
+            self._settle(operation)
+            return True
+        except Exception:
+            if not draft.wrote:  # whoever asked is told that it failed, so it must not come true later
+                self.journal.discard(operation.id)
+            raise
+        self.journal.done(operation.id)
+        return True
+
     def _recover(self) -> None:
-        """Finish what a crash left half done: every intention in the journal that is not marked done."""
-        if not self.journal.pending():
-            return
-        with self.documents.lock():
-            for operation in self.journal.pending():
-                self._settle(operation)
+        """Finish what a crash left half done; where that cannot be done now, the next change does it."""
+        if self.journal.pending():
+            with suppress(Unavailable, Conflict), self.documents.lock():
+                self._settle_all()
+
+    def _settle_all(self) -> None:
+        """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
+        for operation in self.journal.pending():
+            self._settle(operation)
 
     def _settle(self, operation: Operation) -> None:
-        """Carry out what is missing of an intention, or drop it if a person's later edit stands against it."""
+        """Carry out what is missing of an intention, but for what a person's later edit stands against."""
         from memorybook.draft import Draft
 
         for _ in range(ATTEMPTS):
-            draft = Draft(self.documents, now=self.now())
+            draft = Draft(self.documents, parse=self._parse, now=self.now())
             for applied in operation.changes:
-                draft.redo(applied)
+                with suppress(InvalidInput):  # it can never be carried out again, and must not keep the rest
+                    draft.redo(applied)
             try:
                 draft.write()
             except Conflict:

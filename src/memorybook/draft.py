@@ -6,12 +6,14 @@ the meantime is part of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple, assert_never
 
-from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.documents import Document
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
 from memorybook.formats import memory_md, notes
 from memorybook.lifecycle import fade
 from memorybook.model import (
@@ -50,11 +52,25 @@ class Outcome(NamedTuple):
     line: int = 0
 
 
+Parse = Callable[[str, Document], memory_md.MemoryDocument]
+"""Reads the entries of the document at a path."""
+
+
 @dataclass(slots=True)
 class _Copy:
-    """A document of entries being worked on."""
+    """A document of entries being worked on; those in `gone` leave it once they stand in MEMORY.md."""
 
     document: memory_md.MemoryDocument
+    revision: str | None
+    changed: bool = False
+    gone: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Whole:
+    """A whole document being worked on; None where there is none."""
+
+    text: str | None
     revision: str | None
     changed: bool = False
 
@@ -73,16 +89,22 @@ class Draft:
 
     Args:
         documents: What is on disk; its lock is held by the caller from here until after `write`.
+        parse: Reads a document of entries.
         now: Time of the operation, UTC.
+
+    Attributes:
+        wrote: Whether `write` has written anything yet.
     """
 
-    def __init__(self, documents: Documents, *, now: datetime) -> None:
+    def __init__(self, documents: Documents, *, parse: Parse, now: datetime) -> None:
+        self.wrote = False
         self._documents = documents
+        self._parse = parse
         self._now = now
         self._today = now.date()
         self._copies: dict[str, _Copy] = {}
         self._notes: dict[str, _Notes] = {}
-        self._whole: dict[str, str | None] = {}
+        self._whole: dict[str, _Whole] = {}
         self._archives_loaded = False
 
     # --- reading -------------------------------------------------------------------------------
@@ -106,8 +128,7 @@ class Draft:
                 text = memory_md.template() if path == MEMORY else memory_md.archive_template(path)
                 self._copies[path] = _Copy(memory_md.parse(text, modified=self._now), None)
             else:
-                modified = datetime.fromtimestamp(read.modified, UTC)
-                self._copies[path] = _Copy(memory_md.parse(read.text, modified=modified), read.revision)
+                self._copies[path] = _Copy(self._parse(path, read), read.revision)
         return self._copies[path]
 
     def _load_archives(self) -> None:
@@ -116,6 +137,14 @@ class Draft:
             for info in self._documents.list():
                 if info.path.startswith("archive/"):
                     self._copy(info.path)
+
+    def look(self, changes: Iterable[Change]) -> None:
+        """Read what these changes will need, so that reading it again is quick; needs no lock."""
+        for change in changes:
+            if isinstance(change, Add):
+                self._saying(change.entry.text)
+            elif isinstance(change, Update | Reinforce | Archive | Remove):
+                self._home(change.id)
 
     # --- changing ------------------------------------------------------------------------------
 
@@ -151,14 +180,21 @@ class Draft:
             section, _, text = (applied.after or "").partition("\n")
             self._append_item(Append(path=MEMORY, line=text, section=section))
         elif applied.kind == "put":
-            self._whole[applied.target] = applied.after
+            if self._text(applied.target) == applied.before:
+                self._put(Put(path=applied.target, text=applied.after or ""))
         elif applied.kind == "drop":
-            self._drop(Drop(path=applied.target, line=applied.before if applied.after is not None else None))
+            line = None if applied.after is None else applied.before
+            if line is not None or self._text(applied.target) == applied.before:
+                self._drop(Drop(path=applied.target, line=line))
         else:
             self._redo_entry(applied)
 
     def _redo_entry(self, applied: Applied) -> None:
         current = self.get(applied.target)
+        self._load_archives()
+        if self._home(applied.target) == MEMORY:  # it may have been on its way out of an archive
+            for copy in self._archives_with(applied.target):
+                copy.gone.add(applied.target)
         standing = memory_md.render_entry(current) if current else None
         if standing != applied.before or applied.before == applied.after:
             return
@@ -182,12 +218,17 @@ class Draft:
     def _all(self) -> Iterator[Entry]:
         self._copy(MEMORY)
         self._load_archives()
-        return (entry for copy in self._copies.values() for entry in copy.document.entries)
+        return (
+            entry for copy in self._copies.values() for entry in copy.document.entries if entry.id not in copy.gone
+        )
+
+    def _archives_with(self, id: str) -> Iterator[_Copy]:
+        return (copy for path, copy in self._copies.items() if path != MEMORY and copy.document.get(id) is not None)
 
     def _saying(self, text: str) -> Entry | None:
         """The entry that makes the same statement, if there is one."""
         statement = normalise(text)
-        return next((entry for entry in self._all() if normalise(entry.text) == statement), None)
+        return next((entry for entry in self._all() if _normalised(entry.text) == statement), None)
 
     def _edit(self, kind: str, id: str, reason: str, edit: Callable[[Entry], Entry]) -> Outcome:
         before = self._existing(id)
@@ -200,8 +241,10 @@ class Draft:
 
     def _remove(self, change: Remove) -> Outcome:
         before = self._existing(change.id)
-        copy = self._copies[self._home(change.id) or MEMORY]
-        copy.document, copy.changed = copy.document.without(change.id), True
+        self._load_archives()
+        for copy in self._copies.values():
+            if copy.document.get(change.id) is not None:
+                copy.document, copy.changed = copy.document.without(change.id), True
         return Outcome(self._record("remove", change.id, before, None, change.reason), before)
 
     def _existing(self, id: str) -> Entry:
@@ -211,12 +254,12 @@ class Draft:
         return entry
 
     def _place(self, entry: Entry) -> None:
-        home = self._home(entry.id)
-        if home not in (None, MEMORY) and not entry.archived:
-            copy = self._copies[home or MEMORY]
-            copy.document, copy.changed = copy.document.without(entry.id), True
+        home = self._home(entry.id) or MEMORY
+        if home != MEMORY and not entry.archived:
+            for copy in self._archives_with(entry.id):
+                copy.gone.add(entry.id)
             home = MEMORY
-        copy = self._copies[home or MEMORY]
+        copy = self._copies[home]
         copy.document, copy.changed = copy.document.with_entry(entry), True
 
     @staticmethod
@@ -257,7 +300,7 @@ class Draft:
     def _lines(self, path: str) -> _Notes:
         if path not in self._notes:
             try:
-                lines = self._documents.read(path).text.splitlines()
+                lines = self._documents.read(path).text.removesuffix("\n").split("\n")
             except MissingDocument:
                 lines = []
             texts: dict[str, int] = {}
@@ -268,9 +311,11 @@ class Draft:
 
     def _put(self, change: Put) -> Outcome:
         before = self._text(change.path)
+        if change.made_from is not None and change.made_from != (before or ""):
+            raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
         if before == change.text:
             return Outcome(None, path=change.path)
-        self._whole[change.path] = change.text
+        self._set_text(change.path, change.text)
         applied = Applied(kind="put", target=change.path, before=before, after=change.text, reason=change.reason)
         return Outcome(applied, path=change.path)
 
@@ -279,63 +324,73 @@ class Draft:
         if before is None:
             return Outcome(None, path=change.path)
         if change.line is None:
-            self._whole[change.path] = None
+            self._set_text(change.path, None)
             applied = Applied(kind="drop", target=change.path, before=before, after=None, reason=change.reason)
             return Outcome(applied, path=change.path)
-        lines = before.splitlines(keepends=True)
-        number = next((n for n, line in enumerate(lines) if line.rstrip("\r\n") == change.line), None)
+        lines = before.split("\n")
+        number = next((n for n, line in enumerate(lines) if line.removesuffix("\r") == change.line), None)
         if number is None:
             return Outcome(None, path=change.path)
-        self._whole[change.path] = "".join(lines[:number] + lines[number + 1 :])
+        self._set_text(change.path, "\n".join(lines[:number] + lines[number + 1 :]))
         applied = Applied(kind="drop", target=change.path, before=change.line, after="", reason=change.reason)
         return Outcome(applied, path=change.path, line=number + 1)
 
     def _text(self, path: str) -> str | None:
-        if path in self._whole:
-            return self._whole[path]
-        try:
-            return self._documents.read(path).text
-        except MissingDocument:
-            return None
+        if path not in self._whole:
+            try:
+                read = self._documents.read(path)
+            except MissingDocument:
+                self._whole[path] = _Whole(None, None)
+            else:
+                self._whole[path] = _Whole(read.text, read.revision)
+        return self._whole[path].text
+
+    def _set_text(self, path: str, text: str | None) -> None:
+        self._whole[path].text, self._whole[path].changed = text, True
 
     # --- writing -------------------------------------------------------------------------------
 
     def write(self) -> None:
         """Write what changed, in an order that a crash or a conflict at any point leaves repairable.
 
-        Archives come before MEMORY.md, so that no entry is ever nowhere; whole documents, which can be
-        written twice without harm, before it too; lines, which never conflict, after it.
+        An entry that moves stands in both documents for a moment and never in none: archives gain before
+        MEMORY.md is written and lose after it. Lines, which never conflict, come last.
 
         Raises:
-            Conflict: A person saved one of the documents in this very moment and no entry of MEMORY.md
-                was written; make a new draft.
+            Conflict: A person saved one of the documents in this very moment. Make a new draft, unless
+                something was written (`wrote`): then `redo` what is missing in one.
         """
         self._overflow()
         memory = self._copies.pop(MEMORY, None)
         for path, copy in self._copies.items():
             self._write_copy(path, copy)
-        for path, text in self._whole.items():
-            self._replace(path, text)
         if memory is not None:
             self._write_copy(MEMORY, memory)
+        for path, copy in self._copies.items():
+            for id in copy.gone:
+                copy.document, copy.changed = copy.document.without(id), True
+            self._write_copy(path, copy)
+        for path, whole in self._whole.items():
+            self._write_whole(path, whole)
         for path, document in self._notes.items():
             for line in document.added:
                 self._documents.append(path, line)
+                self.wrote = True
 
     def _write_copy(self, path: str, copy: _Copy) -> None:
         if copy.changed:
             text = copy.document.render(now=self._now, strength=lambda entry: fade.strength(entry, self._today))
-            self._documents.write(path, text, expect=copy.revision)
+            copy.revision = self._documents.write(path, text, expect=copy.revision)
+            copy.changed, self.wrote = False, True
 
-    def _replace(self, path: str, text: str | None) -> None:
-        try:
-            revision: str | None = self._documents.read(path).revision
-        except MissingDocument:
-            revision = None
-        if text is not None:
-            self._documents.write(path, text, expect=revision)
-        elif revision is not None:
+    def _write_whole(self, path: str, whole: _Whole) -> None:
+        if not whole.changed:
+            return
+        if whole.text is not None:
+            self._documents.write(path, whole.text, expect=whole.revision)
+        elif whole.revision is not None:
             self._documents.remove(path)
+        self.wrote = True
 
     def _overflow(self) -> None:
         copy = self._copies.get(MEMORY)
@@ -346,7 +401,12 @@ class Draft:
         for entry in archived[ARCHIVED_IN_MEMORY:]:
             cold = self._copy(f"archive/{self._now:%Y-%m}.md")
             cold.document, cold.changed = cold.document.with_entry(entry), True
+            cold.gone.discard(entry.id)
             copy.document = copy.document.without(entry.id)
+
+
+_normalised = lru_cache(maxsize=20_000)(normalise)
+"""Of entries, which are compared with every new statement."""
 
 
 def _statement(line: str) -> str:

@@ -266,11 +266,16 @@ class Append:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """Write a whole document that no person edits line by line, such as a session's summary."""
+    """Write a whole document, such as a session's summary.
+
+    `made_from` is the text it was made from, "" if there was none: if another stands there by then,
+    applying it raises Conflict. With None it replaces whatever stands there.
+    """
 
     path: str
     text: str
     reason: str = ""
+    made_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
