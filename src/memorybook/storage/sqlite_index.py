@@ -53,7 +53,7 @@ class SqliteIndex:
 
     Args:
         path: The database file; it and its folder are created when needed.
-        embedder: None for words alone.
+        embedder: None for words alone. Its `close`, if it has one, is called with this one's; it may be used again.
         words_only: Leave the vector leg out although there is an embedder.
         vectors_dir: Folder of the vector files; None for the database's own.
     """
@@ -125,8 +125,11 @@ class SqliteIndex:
         return self._mended(self._stats)
 
     def close(self) -> None:
-        """Release the files. Using it again opens them again."""
+        """Release the files, and the embedder's connections if it has a `close`. Using it again opens them again."""
         self._let_go()
+        close = getattr(self._embedder, "close", None)
+        if close is not None:
+            close()
 
     # --- opening and mending ---
 

@@ -276,15 +276,14 @@ def _learn(connection: Connection, embedder: Embedder) -> None:
     """Have the embedder and its dimensions known; vectors of other dimensions go, for they are to be made again."""
     if known_model(connection, embedder) is not None:
         return
-    connection.execute(
+    [(number,)] = connection.execute(
         "INSERT INTO models (id, name, dimensions) SELECT coalesce(max(id), 0) + 1, ?1, ?2 FROM models WHERE true"
-        " ON CONFLICT (name) DO UPDATE SET dimensions=?2",
+        " ON CONFLICT (name) DO UPDATE SET dimensions=?2 RETURNING id",
         (embedder.name, embedder.dimensions),
     )
-    model = register(connection, embedder)
     for table in ("embeddings", "segments"):
-        connection.execute(f"DELETE FROM {table} WHERE model=?", (model.id,))
-    connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT ?, dense FROM passages", (model.id,))
+        connection.execute(f"DELETE FROM {table} WHERE model=?", (number,))
+    connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT ?, dense FROM passages", (number,))
 
 
 def pending(connection: Connection, model: Model | None) -> int:

@@ -1,0 +1,172 @@
+"""Embedders whose dimensions are only learnt from an answer, and what becomes of vectors of other dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from conformance.index import Book, book, by_cosine
+from inference.server import KEY, Service, serve
+from memorybook.hits import Query
+from memorybook.inference.remote import RemoteEmbedder
+from memorybook.storage import vector_leg
+from memorybook.storage.sqlite_index import SqliteIndex
+
+__all__ = ["book"]
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serve(dimensions=64) as running:
+        yield running
+
+
+@pytest.fixture
+def path(book: Book) -> str:
+    return str(book.root / ".memorybook" / "index.sqlite")
+
+
+def remote(service: Service, dimensions: int | None = None) -> RemoteEmbedder:
+    return RemoteEmbedder(base_url=service.url, model=service.model, api_key=KEY, dimensions=dimensions)
+
+
+def filled(book: Book, path: str, service: Service) -> SqliteIndex:
+    """An index whose three passages are embedded."""
+    index = SqliteIndex(path, embedder=remote(service))
+    book.say("red apples", "blue plums", "green pears")
+    book.sync(index)
+    assert index.embed_pending() == 0
+    return index
+
+
+def sent(service: Service) -> list[str]:
+    return [text for request in service.requests for text in request["input"]]
+
+
+def stored(index: SqliteIndex) -> list[tuple[int, int, int]]:
+    """(dimensions of a model, bytes of a vector of it, how many)."""
+    return index._open().execute(
+        "SELECT m.dimensions, length(vector), count(*) FROM models AS m JOIN embeddings AS e ON e.model=m.id"
+        " GROUP BY 1, 2"
+    )
+
+
+def test_the_first_answer_tells_the_dimensions(book: Book, path: str, service: Service) -> None:
+    embedder = remote(service)
+    index = SqliteIndex(path, embedder=embedder)
+    book.say("red apples", "blue plums")
+    assert (book.sync(index).pending_vectors, embedder.dimensions) == (2, 0)
+    steps: list[tuple[int, int]] = []
+    assert index.embed_pending(limit=1, progress=lambda done, total: steps.append((done, total))) == 1
+    assert index.embed_pending(progress=lambda done, total: steps.append((done, total))) == 0
+    assert steps == [(1, 1), (1, 1)]
+    assert stored(index) == [(64, 256, 2)]
+    found = index.candidates(Query("red apples"))
+    assert max(by_cosine(found).values()) == pytest.approx(1.0, abs=1e-3)
+    index.close()
+
+
+def test_a_process_that_does_not_know_them_finds_what_another_embedded(book: Book, path: str, service: Service) -> None:
+    filled(book, path, service).close()
+    service.requests.clear()
+    embedder = remote(service)
+    index = SqliteIndex(path, embedder=embedder)
+    assert embedder.dimensions == 0
+    assert book.sync(index).pending_vectors == 0
+    found = index.candidates(Query("red apples"))
+    assert (found.backend, found.pending_vectors, found.degraded) == ("sqlite_hybrid", 0, ())
+    assert len(by_cosine(found)) == 3
+    book.say("yellow quinces")
+    book.sync(index)
+    assert index.embed_pending() == 0
+    assert len(sent(service)) == 2  # the question, and what was new
+    assert stored(index) == [(64, 256, 4)]
+    index.close()
+
+
+def test_dimensions_that_are_set_make_vectors_of_their_own(book: Book, path: str, service: Service) -> None:
+    filled(book, path, service).close()
+    index = SqliteIndex(path, embedder=remote(service, 64))
+    assert book.sync(index).pending_vectors == 3
+    index.close()
+
+
+def test_a_search_that_meets_other_dimensions_says_so_and_has_the_vectors_made_again(
+    book: Book, path: str, service: Service
+) -> None:
+    before = filled(book, path, service)
+    assert len(by_cosine(before.candidates(Query("apples")))) == 3
+    service.dimensions = 32
+    index = SqliteIndex(path, embedder=remote(service))
+    found = book.search(index, "red apples")
+    assert (found.backend, found.embedder, found.pending_vectors) == ("sqlite_fts", None, 3)
+    assert [c.passage.text for c in found.items] == ["red apples"]
+    [reason] = found.degraded
+    assert "has 32 dimensions by now and had 64" in reason
+    assert index.embed_pending() == 0
+    found = index.candidates(Query("red apples"))
+    assert (found.backend, len(by_cosine(found))) == ("sqlite_hybrid", 3)
+    assert stored(index) == [(32, 128, 3)]
+    for opened in (before, index):
+        opened.close()
+
+
+@pytest.mark.parametrize("limit", [None, 2])
+def test_new_text_that_gets_other_dimensions_has_the_old_embedded_again(
+    book: Book, path: str, service: Service, limit: int | None
+) -> None:
+    filled(book, path, service).close()
+    service.dimensions = 32
+    service.requests.clear()
+    index = SqliteIndex(path, embedder=remote(service))
+    book.say("yellow quinces")
+    assert book.sync(index).pending_vectors == 1
+    steps: list[tuple[int, int]] = []
+    left = index.embed_pending(limit=limit, progress=lambda done, total: steps.append((done, total)))
+    assert left == (0 if limit is None else 2)
+    assert steps[-1] == ((4, 4) if limit is None else (2, 2))
+    assert stored(index) == [(32, 128, 4 - left)]
+    found = index.candidates(Query("quinces"))
+    assert (found.backend, len(by_cosine(found)), found.pending_vectors) == ("sqlite_hybrid", 4 - left, left)
+    index.close()
+
+
+def test_an_index_that_is_open_meanwhile_mixes_nothing(
+    book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_leg, "FOLD", 2)
+    before = filled(book, path, service)
+    book.say("yellow quinces")
+    book.sync(before)
+    before.embed_pending()
+    before.candidates(Query("apples"))  # has a file and a tail of the old vectors at hand now
+    service.dimensions = 32
+    index = SqliteIndex(path, embedder=remote(service))
+    book.search(index, "apples")
+    index.embed_pending(limit=1)
+    connection, own = before._open(), vector_leg.known_model(before._open(), remote(service))
+    assert own is not None
+    # as a search that has begun before: it asks with an old vector, and finds none like it
+    old = own._replace(dimensions=64)
+    assert before._vectors.nearest(connection, old, bytes(256), 10, None) == []
+    assert len(before._vectors.nearest(connection, own, bytes(128), 10, None)) == 1
+    index.embed_pending()
+    assert len(before._vectors.nearest(connection, own, bytes(128), 10, None)) == 4
+    for opened in (before, index):
+        opened.close()
+
+
+def test_a_file_is_not_written_of_vectors_that_are_gone_by_then(
+    book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = filled(book, path, service)
+    monkeypatch.setattr(vector_leg, "FOLD", 2)
+    connection = index._open()
+    own = vector_leg.known_model(connection, remote(service))
+    assert own is not None
+    index._vectors.fold(connection, own._replace(dimensions=32))
+    assert vector_leg.segments(connection, own.id) == []
+    index._vectors.fold(connection, own)
+    assert len(vector_leg.segments(connection, own.id)) == 1
+    index.close()
