@@ -67,23 +67,23 @@ def find(
 
 
 def once(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Each piece of evidence once: what was written down from a turn, and the turn, are the same.
+    """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
 
     The better ranked of the two stays; it carries the turn's id in any case. Beyond the candidates
     that are judged, only what names its turn is compared.
     """
     kept: list[Ranked] = []
     turns: dict[object, int] = {}
-    texts: list[tuple[str, bool]] = []
+    texts: list[tuple[str, str]] = []
     for item in ranked:
         passage = item.candidate.passage
         mark = (passage.session, passage.turn) if passage.turn else None
         same = turns.get(mark) if mark else None
         text = normalise(passage.text) if len(kept) < JUDGED else ""
         if same is None and len(text) >= QUOTED:
-            same = _quoted(text, passage.source == "turn", texts)
+            same = _quoted(text, passage.source, texts)
         if same is None:
-            texts.append((text, passage.source == "turn"))
+            texts.append((text, passage.source))
             same = len(kept)
             kept.append(item)
         elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
@@ -93,10 +93,10 @@ def once(ranked: Sequence[Ranked]) -> list[Ranked]:
     return kept
 
 
-def _quoted(text: str, is_turn: bool, texts: Sequence[tuple[str, bool]]) -> int | None:
-    """Number of the text of the other sort (turn or not) that holds this one or is held by it."""
-    for number, (other, other_is_turn) in enumerate(texts):
-        if is_turn != other_is_turn and len(other) >= QUOTED and (text in other or other in text):
+def _quoted(text: str, source: str, texts: Sequence[tuple[str, str]]) -> int | None:
+    """Number of the text from another source that holds this one or is held by it."""
+    for number, (other, other_source) in enumerate(texts):
+        if source != other_source and len(other) >= QUOTED and (text in other or other in text):
             return number
     return None
 

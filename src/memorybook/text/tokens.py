@@ -268,7 +268,7 @@ _FUNCTION_CHARACTERS = _PARTICLES.union(
 """Characters that say nothing alone or among themselves, but may in a word (会议, 地址)."""
 
 _CHINESE = """
-多少 多久 时候 为何 如何 是否 可以 因为 所以 一个 一些 一下 告诉 请问 关于 这样 那样 怎样 之前 以前 曾经 已经
+多少 多久 时候 为何 如何 是否 可以 因为 所以 一个 一些 一下 告诉 请问 关于 这样 那样 怎样 之前 以前 曾经 已经 说过 提到 提过 记得 知道
 """
 
 _ENGLISH = """
@@ -280,5 +280,6 @@ out on off over under again further then once and or but nor so if because as un
 not no only own same such both each few more most other some any all ever s t d ll m re ve im ive id
 don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't
 i'm i've i'd i'll you're you've you'd you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll
-they're they've they'd they'll that'll dont doesnt didnt isnt cant tell please
+they're they've they'd they'll that'll dont doesnt didnt isnt cant please
+tell tells telling told say says saying said mention mentions mentioned mentioning remember remind
 """

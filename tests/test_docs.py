@@ -1,0 +1,104 @@
+"""The documentation is run: every console session and every Python block, in order, page by page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memorybook import config, tools
+from memorybook.cli import VERBS
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+SAID = (
+    ("t1", "Ann", "I prefer green tea in the morning, never coffee."),
+    ("t2", "Bob", "Good to know. My train leaves at noon."),
+    ("t3", "Ann", "We decided to meet at the harbour on Saturday."),
+    ("t4", "Bob", "See you there!"),
+)
+CHAT = "".join(
+    json.dumps(
+        {"id": id, "session": "tea", "speaker": speaker, "timestamp": f"2026-02-24T09:0{id[1]}:00Z", "content": text}
+    )
+    + "\n"
+    for id, speaker, text in SAID
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A project's folder with the files that the pages speak of, and a home of its own."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "chat.jsonl").write_text(CHAT, encoding="utf-8")
+    return project
+
+
+def environment(place: Path) -> dict[str, str]:
+    keep = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYBOOK_")}
+    path = os.pathsep.join([str(Path(sys.executable).parent), keep.get("PATH", "")])
+    return {**keep, "HOME": str(place.parent), "XDG_CONFIG_HOME": "", "PATH": path, "COLUMNS": "100"}
+
+
+def sessions(block: str) -> list[tuple[str, str]]:
+    """Command and expected output, for each line that begins with `$ `."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def matches(expected: str, shown: str) -> bool:
+    """Whether the output is as shown on the page, where … stands for anything on a line."""
+    pattern = "[^\n]*".join(re.escape(part) for part in expected.strip("\n").split("…"))
+    return re.fullmatch(pattern, shown.strip("\n")) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_shows_is_what_happens(page: Path, place: Path) -> None:
+    for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "console":
+            for command, expected in sessions(block):
+                done = subprocess.run(
+                    shlex.split(command), cwd=place, env=environment(place), capture_output=True, text=True, check=False
+                )
+                assert done.returncode == 0, (command, done.stderr)
+                assert matches(expected, done.stdout), f"{command}\n{done.stdout}"
+        elif language == "python":
+            command = [sys.executable, "-W", "error", "-c", block]
+            subprocess.run(command, cwd=place, env=environment(place), check=True, capture_output=True)
+
+
+def test_every_setting_is_documented() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE))
+    assert documented == set(config.settings(config.Config()))
+
+
+def test_every_command_has_help() -> None:
+    for verb in VERBS:
+        done = subprocess.run(
+            [sys.executable, "-m", "memorybook", verb, "--help"], capture_output=True, text=True, check=True
+        )
+        assert f"memorybook {verb}" in done.stdout, verb
+
+
+def test_agents_page_stays_short_and_names_files_that_exist() -> None:
+    text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    assert text.count("\n") <= 80
+    table = [line.split("|")[2] for line in text.splitlines() if line.startswith("| ")][2:]
+    for name in re.findall(r"`([\w/]+\.py|[\w/]+/)`", " ".join(table)):
+        assert (ROOT / "src" / "memorybook" / name).exists() or (ROOT / name).exists(), name
+
+
+def test_the_pages_name_only_tools_that_exist() -> None:
+    for page in PAGES:
+        for name in re.findall(r"\b(memory_[a-z]+|recall_memory)\b", page.read_text(encoding="utf-8")):
+            assert name in tools.TOOLS or name == "memory_type", (page.name, name)
