@@ -478,7 +478,8 @@ def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Ind
     path = config.db_path or os.path.join(machine, "index.sqlite")
     if config.backend == "sqlite_fts" or not config.vector_enabled:
         return SqliteIndex(path), []
-    return SqliteIndex(path, embedder=embedder or _embedder(config, machine)), []
+    made = embedder or _embedder(config, machine)
+    return SqliteIndex(path, embedder=made, sqlite_vec=config.sqlite_vec_extension_path), []
 
 
 def _embedder(config: Config, machine: str) -> Embedder:

@@ -6,11 +6,15 @@ There are no migrations: all of it is derived, so a file of another version is t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from memorybook.errors import Unavailable
 from memorybook.hits import Passage
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
+
+if TYPE_CHECKING:
+    import apsw
 
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
@@ -82,13 +86,13 @@ INSERT INTO meta VALUES ('born', lower(hex(randomblob(8)))), ('generation', 0);
 """
 
 
-def open_index(path: str) -> Connection:
-    """The index at `path`, made empty if there is none or it is of another version.
+def open_index(path: str, setup: Callable[[apsw.Connection], None] | None = None) -> Connection:
+    """The index at `path`, made empty if there is none or it is of another version; `setup` as in `connect`.
 
     Raises:
         Unavailable, Damaged: It cannot be opened, or is another program's database.
     """
-    connection = connect(path, durable=False)
+    connection = connect(path, durable=False, setup=setup)
     if _is_current(connection):
         return connection
     try:

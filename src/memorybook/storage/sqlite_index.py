@@ -29,6 +29,7 @@ from memorybook.text.tokens import query_words
 
 if TYPE_CHECKING:
     from memorybook.protocols import Documents, Embedder, Progress, Transcripts
+    from memorybook.storage.vec_extension import VecExtension
 
 T = TypeVar("T")
 
@@ -56,14 +57,23 @@ class SqliteIndex:
         embedder: None for words alone. Its `close`, if it has one, is called with this one's; it may be used again.
         words_only: Leave the vector leg out although there is an embedder.
         vectors_dir: Folder of the vector files; None for the database's own.
+        sqlite_vec: A sqlite-vec library to find the nearest vectors with; "", or one that cannot be loaded,
+            for the built-in scan.
     """
 
     def __init__(
-        self, path: str, *, embedder: Embedder | None = None, words_only: bool = False, vectors_dir: str | None = None
+        self,
+        path: str,
+        *,
+        embedder: Embedder | None = None,
+        words_only: bool = False,
+        vectors_dir: str | None = None,
+        sqlite_vec: str = "",
     ) -> None:
         self._path = os.path.abspath(path)
         self._embedder = None if words_only else embedder
         self._vectors = vector_leg.Vectors(vectors_dir or os.path.dirname(self._path))
+        self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
         self._connection: Connection | None = None
         self._inode: tuple[int, int] | None = None
         self._truth: tuple[Documents, Transcripts] | None = None
@@ -141,7 +151,7 @@ class SqliteIndex:
     def _open(self) -> Connection:
         if self._connection is None:
             self._inode = inode(self._path)
-            self._connection = open_index(self._path)
+            self._connection = open_index(self._path, self._extension.load if self._extension is not None else None)
             self._inode = inode(self._path)
         return self._connection
 
@@ -187,7 +197,7 @@ class SqliteIndex:
             return report
         model = vector_leg.register(db, self._embedder)
         waiting = vector_leg.pending(db, model)
-        degraded = report.degraded
+        degraded = (*report.degraded, *self._unloaded())
         if waiting and self._embedder.local:
             try:
                 vector_leg.embed_pending(db, self._embedder, self._vectors)
@@ -230,7 +240,7 @@ class SqliteIndex:
                 {word: idf(total, count) for word, count in holding.items()},
                 self._embedder.name if self._embedder is not None and leg.vector is not None else None,
                 "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
-                (*leg.degraded, *_unfinished(db)),
+                (*leg.degraded, *self._unloaded(), *_unfinished(db)),
                 waiting,
             )
 
@@ -266,6 +276,9 @@ class SqliteIndex:
         if leg.model is None or leg.vector is None:
             return {}
         where, values = filters(query)
+        if self._extension is not None and not self._extension.failure:
+            near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
+            return vector_leg.passages_of(db, near, where, values, query.pool)
         allowed = vector_leg.embeddings_of(db, leg.model, where, values) if where else None
         wanted = query.pool
         while True:
@@ -275,6 +288,9 @@ class SqliteIndex:
             if len(found) >= query.pool or len(near) < wanted:
                 return found
             wanted *= 4
+
+    def _unloaded(self) -> tuple[str, ...]:
+        return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
 
     def _stats(self, db: Connection) -> Mapping[str, Any]:
         model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
@@ -304,6 +320,12 @@ class _Leg(NamedTuple):
     model: vector_leg.Model | None
     vector: bytes | None
     degraded: tuple[str, ...]
+
+
+def _extension(path: str) -> VecExtension:
+    from memorybook.storage.vec_extension import VecExtension
+
+    return VecExtension(path)
 
 
 def _is_damage(error: Exception) -> bool:
