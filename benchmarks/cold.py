@@ -97,7 +97,13 @@ def main() -> int:
         filling = get_context("spawn").Process(target=fill, args=(root, arguments.entries, arguments.turns))
         filling.start()
         filling.join()
-        search = [str(Path(sys.executable).with_name("memorybook")), "--book", root, "--set", f"backend={arguments.backend}"]
+        search = [
+            str(Path(sys.executable).with_name("memorybook")),
+            "--book",
+            root,
+            "--set",
+            f"backend={arguments.backend}",
+        ]
         search += ["search", arguments.query or question]
         bare = [sys.executable, "-c", "pass"]
         once(search), once(bare)

@@ -3,7 +3,7 @@
 Usage: python make_lines.py > lines.jsonl; python benchmarks/secrets.py lines.jsonl
 
 Lines are {"label": "secret" | "benign", "lang", "text", "secret"}: a secret counts as masked if its
-`secret` part does not survive whole, a benign line as a false alarm if anything in it changes.
+`secret` part does not survive whole (a line that names no part: if it changed), a benign line as a false alarm if anything in it changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def main(path: str) -> int:
         clean = redact(row["text"]).text
         tally = counts[row["lang"]]
         tally[row["label"]] += 1
-        tally["masked"] += row["label"] == "secret" and row["secret"] not in clean
+        gone = row["secret"] not in clean if row["secret"] else clean != row["text"]
+        tally["masked"] += row["label"] == "secret" and gone
         tally["false_alarms"] += row["label"] == "benign" and clean != row["text"]
     for language, tally in sorted(counts.items()):
         recall = 100 * tally["masked"] / tally["secret"]
