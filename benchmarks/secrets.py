@@ -3,7 +3,8 @@
 Usage: python make_lines.py > lines.jsonl; python benchmarks/secrets.py lines.jsonl
 
 Lines are {"label": "secret" | "benign", "lang", "text", "secret"}: a secret counts as masked if its
-`secret` part does not survive whole (a line that names no part: if it changed), a benign line as a false alarm if anything in it changes.
+`secret` part does not survive whole (without such a part: if the line changed), a benign line as a
+false alarm if anything in it changes.
 """
 
 from __future__ import annotations
