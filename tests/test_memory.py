@@ -113,7 +113,7 @@ def test_secrets_are_masked_on_the_way_in(memory: Memory) -> None:
     kept = memory.remember(f"The key is {secret}", metadata={"key": secret})
     noted = memory.append(f"again {secret}")
     flushed = memory.flush(f"We use {secret} for the evaluation runs every night.")
-    assert kept.redacted == noted.redacted == flushed.redacted == 1
+    assert (kept.redacted, noted.redacted, flushed.redacted) == (2, 1, 1)
     everything = b"".join(path.read_bytes() for path in Path(memory.root).rglob("*") if path.is_file())
     assert secret.encode() not in everything
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.importers import Conversation, read
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -251,10 +251,14 @@ def test_a_file_without_a_conversation_is_refused(tmp_path: Path, content: bytes
         conversation(str(path))
 
 
-def test_a_missing_file_and_a_directory_are_refused_by_name(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.jsonl", tmp_path):
-        with pytest.raises(InvalidInput, match=f"cannot read '{path}'"):
-            conversation(str(path))
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"no file '.*none\.jsonl'"):
+        conversation(str(tmp_path / "none.jsonl"))
+
+
+def test_a_directory_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=f"cannot read '{tmp_path}'"):
+        conversation(str(tmp_path))
 
 
 def test_standard_input_is_read_as_a_stream() -> None:

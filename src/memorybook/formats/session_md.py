@@ -85,6 +85,24 @@ def render(summary: SessionSummary, *, language: str = "en") -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def recounted(text: str, summary: SessionSummary) -> str:
+    """A page that a person edited, as it is but for `turns` and `ended` in its front matter.
+
+    A page that has lost its front matter gets it back.
+    """
+    front = _FRONT.match(text)
+    if front is None:
+        return f"{_front_matter(summary)}\n\n{text}"
+    lines = front[1].splitlines()
+    for key, value in (("ended", _moment(summary.ended)), ("turns", str(summary.turns))):
+        places = [n for n, line in enumerate(lines) if line.partition(":")[0].strip() == key]
+        if value and places:
+            lines[places[-1]] = f"{key}: {value}"
+        elif value:
+            lines.append(f"{key}: {value}")
+    return text[: front.start(1)] + "\n".join([*lines, ""]) + text[front.end(1) :]
+
+
 def _front_matter(summary: SessionSummary) -> str:
     fields = {
         "session": _value(summary.session),

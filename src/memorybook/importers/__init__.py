@@ -11,7 +11,7 @@ from datetime import tzinfo
 from itertools import chain, islice
 from typing import NamedTuple
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.importers import chat_jsonl, claude_code, history
 from memorybook.importers.records import EXPECTED, ImportedSession, Record, Said, sessions
 from memorybook.importers.records import records as records_in
@@ -52,13 +52,16 @@ def read(
         stream: Lines of bytes to read instead of the file, such as `sys.stdin.buffer`.
 
     Raises:
-        InvalidInput: No such file, not UTF-8 text, nothing readable in it, or an unknown scope.
+        NotFound: No such file.
+        InvalidInput: It cannot be read: no permission, not UTF-8 text, nothing readable in it, or an unknown scope.
     """
     if stream is not None:
         return _read(path, stream, scope, timezone)
     try:
         with open(path, "rb") as file:
             return _read(path, file, scope, timezone)
+    except FileNotFoundError:
+        raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
     except OSError as error:
         raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import importers
 from memorybook.answers import Imported
-from memorybook.errors import MissingDocument
+from memorybook.book import ATTEMPTS
+from memorybook.errors import Conflict, MissingDocument
 from memorybook.formats import memory_md, notes, session_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.extract import Candidate, Extraction, NoteCandidate, extract
 from memorybook.lifecycle.summarize import summarize
-from memorybook.model import Add, Append, Change, Entry, Note, Put, Session, Turn
-from memorybook.text.tokens import digest
+from memorybook.model import Add, Append, Change, Entry, Note, Put, Session, SessionSummary, Turn
+from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.write import masked, masked_json
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
+
+FORGOTTEN = "forgotten before"
+"""Why something is left out that an import would have brought back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,77 +96,142 @@ def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Tur
 
 
 def mask_turns(memory: Memory, turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], int]:
-    """The turns with secrets masked in text, tool calls and metadata; and how many were found in texts."""
+    """The turns with secrets masked, in speakers, tool calls and metadata too; and how many were found."""
     if not memory.config.redaction.enabled:
         return tuple(turns), 0
     count = 0
     clean = []
+    speakers = {name: masked(memory, name).text for name in {turn.speaker for turn in turns}}
     for turn in turns:
         text = masked(memory, turn.text)
-        count += len(text.masked)
-        clean.append(
-            replace(
-                turn,
-                text=text.text,
-                tool_calls=tuple(masked_json(memory, call) for call in turn.tool_calls),
-                metadata=masked_json(memory, turn.metadata),
-            )
-        )
+        extra = masked_json(memory, [list(turn.tool_calls), turn.metadata])
+        count += len(text.masked) + len(extra.masked)
+        calls, metadata = extra.value
+        speaker = speakers[turn.speaker]
+        clean.append(replace(turn, text=text.text, speaker=speaker, tool_calls=tuple(calls), metadata=metadata))
     return tuple(clean), count
+
+
+# --- one session ---------------------------------------------------------------------------------
+
+
+class _Stored(NamedTuple):
+    """A session as it is kept: with all its turns, how many of them are new, and what was left out."""
+
+    session: Session
+    turns: tuple[Turn, ...]
+    new: int
+    redacted: int
+    skipped: tuple[tuple[str, str], ...]
 
 
 def capture(memory: Memory, session: Session, turns: Sequence[Turn], *, door: str) -> Captured:
     """Take in one session, once per content: what was captured before is left alone.
 
-    The turns are durable before anything is extracted from them; if it stops in between, the next
-    capture of the same session finds them stored and not yet summarised, and goes on from there.
+    The turns are durable before anything is extracted from them; if it stops anywhere, the next
+    capture of the same session goes on from there: the journal knows what was captured.
     """
-    book = memory.book
-    clean, redacted = mask_turns(memory, turns)
-    if memory.config.transcripts.enabled:
-        new = book.transcripts.append(session, clean)
-        session = book.transcripts.session(session.uuid)
-        clean = tuple(book.transcripts.turns(session.uuid))
-    else:
-        new = clean
+    stored = _store(memory, session, turns)
+    session = stored.session
+    if not stored.turns:
+        return Captured(skipped=stored.skipped)
     path = session.path or session_md.summary_path(session)
-    fresh = clean[_captured(memory, session, path, len(clean) - len(new)) :]
-    if not fresh:
-        return Captured(new_turns=len(new), redacted=redacted if new else 0)
-    now = book.now()
-    extraction = extract(fresh, session=session, now=now)
-    summary = summarize(clean, session=session, language=memory.config.language)
-    language = "zh" if memory.config.language == "zh" else "en"
-    changes, buried = _changes(memory, session, extraction, now)
-    document = session_md.render(summary, language=language)
-    changes.append(Put(path=path, text=document, reason="summary of the session"))
-    result = book.apply(changes, actor=memory.actor, door=door, session=session.uuid)
-    written = [outcome.applied.kind for outcome in result.outcomes if outcome.applied is not None]
-    if memory.config.transcripts.enabled:
-        book.transcripts.update(replace(session, path=path, title=summary.title, summary=summary.summary))
+    last = _last_page(memory, path)
+    fresh = stored.turns[session_md.parse(last).turns if last else 0 :]
+    skipped = stored.skipped
+    written: list[str] = []
+    if fresh:
+        now = memory.book.now()
+        extraction = extract(fresh, session=session, now=now)
+        changes, buried = _changes(memory, session, extraction, fresh, now)
+        summary = summarize(stored.turns, session=session, language=memory.config.language)
+        written = _apply(memory, changes, path, last, summary, door)
+        skipped += (*extraction.skipped, *buried)
+    _mirror(memory, session, path)
     return Captured(
-        new_turns=len(new),
+        new_turns=stored.new if memory.config.transcripts.enabled else len(fresh),
         entries=sum(kind in ("add", "reinforce") for kind in written),
         notes=written.count("append"),
-        redacted=redacted,
-        skipped=(*extraction.skipped, *buried),
-        summary=path,
+        redacted=stored.redacted if stored.new else 0,
+        skipped=skipped,
+        summary=path if fresh else "",
     )
 
 
-def _captured(memory: Memory, session: Session, path: str, stored_before: int) -> int:
-    """How many of a session's turns were captured already: its summary says so.
+def turn_key(session: str, turn: str) -> str:
+    """What a tombstone of a turn is of; unlike a statement, a turn is forgotten only where it was said."""
+    return text_digest(f"turn:{session}/{turn}")
 
-    A summary that a person deleted says that all turns stored before this time were.
+
+def _store(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Stored:
+    """Mask the turns, leave out those that were forgotten, keep the rest."""
+    book = memory.book
+    clean, redacted = mask_turns(memory, turns)
+    session = replace(session, name=masked(memory, session.name).text, title=masked(memory, session.title).text)
+    buried = book.journal.buried(turn_key(session.uuid, turn.id) for turn in clean)
+    skipped = [(turn.text, FORGOTTEN) for turn in clean if turn_key(session.uuid, turn.id) in buried]
+    clean = tuple(turn for turn in clean if turn_key(session.uuid, turn.id) not in buried)
+    if not memory.config.transcripts.enabled or not clean:
+        return _Stored(session, clean, len(clean), redacted, tuple(skipped))
+    new = book.transcripts.append(session, clean)
+    kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
+    skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
+    return _Stored(book.transcripts.session(session.uuid), tuple(kept.values()), len(new), redacted, tuple(skipped))
+
+
+def _last_page(memory: Memory, path: str) -> str | None:
+    """The session's summary as it was last written here; None if there is none or it was forgotten.
+
+    Without the journal, as it stands.
     """
+    for operation in memory.book.journal.operations(target=path, limit=1):
+        applied = [change for change in operation.changes if change.target == path][-1]
+        return applied.after
+    return _page(memory, path)
+
+
+def _page(memory: Memory, path: str) -> str | None:
     try:
-        return session_md.parse(memory.book.documents.read(path).text).turns
+        return memory.book.documents.read(path).text
     except MissingDocument:
-        return stored_before if session.path else 0
+        return None
+
+
+def _apply(
+    memory: Memory, changes: Sequence[Change], path: str, last: str | None, summary: SessionSummary, door: str
+) -> list[str]:
+    """Carry the changes out together with the new summary; the kinds of what was done.
+
+    A summary that a person edited stays as they want it and is only told how many turns there are.
+    """
+    made = session_md.render(summary, language="zh" if memory.config.language == "zh" else "en")
+    known = bool(memory.book.journal.operations(target=path, limit=1))
+
+    def once() -> list[str]:
+        page = _page(memory, path)
+        text = made if page is None or (known and page == last) else session_md.recounted(page, summary)
+        put = Put(path=path, text=text, reason="summary of the session", made_from=page or "")
+        result = memory.book.apply([*changes, put], actor=memory.actor, door=door, session=summary.session)
+        return [outcome.applied.kind for outcome in result.outcomes if outcome.applied is not None]
+
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Conflict):  # the person saves it right now
+            return once()
+    return once()
+
+
+def _mirror(memory: Memory, session: Session, path: str) -> None:
+    """Let the transcripts know the summary as it stands; a capture that was cut short may not have."""
+    page = _page(memory, path) if memory.config.transcripts.enabled else None
+    if page is None:
+        return
+    told = session_md.parse(page)
+    if (session.path, session.title, session.summary) != (path, told.title, told.summary):
+        memory.book.transcripts.update(replace(session, path=path, title=told.title, summary=told.summary))
 
 
 def _changes(
-    memory: Memory, session: Session, extraction: Extraction, now: datetime
+    memory: Memory, session: Session, extraction: Extraction, turns: Sequence[Turn], now: datetime
 ) -> tuple[list[Change], list[tuple[str, str]]]:
     """What to write, and what a person wanted forgotten and therefore stays out."""
     book = memory.book
@@ -169,15 +239,15 @@ def _changes(
     buried = book.journal.buried(digest(text) for text in texts)
     changes: list[Change] = []
     skipped = [(request.text, "asks to forget: see `memorybook forget`") for request in extraction.forget_requests]
-    times = {turn.id: turn.time for turn in book.transcripts.turns(session.uuid)}
+    times = {turn.id: turn.time for turn in turns}
     for candidate in extraction.candidates:
         if digest(candidate.content) in buried:
-            skipped.append((candidate.content, "forgotten before"))
+            skipped.append((candidate.content, FORGOTTEN))
         else:
             changes.append(Add(entry=_entry(candidate, session, times, now), reason=f"said: {candidate.quote}"))
     for note in extraction.notes:
         if digest(note.text) in buried:
-            skipped.append((note.text, "forgotten before"))
+            skipped.append((note.text, FORGOTTEN))
         else:
             changes.append(_note(memory, note))
     return changes, skipped

@@ -11,7 +11,7 @@ from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.lifecycle import fade
 from memorybook.model import Add, Append, Category, Entry, Note, Update
-from memorybook.text.redact import Redacted, redact, redact_json
+from memorybook.text.redact import Redacted, RedactedJson, redact, redact_json
 from memorybook.text.screen import screen
 from memorybook.verbs.read import known
 
@@ -25,10 +25,10 @@ def masked(memory: Memory, text: str) -> Redacted:
     return redact(text, settings.patterns) if settings.enabled else Redacted(text, ())
 
 
-def masked_json(memory: Memory, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A JSON object with the secrets in it masked."""
+def masked_json(memory: Memory, value: Any) -> RedactedJson:
+    """A JSON value with the secrets in it masked as the settings say."""
     settings = memory.config.redaction
-    return redact_json(value, settings.patterns).value if settings.enabled else value
+    return redact_json(value, settings.patterns) if settings.enabled else RedactedJson(value, ())
 
 
 def remember(
@@ -45,6 +45,7 @@ def remember(
 ) -> Remembered:
     """See `Memory.remember`."""
     clean = masked(memory, text.strip())
+    extra = masked_json(memory, metadata)
     book = memory.book
     now = book.now()
     entry = Entry(
@@ -60,17 +61,18 @@ def remember(
         group=group,
         expires=date.fromisoformat(expires) if expires else None,
         trust="suspect" if screen(clean.text) else memory.trust,
-        metadata=masked_json(memory, metadata),
+        metadata=extra.value,
     )
+    redacted = len(clean.masked) + len(extra.masked)
     result = book.apply([Add(entry=entry, reason="remembered")], actor=memory.actor, door=memory.door, session=session)
     outcome = result.outcomes[0]
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
-        return Remembered(standing, "duplicate", len(clean.masked))
+        return Remembered(standing, "duplicate", redacted)
     operation = result.operation.id if result.operation else None
     if outcome.applied.kind == "add":
-        return Remembered(standing, "created", len(clean.masked), operation)
-    return Remembered(standing, "strengthened", len(clean.masked), operation)
+        return Remembered(standing, "created", redacted, operation)
+    return Remembered(standing, "strengthened", redacted, operation)
 
 
 def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
@@ -152,7 +154,7 @@ def update(
     if expires is not None:
         fields["expires"] = date.fromisoformat(expires) if expires else None
     if metadata is not None:
-        fields["metadata"] = masked_json(memory, metadata)
+        fields["metadata"] = masked_json(memory, metadata).value
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
     return set_fields(memory, id, fields, reason="updated")
