@@ -270,19 +270,24 @@ class Book:
 
     def sync(self, *, progress: Progress | None = None) -> SyncReport:
         """Bring the index up to date, vectors included; what fails is in the report."""
-        from memorybook.errors import EmbedderFailed
-
-        report = self.index.sync(self.documents, self.transcripts)
-        if report.pending_vectors:
-            try:
-                report = report._replace(pending_vectors=self.index.embed_pending(progress=progress))
-            except EmbedderFailed as error:
-                report = report._replace(degraded=(*report.degraded, str(error)))
-        return report
+        return self._embedded(self.index.sync(self.documents, self.transcripts), progress)
 
     def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
-        """Make the index anew while searches go on with the old one."""
-        return self.index.rebuild(self.documents, self.transcripts, progress=progress)
+        """Make the index anew while searches go on with the old one; reports as `sync` does."""
+        return self._embedded(self.index.rebuild(self.documents, self.transcripts, progress=progress), progress)
+
+    def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
+        """The report after what waits for a vector was embedded."""
+        from memorybook.errors import EmbedderFailed
+
+        if not report.pending_vectors:
+            return report
+        try:
+            return report._replace(pending_vectors=self.index.embed_pending(progress=progress))
+        except EmbedderFailed as error:
+            stats, told = self.index.stats(), any(str(error) in reason for reason in report.degraded)
+            degraded = report.degraded if told else (*report.degraded, str(error))
+            return report._replace(pending_vectors=stats["passages"] - stats["vectors"], degraded=degraded)
 
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""

@@ -25,8 +25,8 @@ class Service(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, model: str, dimensions: int) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, model: str, dimensions: int, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.model = model
         self.dimensions = dimensions
         self.script: list[Answer] = []
@@ -142,8 +142,8 @@ def drip(handler: Handler, body: dict[str, Any]) -> None:
 
 
 @contextmanager
-def serve(model: str = "BAAI/bge-m3", dimensions: int = 1024) -> Iterator[Service]:
-    with Service(model, dimensions) as service:
+def serve(model: str = "BAAI/bge-m3", dimensions: int = 1024, port: int = 0) -> Iterator[Service]:
+    with Service(model, dimensions, port) as service:
         thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:

@@ -43,7 +43,7 @@ class RemoteEmbedder:
         dimensions: Length of the vectors, asked for and insisted on; None takes what comes first.
         batch: Most texts in one request; halved when the service says that these are too many.
         timeout: Seconds that one request may take (half of it more if connecting is slow).
-        query_timeout: The same for a single text.
+        query_timeout: The same for a single text; `timeout` if that is less.
 
     Attributes:
         dimensions: 0 until the first answer, if not given.
@@ -78,7 +78,7 @@ class RemoteEmbedder:
         self._ask_dimensions = dimensions is not None
         self._batch = batch
         self._timeout = timeout
-        self._query_timeout = query_timeout
+        self._query_timeout = min(query_timeout, timeout)
         self._client: httpx2.Client | None = None
         self._served: str | None = None
         self._down: tuple[float, str] = (0.0, "")
