@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 FORGOTTEN = "forgotten before"
 """Why something is left out that an import would have brought back."""
 
+SUMMARIZED = "summary of the session"
+COUNTED = "turns of the session, in a summary that a person edited"
+"""Reasons by which the journal tells whose words a summary holds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
@@ -137,7 +141,7 @@ def capture(memory: Memory, session: Session, turns: Sequence[Turn], *, door: st
         return Captured(skipped=stored.skipped)
     path = session.path or session_md.summary_path(session)
     last = _last_page(memory, path)
-    fresh = stored.turns[session_md.parse(last).turns if last else 0 :]
+    fresh = stored.turns[last.turns :]
     skipped = stored.skipped
     written: list[str] = []
     if fresh:
@@ -176,21 +180,32 @@ def _store(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Stored:
     new = book.transcripts.append(session, clean)
     kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
     skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
-    return _Stored(book.transcripts.session(session.uuid), tuple(kept.values()), len(new), redacted, tuple(skipped))
+    known = book.transcripts.session(session.uuid)
+    ended = max((time for time in (known.ended, session.ended) if time is not None), default=None)
+    return _Stored(replace(known, ended=ended), tuple(kept.values()), len(new), redacted, tuple(skipped))
 
 
-def _last_page(memory: Memory, path: str) -> str | None:
-    """The session's summary as it was last written here; None if there is none or it was forgotten.
+class _Page(NamedTuple):
+    """A session's summary document as it was last written here (None: never, or forgotten since), and whose words."""
 
-    Without the journal, as it stands.
-    """
+    text: str | None
+    ours: bool
+
+    @property
+    def turns(self) -> int:
+        """How many turns were captured into it."""
+        return session_md.parse(self.text).turns if self.text else 0
+
+
+def _last_page(memory: Memory, path: str) -> _Page:
+    """What the journal says was last written; without a journal, what stands there, as a person's words."""
     for operation in memory.book.journal.operations(target=path, limit=1):
         applied = [change for change in operation.changes if change.target == path][-1]
-        return applied.after
-    return _page(memory, path)
+        return _Page(applied.after, applied.reason == SUMMARIZED)
+    return _Page(_text(memory, path), False)
 
 
-def _page(memory: Memory, path: str) -> str | None:
+def _text(memory: Memory, path: str) -> str | None:
     try:
         return memory.book.documents.read(path).text
     except MissingDocument:
@@ -198,19 +213,21 @@ def _page(memory: Memory, path: str) -> str | None:
 
 
 def _apply(
-    memory: Memory, changes: Sequence[Change], path: str, last: str | None, summary: SessionSummary, door: str
+    memory: Memory, changes: Sequence[Change], path: str, last: _Page, summary: SessionSummary, door: str
 ) -> list[str]:
     """Carry the changes out together with the new summary; the kinds of what was done.
 
     A summary that a person edited stays as they want it and is only told how many turns there are.
     """
     made = session_md.render(summary, language="zh" if memory.config.language == "zh" else "en")
-    known = bool(memory.book.journal.operations(target=path, limit=1))
 
     def once() -> list[str]:
-        page = _page(memory, path)
-        text = made if page is None or (known and page == last) else session_md.recounted(page, summary)
-        put = Put(path=path, text=text, reason="summary of the session", made_from=page or "")
+        standing = _text(memory, path)
+        if standing is None or (last.ours and standing == last.text):
+            put = Put(path=path, text=made, reason=SUMMARIZED, made_from=standing or "")
+        else:
+            text = session_md.recounted(standing, summary)
+            put = Put(path=path, text=text, reason=COUNTED, made_from=standing)
         result = memory.book.apply([*changes, put], actor=memory.actor, door=door, session=summary.session)
         return [outcome.applied.kind for outcome in result.outcomes if outcome.applied is not None]
 
@@ -222,12 +239,13 @@ def _apply(
 
 def _mirror(memory: Memory, session: Session, path: str) -> None:
     """Let the transcripts know the summary as it stands; a capture that was cut short may not have."""
-    page = _page(memory, path) if memory.config.transcripts.enabled else None
+    page = _text(memory, path) if memory.config.transcripts.enabled else None
     if page is None:
         return
     told = session_md.parse(page)
-    if (session.path, session.title, session.summary) != (path, told.title, told.summary):
-        memory.book.transcripts.update(replace(session, path=path, title=told.title, summary=told.summary))
+    session = replace(session, path=path, title=told.title, summary=told.summary)
+    if session != memory.book.transcripts.session(session.uuid):
+        memory.book.transcripts.update(session)
 
 
 def _changes(
