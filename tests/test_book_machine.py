@@ -1,0 +1,325 @@
+"""A book under everything that happens to one: agents, a person's editor, crashes, a lost index, all in any order."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import memorybook
+from memorybook.config import Config
+from memorybook.formats import memory_md
+from memorybook.model import Archive, Update
+from memorybook.text.tokens import normalise
+
+CONFIG = Config(timezone="UTC", vector_enabled=False)
+
+SUBJECTS = ["heron", "Postgres", "部署窗口", "oat milk", "芒果", "a | b; c", "# not a heading", "x <!-- y -->", "über"]
+
+CRASHES = ["journal.begin", "documents.write", "documents.append", "journal.done"]
+
+
+class Crash(BaseException):
+    """The process dies here; nothing may catch it."""
+
+
+class Book(RuleBasedStateMachine):
+    """A real book beside what it ought to hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="memorybook-machine-"))
+        self.root = self.folder / "book"
+        self.memory = self.opened()
+        self.live: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.items: list[str] = []
+        self.said = 0
+
+    def opened(self) -> memorybook.Memory:
+        return memorybook.open(str(self.root), config=CONFIG)
+
+    def teardown(self) -> None:
+        self.memory.close()
+        shutil.rmtree(self.folder)
+
+    # --- small steps ---------------------------------------------------------------------------
+
+    def statement(self, subject: str) -> str:
+        """A text that nobody has said yet."""
+        self.said += 1
+        return f"statement{self.said} is about {subject}"
+
+    def some(self, number: int) -> str:
+        return sorted(self.live)[number % len(self.live)]
+
+    @property
+    def hot(self) -> Path:
+        return self.root / "MEMORY.md"
+
+    def edit(self, change: Callable[[str], str]) -> None:
+        """A person opens MEMORY.md, changes it and saves."""
+        text = self.hot.read_text(encoding="utf-8")
+        after = change(text)
+        assert after != text, "the edit found nothing to change"
+        self.hot.write_text(after, encoding="utf-8")
+
+    def block(self, text: str, id: str) -> str:
+        found = re.search(rf"(?ms)^### \[{id}\].*?(?=^##|\Z)", text)
+        assert found, id
+        return found[0]
+
+    def truth(self) -> dict[str, str]:
+        """What the documents say, read here anew: each id with its text."""
+        found: list[tuple[str, str]] = []
+        for path in [self.hot, *sorted(self.root.glob("archive/*.md"))]:
+            if path.exists():
+                self.memory.book.documents.read(str(path.relative_to(self.root)))
+                text = path.read_text(encoding="utf-8")
+                document = memory_md.parse(text, modified=datetime.fromtimestamp(path.stat().st_mtime, UTC))
+                assert document.warnings == ()
+                assert document.render(now=datetime.now(UTC)) == text
+                found += [(entry.id, entry.text) for entry in document.entries]
+        assert len(found) == len(dict(found)), "an id stands twice"
+        return dict(found)
+
+    # --- what an agent does --------------------------------------------------------------------
+
+    @initialize()
+    def begin(self) -> None:
+        self.memory.init()
+
+    @rule(subject=st.sampled_from(SUBJECTS))
+    def remember(self, subject: str) -> None:
+        text = self.statement(subject)
+        kept = self.memory.remember(text, tags=["a b", "c;d"], metadata={"subject": subject})
+        assert kept.action == "created"
+        self.live[kept.known.entry.id] = text
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99))
+    def say_again(self, number: int) -> None:
+        id = self.some(number)
+        kept = self.memory.remember(f"  {self.live[id].upper()} ")
+        assert (kept.action, kept.known.entry.id) == ("strengthened", id)
+
+    @rule(subject=st.sampled_from(SUBJECTS), again=st.booleans())
+    def append(self, subject: str, again: bool) -> None:
+        text = self.statement(subject)
+        assert not self.memory.append(text).duplicate
+        self.notes.append(text)
+        if again:
+            assert self.memory.append(text).duplicate
+
+    @rule(subject=st.sampled_from(SUBJECTS))
+    def append_item(self, subject: str) -> None:
+        text = self.statement(subject)
+        assert not self.memory.append(text, section="Preferences").duplicate
+        self.items.append(text)
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99), subject=st.sampled_from(SUBJECTS))
+    def update(self, number: int, subject: str) -> None:
+        id, text = self.some(number), self.statement(subject)
+        assert self.memory.update(id, text=text, importance="high").entry.text == text
+        self.live[id] = text
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99), pinned=st.booleans())
+    def pin(self, number: int, pinned: bool) -> None:
+        assert self.memory.pin(self.some(number), pinned=pinned).entry.pinned is pinned
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99))
+    def forget(self, number: int) -> None:
+        id = self.some(number)
+        assert self.memory.forget(id).entries == (id,)
+        del self.live[id]
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99), back=st.booleans())
+    def archive(self, number: int, back: bool) -> None:
+        id = self.some(number)
+        change = Update(id=id, fields={"archived": False}) if back else Archive(id=id)
+        self.memory.book.apply([change], actor="user", door="test")
+
+    @rule()
+    def import_a_chat(self) -> None:
+        self.said += 1
+        text = f"Remember that the box number{self.said} is called heron{self.said}."
+        chat = self.folder / f"chat{self.said}.jsonl"
+        chat.write_text(json.dumps({"role": "user", "content": text, "session": "s"}) + "\n", encoding="utf-8")
+        known = set(self.truth())
+        assert self.memory.import_file(str(chat)).entries == 1
+        assert self.memory.import_file(str(chat)).entries == 0
+        [new] = {id: said for id, said in self.truth().items() if id not in known}.items()
+        assert f"heron{self.said}" in new[1]
+        self.live[new[0]] = new[1]
+
+    # --- what a person does --------------------------------------------------------------------
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99))
+    def reword(self, number: int) -> None:
+        id, text = self.some(number), self.statement("by hand")
+        self.edit(
+            lambda page: page.replace(block := self.block(page, id), re.sub(r"\n.*\n", f"\n{text}\n", block, count=1))
+        )
+        self.live[id] = text
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99))
+    def delete(self, number: int) -> None:
+        id = self.some(number)
+        self.edit(lambda page: page.replace(self.block(page, id), ""))
+        del self.live[id]
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99))
+    def move_to_the_end(self, number: int) -> None:
+        """Cut the entry out and paste it below the archived ones, or into a new section of them."""
+        block = self.block(self.hot.read_text(encoding="utf-8"), self.some(number))
+
+        def moved(page: str) -> str:
+            rest = page.replace(block, "").rstrip("\n")
+            heading = "" if "## Archived Memories" in page else "\n\n## Archived Memories"
+            return f"{rest}{heading}\n\n{block.rstrip()}\n\n"
+
+        self.edit(moved)
+
+    @rule()
+    def write_an_item(self) -> None:
+        text = self.statement("my own list")
+        self.edit(lambda page: page.replace("## TODO\n", f"## TODO\n- {text}\n"))
+        self.items.append(text)
+
+    @precondition(lambda self: "## Active Memories" in self.hot.read_text(encoding="utf-8"))
+    @rule()
+    def write_an_entry_without_an_id(self) -> None:
+        text, known = self.statement("my own entry"), set(self.truth())
+        self.edit(lambda page: page.replace("## Active Memories\n", f"## Active Memories\n\n- {text}\n"))
+        self.memory.remember(text, importance="high")  # a rewrite writes its id down
+        [(id, said)] = [(id, said) for id, said in self.truth().items() if id not in known]
+        assert said == text
+        self.live[id] = text
+
+    # --- what happens to both ------------------------------------------------------------------
+
+    @rule(
+        place=st.sampled_from(CRASHES), after=st.booleans(), verb=st.sampled_from(["remember", "append", "both", "put"])
+    )
+    def crash(self, place: str, after: bool, verb: str) -> None:
+        """Die in the middle of a change; what was journalled comes true on opening, anything else never was."""
+        text, known = self.statement("a crash"), set(self.live)
+        part, name = place.split(".")
+        owner: Any = getattr(self.memory.book, part)
+        real = getattr(owner, name)
+
+        def dying(*given: Any, **named: Any) -> Any:
+            if after:
+                real(*given, **named)
+            raise Crash
+
+        setattr(owner, name, dying)
+        try:
+            self.attempt(verb, text)
+            reached = False
+        except Crash:
+            reached = True
+        self.reopen()
+        if not reached or after or place != "journal.begin":
+            self.expect(verb, text, known)
+
+    def attempt(self, verb: str, text: str) -> None:
+        from memorybook.model import Append, Put
+
+        if verb == "remember":
+            self.memory.remember(text)
+        elif verb == "append":
+            self.memory.append(text)
+        else:
+            changes: list[Any] = [Append(path="daily/2026-01-01.md", line=f"- 2026-01-01T10:00:00Z {text}")]
+            changes += [Put(path="sessions/s.md", text=f"# {text}\n")] * (verb == "put")
+            changes += [Update(id=id, fields={"score": 0.5}) for id in sorted(self.live)[:2]] * (verb == "both")
+            self.memory.book.apply(changes, actor="user", door="test")
+
+    def expect(self, verb: str, text: str, known: set[str]) -> None:
+        if verb == "remember":
+            [(id, said)] = [(id, said) for id, said in self.truth().items() if id not in known]
+            assert said == text
+            self.live[id] = text
+        else:
+            self.notes.append(text)
+        if verb == "put":
+            assert self.memory.get("sessions/s.md").json()["text"] == f"# {text}"
+        if verb == "both":
+            scores = {known.entry.id: known.entry.score for known in self.memory.entries().entries}
+            assert all(scores[id] == 0.5 for id in sorted(known)[:2])
+
+    @rule()
+    def reopen(self) -> None:
+        self.memory.close()
+        self.memory = self.opened()
+        assert self.memory.book.journal.pending() == []
+
+    @rule(close=st.booleans())
+    def lose_the_index(self, close: bool) -> None:
+        if close:
+            self.memory.close()
+        for left in self.root.glob(".memorybook/index.sqlite*"):
+            left.unlink()
+        if close:
+            self.memory = self.opened()
+
+    @precondition(lambda self: self.live or self.notes)
+    @rule(number=st.integers(0, 999))
+    def search(self, number: int) -> None:
+        texts = [*self.live.values(), *self.notes, *self.items]
+        text = sorted(texts)[number % len(texts)]
+        hits = self.memory.search(text, max_results=200).hits
+        assert any(
+            normalise(text) in normalise(hit.passage.text) for hit in hits
+        )  # a turn stands for the entry that was made from it
+        found = {hit.passage.text for hit in hits if hit.passage.entry or hit.passage.source == "note"}
+        assert found <= set(texts)
+
+    # --- what is always true -------------------------------------------------------------------
+
+    @invariant()
+    def the_documents_hold_what_was_acknowledged(self) -> None:
+        assert self.truth() == self.live
+        known = {known.entry.id: known.entry.text for known in self.memory.entries().entries}
+        assert known == self.live
+        assert len({normalise(text) for text in known.values()}) == len(known)
+
+    @invariant()
+    def every_note_and_item_stands_once(self) -> None:
+        daily = "".join(path.read_text(encoding="utf-8") for path in self.root.glob("daily/*.md"))
+        statements = re.findall(r"statement\d+ is", daily)
+        assert sorted(statements) == sorted(text.split(" about")[0] for text in self.notes)
+        prose = self.memory.book.memory().prose
+        items = re.findall(r"(?m)^- (statement\d+) is", prose)
+        assert sorted(items) == sorted(text.split(" is")[0] for text in self.items)
+
+    @invariant()
+    def nothing_is_left_undone(self) -> None:
+        assert self.memory.book.journal.pending() == []
+        assert self.memory.book.index.sync(self.memory.book.documents, self.memory.book.transcripts).warnings == ()
+
+
+Book.TestCase.settings = settings(
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+TestBook = Book.TestCase
