@@ -154,6 +154,8 @@ def _passages(memory: Memory, paths: Iterable[str]) -> int:
 def _remains(memory: Memory, meant: _Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
     kept = []
+    if meant.entries or meant.notes or meant.session:
+        kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant.entries or meant.notes or meant.documents:
         kept.append("journal.sqlite keeps the text so that this can be undone")
         kept.append("versions/ keeps the last versions for merging with an editor")

@@ -1,0 +1,72 @@
+"""Opening and recalling: what `tests/test_memory.py` leaves open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memorybook.errors import Conflict, NotFound
+from memorybook.memory import Memory
+from verbs.conftest import Reopen
+
+
+def imported(memory: Memory, tmp_path: Path, name: str) -> None:
+    file = tmp_path / f"{name}.jsonl"
+    file.write_text(f'{{"id": "m1", "role": "user", "content": "I am {name}", "session": "{name}"}}\n', "utf-8")
+    memory.import_file(str(file))
+
+
+def test_lines_of_a_file_with_windows_ends_come_without_them(memory: Memory) -> None:
+    memory.init()
+    Path(memory.root, "notes.md").write_bytes(b"one\r\ntwo\r\n\r\nfour")
+    assert memory.get("notes.md").json() == {
+        "path": "notes.md", "from": 1, "lines": 4, "total_lines": 4, "text": "one\ntwo\n\nfour",
+    }  # fmt: skip
+    assert memory.get("notes.md", start=9).json()["text"] == ""
+
+
+def test_a_turn_of_another_session_is_not_found(memory: Memory, tmp_path: Path) -> None:
+    imported(memory, tmp_path, "a")
+    imported(memory, tmp_path, "b")
+    with pytest.raises(Conflict, match="2 sessions have a turn 'm1'"):
+        memory.get("turn:m1")
+    assert memory.get("turn:b/m1").json()["turn"]["session_name"] == "b"
+    with pytest.raises(NotFound, match="'b/m2'"):
+        memory.get("turn:b/m2")
+    with pytest.raises(NotFound, match="'c'"):
+        memory.get("turn:c/m1")
+
+
+def test_a_recalled_entry_is_counted_every_time(memory: Memory) -> None:
+    entry = memory.remember("The user is called Ada.", importance="high").known.entry
+    memory.remember("The heron database is slow", importance="low")
+    for _ in range(2):
+        recalled = memory.recall("heron database")
+    assert [hit.passage.text for hit in recalled.cold] == ["The heron database is slow"]
+    assert [memory.get(known.entry.id).json()["entry"]["access_count"] for known in memory.entries().entries] == [2, 2]
+    assert recalled.hot[0].entry.id == entry.id
+
+
+def test_archived_and_superseded_entries_stay_out_of_the_prompt(memory: Memory) -> None:
+    from memorybook.model import Update
+
+    old = memory.remember("The user lives in Paris", importance="high").known.entry
+    memory.book.apply([Update(id=old.id, fields={"superseded_by": "zzzzzz"})], actor="user", door="test")
+    assert "Paris" not in memory.recall("where does the user live? Paris").text
+    assert memory.entries(state="superseded").total == 1
+
+
+def test_the_block_speaks_the_language_of_the_settings(reopen: Reopen) -> None:
+    reopen().remember("用户叫顾怀川", importance="high")
+    assert reopen(language="en").recall("我叫什么").text.splitlines()[1] == "# Memory"
+
+
+def test_a_small_budget_leaves_out_whole_items(memory: Memory) -> None:
+    for n in range(10):
+        memory.remember(f"Fact number {n} about the harbour of town {n}", importance="high")
+    recalled = memory.recall("harbour", max_tokens=120)
+    assert 0 < len(recalled.hot) < 10
+    assert recalled.tokens <= 120
+    assert recalled.text.count("\n- ") == len(recalled.hot) + len(recalled.cold)
+    assert memory.recall("harbour", max_tokens=1).text == ""
