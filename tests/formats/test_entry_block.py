@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from formats.strategies import ENTRIES
 from memorybook.errors import InvalidInput
+from memorybook.formats.entry_block import read_entry
 from memorybook.formats.memory_md import new_id, parse_entry, render_entry
 from memorybook.model import Category, Entry
 
@@ -106,6 +107,46 @@ def test_an_unknown_category_and_further_cells_are_kept() -> None:
     assert read(render_entry(entry)) == entry
 
 
+def test_cells_of_a_title_that_cannot_be_read_are_kept() -> None:
+    entry = read("### [a1b2] fact | 1.5 | yesterday | often | more\nText")
+    assert entry.unknown == (("title", "1.5 | yesterday | often | more"),)
+    assert read("### [a1b2] | 0.8\nText").category == "fact"
+
+
+@pytest.mark.parametrize(
+    ("title", "flaw"),
+    [
+        ("### [bad fact | x", "never closed"),
+        ("### [bad fact", "never closed"),
+        ("### [bad fact | 0.60 | 2026-02-03 | 4", "never closed"),
+        ("### [two words] fact | 0.60 | 2026-02-03 | 4", "no id"),
+        ("### [] fact | 0.60", "no id"),
+        ("### [[a1b2]] fact | 0.60", "no id"),
+        ("### [a|b] fact | 0.60", "no id"),
+        ("### a1b2c3] fact | 0.60 | 2026-02-03 | 4", "place of its category"),
+        ("### a1b2c3] fact | x", "place of its category"),
+        ("### [a1b2]] fact | 0.60", "place of its category"),
+        ("### [a1b2] [fact | 0.60", "place of its category"),
+        ("### fact [a1b2 | 0.60", "place of its category"),
+    ],
+)
+def test_a_title_whose_brackets_are_wrong_is_broken(title: str, flaw: str) -> None:
+    reading = read_entry(f"{title}\nText\n<!-- tags: a -->\n\nmore", day=EDITED.date(), archived=False)
+    assert reading.entry is None
+    assert reading.settled
+    assert reading.length == len(f"{title}\nText\n<!-- tags: a -->")
+    assert flaw in "".join(reading.warnings)
+
+
+@pytest.mark.parametrize(
+    "title", ["### [The docs](https://x.test) say so", "### [docs](https://x.test)", "### Use [0] | or else", "### a] b"]
+)
+def test_brackets_in_a_free_title_are_text(title: str) -> None:
+    reading = read_entry(f"{title}\nText", day=EDITED.date(), archived=False)
+    assert reading.entry is not None
+    assert reading.entry.text == f"{title[4:]}\nText"
+
+
 def test_a_free_title_is_text() -> None:
     assert read("### [a1b2] Some words | and more\n\nBelow").category == "context"
     assert read("### [a1b2] Some words\n\nBelow").text == "Some words\nBelow"
@@ -115,10 +156,10 @@ def test_a_free_title_is_text() -> None:
 def test_comment_fields_may_be_loose_and_unknown_ones_stay_in_order() -> None:
     entry = read(
         "### [a1b2] fact | 0.50 | 2026-02-03 | 4\nText\n"
-        "<!-- colour: red ;tags:a,,b;  pinned: yes; expires: soon; starred; session:; tags: c; created: 2026-01-01 -->"
+        "<!-- colour: red ;tags:a,,b;  pinned: yes; expires: soon; starred; session:; tags: c; created: 2026-01-01; : x -->"
     )
     assert (entry.tags, entry.pinned, entry.expires, entry.session) == (("a", "b"), True, None, None)
-    assert entry.unknown == (("colour", "red"), ("expires", "soon"), ("starred", ""), ("tags", "c"))
+    assert entry.unknown == (("colour", "red"), ("expires", "soon"), ("starred", ""), ("tags", "c"), ("", "x"))
     assert entry.created == datetime(2026, 1, 1, tzinfo=UTC)
     assert read(render_entry(entry)) == entry
 

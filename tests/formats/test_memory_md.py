@@ -325,6 +325,35 @@ def test_what_cannot_be_read_stays_where_it_was() -> None:
     assert [entry.id for entry in parse(changed).entries] == ["b1", "n3w3n3"]
 
 
+def test_a_broken_title_is_kept_in_its_place_and_reported() -> None:
+    broken = "### [bad fact | x\nIts text\n<!-- tags: a -->"
+    document = parse(f"## Active Memories\n\n### [b1] fact | 0.50 | 2026-02-03 | 4\nFirst\n\n{broken}\n\nloose\n")
+    assert document.warnings == ("line 6: the [ of this title is never closed; the block is kept as it is",)
+    assert [entry.text for entry in document.entries] == ["First", "loose"]
+    changed = render(document.with_entry(ENTRY))
+    assert f"\n\n{broken}\n\n### [" in changed
+    assert again(document.with_entry(ENTRY)).warnings == (document.warnings[0].replace("line 6", "line 7"),)
+
+
+PIECES = st.sampled_from(
+    [
+        "### [", "### ", "###[", "[", "]", " | ", "|", "｜", " ", "\n", "\n\n", "fact", "0.60", "2026-02-03", "high", ": ", "; ",
+        "<!-- ", " -->", "\n<!-- tags: ", "\n<!-- score: 0.5; ", "- ", "(", ")", "yesterday", "```\n", "```",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.one_of(st.none(), PIECES), max_size=25))
+@example(["### [", None, " fact | ", None])
+@example(["### [a1] ", None, "|", None, "|", None, "|", None, "|", None, "\n", None])
+def test_no_word_of_a_block_is_lost_on_a_rewrite(pieces: list[str | None]) -> None:
+    words = [f"w{place}w" if piece is None else piece for place, piece in enumerate(pieces)]
+    document = parse("## Active Memories\n\n" + "".join(words) + "\n")
+    changed = render(document.with_entry(ENTRY))
+    assert [word for word in words if word.startswith("w") and word not in changed] == []
+
+
 def test_an_unfinished_merge_is_kept_and_reported() -> None:
     text = (
         "## Active Memories\n\n<<<<<<< HEAD\n### [b1] fact | 0.50 | 2026-02-03 | 4\nOne\n=======\nTwo\n>>>>>>> x\n\n"

@@ -17,7 +17,10 @@ meant, by these rules:
   and stands among the active ones was moved there by a person: it is at least 0.2, and active as
   of the day the file was changed (a person who takes it out again uses it). One that does not say
   so and stands among the archived ones was archived by a person: it is at most 0.2, as of that day.
-- A title may be incomplete, in another order of words, or free text: see `_read_title`.
+- A title may be incomplete, in another order of words, or free text: see `_read_title`. One that has
+  a bracket too many or too few, or in the id's place what cannot be an id, is broken: its block is no
+  entry, and is kept and reported.
+- What a title or a comment says that cannot be read goes to the unknown fields: no word is ever lost.
 """
 
 from __future__ import annotations
@@ -140,36 +143,59 @@ class _Title(NamedTuple):
     words: str = ""
     unknown: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
+    broken: str = ""
 
 
 def _read_title(line: str) -> _Title:
     """A title that is not as a machine writes it: any part may be missing, scores and categories may be words.
 
     `### preference | 0.8`, `### [a1b2] preference | high | yesterday`, `### Some free title`. A word
-    in the category's place that is none is kept as an unknown field; what stands alone is text.
+    in the category's place that is none is kept as an unknown field, and so are further cells and those that
+    cannot be read; what stands alone is text.
     """
-    match = re.match(r"###[ \t\u3000\xa0]*(?:\[([^\s\[\]|]+)\])?(.*)", line, re.DOTALL)
+    match = re.match(r"###[ \t\u3000\xa0]*(?:\[([^\s\[\]|]+)\](?![(\[]))?(.*)", line, re.DOTALL)
     id, rest = (match[1], match[2].strip()) if match else (None, line)
     cells = [cell.strip() for cell in re.split(r"[|｜]", rest)]
     category = _CATEGORY_WORDS.get(cells[0].lower())
+    if category is None and (broken := _bracket_flaw(id, rest, cells)):
+        return _Title(broken=f"{broken}; the block is kept as it is")
     if category is None and (len(cells) == 1 or (id is None and _score_of(cells[1]) is None)):
         return _Title(id=unescape(id) if id else None, words=unescape(rest))
     unknown = [] if category or not cells[0] else [("category", unescape(cells[0]))]
     warnings = [f"{cells[0]!r} is no category; read as {UNKNOWN_CATEGORY}"] if unknown else []
     score, activated, hits = None, None, None
-    score_text, day_text, hits_text, extra = [*[*cells[1:4], "", "", ""][:3], " | ".join(cells[4:])]
-    if score_text and (score := _score_of(score_text)) is None:
-        warnings.append(f"{score_text!r} is no score from 0 to 1")
-    if day_text and (activated := _day_of(day_text)) is None:
-        warnings.append(f"{day_text!r} is no date; read as the day the file was changed")
+    score_text, day_text, hits_text = [*cells[1:4], "", "", ""][:3]
+    left = cells[4:]
     if hits_text and (hits := _count_of(hits_text)) is None:
         warnings.append(f"{hits_text!r} is no number of hits; read as 1")
-    if extra:
-        unknown.append(("title", unescape(extra)))
+        left.insert(0, hits_text)
+    if day_text and (activated := _day_of(day_text)) is None:
+        warnings.append(f"{day_text!r} is no date; read as the day the file was changed")
+        left.insert(0, day_text)
+    if score_text and (score := _score_of(score_text)) is None:
+        warnings.append(f"{score_text!r} is no score from 0 to 1")
+        left.insert(0, score_text)
+    if any(left):
+        unknown.append(("title", unescape(" | ".join(left))))
     return _Title(
-        unescape(id) if id else None, category or UNKNOWN_CATEGORY, score, score_text, activated, hits, "",
-        tuple(unknown), tuple(warnings),
+        unescape(id) if id else None, category or (UNKNOWN_CATEGORY if cells[0] else None), score, score_text,
+        activated, hits, "", tuple(unknown), tuple(warnings),
     )  # fmt: skip
+
+
+def _bracket_flaw(id: str | None, rest: str, cells: list[str]) -> str:
+    """What is wrong with the brackets of a title without a category; "" if it may be free text."""
+    opened = id is None and rest.startswith("[")
+    if opened and "]" not in rest:
+        return "the [ of this title is never closed"
+    if len(cells) == 1:
+        return ""
+    if opened:
+        return "what stands in the brackets of this title is no id (one word, no brackets)"
+    scored = id is not None or _score_of(cells[1]) is not None
+    if cells[0].count("]") > cells[0].count("[") or (scored and "[" in cells[0]):
+        return "this title has a bracket in the place of its category"
+    return ""
 
 
 def _score_of(text: str) -> float | None:
@@ -238,6 +264,8 @@ def _read_body(block: str, start: int, title: _Title, *, canonical: bool, day: d
     else:
         at, length, body = comment
         text, fields = block[start:at], read_fields(body, warnings)
+    if title.broken:
+        return Reading(None, True, length, (title.broken,))
     text = unescape(_lines(text))
     if title.words:
         text = f"{title.words}\n{text}" if text else title.words

@@ -164,7 +164,7 @@ def _read_tolerant(body: str, warnings: list[str]) -> dict[str, Any]:
         key, raw = key.strip(), raw.strip()
         reader = _READERS.get(key)
         if reader is None or key in fields:
-            if key:
+            if key or raw:
                 unknown.append((unescape(key), unescape(raw)))
         elif raw or reader is _read_flag:
             try:
