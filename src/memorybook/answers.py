@@ -39,15 +39,19 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
 
 
 class Known(NamedTuple):
-    """An entry as it is now, with its strength today (0..1) and how often prompts used it."""
+    """An entry as it is now, with its strength today (0..1), how often prompts used it, and secrets just masked."""
 
     entry: Entry
     strength: float
     access_count: int = 0
+    redacted: int = 0
 
     def json(self) -> dict[str, Any]:
-        """`{"entry": …}`."""
-        return {"entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)}
+        """`{"entry": …}`; with `"redacted"` after a change in which secrets were masked."""
+        shown: dict[str, Any] = {
+            "entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)
+        }
+        return {**shown, "redacted": self.redacted} if self.redacted else shown
 
 
 class Remembered(NamedTuple):
@@ -225,6 +229,7 @@ class Imported(NamedTuple):
     turns: int
     new_turns: int
     entries: int
+    strengthened: int
     notes: int
     redacted: int
     skipped: tuple[tuple[str, str], ...] = ()

@@ -218,9 +218,7 @@ class Draft:
     def _all(self) -> Iterator[Entry]:
         self._copy(MEMORY)
         self._load_archives()
-        return (
-            entry for copy in self._copies.values() for entry in copy.document.entries if entry.id not in copy.gone
-        )
+        return (entry for copy in self._copies.values() for entry in copy.document.entries if entry.id not in copy.gone)
 
     def _archives_with(self, id: str) -> Iterator[_Copy]:
         return (copy for path, copy in self._copies.items() if path != MEMORY and copy.document.get(id) is not None)

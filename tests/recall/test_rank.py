@@ -93,6 +93,15 @@ def test_a_turn_after_a_question_inherits_from_it() -> None:
     assert inherited.why == pytest.approx({"answer": 0.2, "neighbour": 0.1})
 
 
+def test_a_passage_that_waits_for_its_vector_is_not_put_behind_for_it() -> None:
+    waiting = Candidate(turn("the only one with the word", 0), 9.0, None)
+    embedded = [Candidate(turn(f"unrelated {n}", 10 * n), None, 0.3 + n / 100) for n in range(1, 4)]
+    weights = weights_for("remote/x")
+    assert order("q", found(*embedded, waiting), weights)[0] != "the only one with the word"
+    pending = found(*embedded, waiting)._replace(pending_vectors=1)
+    assert order("q", pending, weights)[0] == "the only one with the word"
+
+
 def test_a_neighbour_of_another_session_inherits_nothing() -> None:
     question = Candidate(turn("What breed?", 3), 9.0, None)
     elsewhere = turn("A beagle!", 4)._replace(session="other")

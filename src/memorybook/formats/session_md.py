@@ -43,6 +43,7 @@ from unicodedata import normalize
 from memorybook.errors import InvalidInput
 from memorybook.formats.escape import UNSAFE, escape, unescape
 from memorybook.model import Session, SessionSummary
+from memorybook.text.tokens import han_share
 
 _TITLES: Mapping[str, tuple[str, str, str]] = {
     "en": ("Decisions", "Open questions", "Turns"),
@@ -61,16 +62,21 @@ _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 _RANGE = re.compile(r"(.+)\.\.([0-9]{1,9})")
 _MOST_IN_RANGE = 100_000
 
+MOSTLY_HAN = 0.3
+"""Share of CJK letters from which a text counts as Chinese: names and terms in it may well be English."""
+
 
 # --- writing -----------------------------------------------------------------------------------
 
 
-def render(summary: SessionSummary, *, language: str = "en") -> str:
-    """The document; `language` (`en` or `zh`) is that of its section titles.
+def render(summary: SessionSummary, *, language: str = "auto") -> str:
+    """The document; `language` (`en`, `zh`, or `auto`: by the summary) is that of its section titles.
 
     Raises:
         InvalidInput: Another language.
     """
+    if language == "auto":
+        language = "zh" if han_share(summary.title + summary.summary) >= MOSTLY_HAN else "en"
     if language not in _TITLES:
         raise InvalidInput(f"language {language!r} is not known: use 'en' or 'zh'")
     title = escape(_LINE, summary.title)

@@ -84,7 +84,7 @@ Component = list[float]
 def rank(question: str, found: Candidates, weights: Weights, *, strength: Strength) -> list[Ranked]:
     """Every candidate (and neighbour that earned a score), best first; on a tie the newer first."""
     pool = _pool(found)
-    legs = {"words": _words_leg(pool, weights), "vector": _vector_leg(pool, weights)}
+    legs = {"words": _words_leg(pool, weights), "vector": _vector_leg(pool, weights, found.pending_vectors > 0)}
     base = [w + v for w, v in zip(legs["words"], legs["vector"], strict=True)]
     components: dict[str, Component] = {
         **legs,
@@ -128,8 +128,13 @@ def _words_leg(pool: _Pool, weights: Weights) -> Component:
     return [weights.words * value for value in _minmax([c.words for c in pool.items])]
 
 
-def _vector_leg(pool: _Pool, weights: Weights) -> Component:
-    return [weights.vector * value for value in _minmax([c.cosine for c in pool.items])]
+def _vector_leg(pool: _Pool, weights: Weights, waiting: bool) -> Component:
+    """While some passages wait for their vectors, the words of one without a cosine count for both legs."""
+    near = _minmax([c.cosine for c in pool.items])
+    if waiting:
+        said = _minmax([c.words for c in pool.items])
+        near = [w if c.cosine is None else v for c, v, w in zip(pool.items, near, said, strict=True)]
+    return [weights.vector * value for value in near]
 
 
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine", "i'm", "i've", "我", "咱"})
@@ -232,6 +237,10 @@ LONG_QUESTION = 20.0
 """Sum of idf from which a question counts as long: about three rare words."""
 
 
+SPACELESS = 1.4
+"""Gain of the share for a question in a script without spaces: pairs that straddle two words match nothing."""
+
+
 def relevance(candidate: Candidate, text: str, idf: Mapping[str, float], weights: Weights) -> float:
     """0..1: the larger of the calibrated cosine and the idf share of the question's words found in `text`.
 
@@ -254,4 +263,6 @@ def _share(text: str, idf: Mapping[str, float]) -> float:
         return 0.0
     present = set(tokens(text))
     found = sum(weight for word, weight in asked.items() if word in present)
-    return found / (total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION))
+    share = found / (total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION))
+    spaceless = sum(not word.isascii() for word in asked)
+    return share * SPACELESS if 2 * spaceless > len(asked) else share

@@ -84,8 +84,8 @@ def query_words(text: str) -> tuple[str, ...]:
 
 
 def is_telling(word: str) -> bool:
-    """Whether finding this token says much: it is no single CJK character, nor one with a function character."""
-    return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word))
+    """Whether finding this token says much: no single CJK character, no function character in it, no word for today."""
+    return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word) and word not in _DAYS)
 
 
 def normalise(text: str) -> str:
@@ -267,8 +267,12 @@ _FUNCTION_CHARACTERS = _PARTICLES.union(
 )
 """Characters that say nothing alone or among themselves, but may in a word (会议, 地址)."""
 
+_DAYS = frozenset("今天 昨天 明天 前天 后天 最近 现在 目前 当时 今年 去年".split())
+"""Words for times that stand in any talk."""
+
 _CHINESE = """
-多少 多久 时候 为何 如何 是否 可以 因为 所以 一个 一些 一下 告诉 请问 关于 这样 那样 怎样 之前 以前 曾经 已经 说过 提到 提过 记得 知道
+多少 多久 时候 为何 如何 是否 可以 因为 所以 一个 一些 一下 告诉 请问 关于 这样 那样 怎样 之前 以前 曾经 已经
+说过 提到 提过 记得 知道
 """
 
 _ENGLISH = """

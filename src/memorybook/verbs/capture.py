@@ -22,7 +22,7 @@ from memorybook.lifecycle.extract import Candidate, Extraction, NoteCandidate, e
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Add, Append, Change, Entry, Note, Put, Session, SessionSummary, Turn
 from memorybook.text.tokens import digest, text_digest
-from memorybook.verbs.write import masked, masked_json
+from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -44,7 +44,8 @@ class Captured:
 
     Attributes:
         new_turns: Turns that were not stored before.
-        entries, notes: How many were written; an entry that was known and is reinforced counts.
+        entries, notes: How many were written.
+        strengthened: Entries that were known and said again.
         redacted: Secrets masked in its turns.
         skipped: Texts that were not taken, with the reason.
         summary: Path of the summary document; "" if nothing was new.
@@ -52,6 +53,7 @@ class Captured:
 
     new_turns: int = 0
     entries: int = 0
+    strengthened: int = 0
     notes: int = 0
     redacted: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
@@ -71,16 +73,17 @@ def import_file(memory: Memory, path: str, *, scope: str | None, progress: Progr
         done += len(turns)
         if progress is not None:
             progress(done, total)
-    memory.book.sync()
+    report = memory.book.sync()
     return Imported(
         sessions=len(conversation.sessions),
         turns=total,
         new_turns=sum(each.new_turns for each in captured),
         entries=sum(each.entries for each in captured),
+        strengthened=sum(each.strengthened for each in captured),
         notes=sum(each.notes for each in captured),
         redacted=sum(each.redacted for each in captured),
         skipped=tuple(skip for each in captured for skip in each.skipped),
-        warnings=conversation.warnings,
+        warnings=(*conversation.warnings, *report.degraded),
         summaries=tuple(each.summary for each in captured if each.summary),
     )
 
@@ -99,21 +102,19 @@ def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Tur
     return tuple(turn for each in conversation.sessions for turn in each.turns)
 
 
-def mask_turns(memory: Memory, turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], int]:
-    """The turns with secrets masked, in speakers, tool calls and metadata too; and how many were found."""
-    if not memory.config.redaction.enabled:
-        return tuple(turns), 0
-    count = 0
-    clean = []
-    speakers = {name: masked(memory, name).text for name in {turn.speaker for turn in turns}}
-    for turn in turns:
-        text = masked(memory, turn.text)
-        extra = masked_json(memory, [list(turn.tool_calls), turn.metadata])
-        count += len(text.masked) + len(extra.masked)
-        calls, metadata = extra.value
-        speaker = speakers[turn.speaker]
-        clean.append(replace(turn, text=text.text, speaker=speaker, tool_calls=tuple(calls), metadata=metadata))
-    return tuple(clean), count
+def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns with secrets masked, in speakers, tool calls and metadata too."""
+    speakers = {name: mask.text(name) for name in dict.fromkeys(turn.speaker for turn in turns)}
+    return tuple(
+        replace(
+            turn,
+            text=mask.text(turn.text),
+            speaker=speakers[turn.speaker],
+            tool_calls=tuple(mask.json(list(turn.tool_calls))),
+            metadata=mask.json(turn.metadata),
+        )
+        for turn in turns
+    )
 
 
 # --- one session ---------------------------------------------------------------------------------
@@ -154,7 +155,8 @@ def capture(memory: Memory, session: Session, turns: Sequence[Turn], *, door: st
     _mirror(memory, session, path)
     return Captured(
         new_turns=stored.new if memory.config.transcripts.enabled else len(fresh),
-        entries=sum(kind in ("add", "reinforce") for kind in written),
+        entries=written.count("add"),
+        strengthened=written.count("reinforce"),
         notes=written.count("append"),
         redacted=stored.redacted if stored.new else 0,
         skipped=skipped,
@@ -170,19 +172,20 @@ def turn_key(session: str, turn: str) -> str:
 def _store(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Stored:
     """Mask the turns, leave out those that were forgotten, keep the rest."""
     book = memory.book
-    clean, redacted = mask_turns(memory, turns)
-    session = replace(session, name=masked(memory, session.name).text, title=masked(memory, session.title).text)
+    mask = Mask(memory)
+    clean = mask_turns(mask, turns)
+    session = replace(session, name=mask.text(session.name), title=mask.text(session.title))
     buried = book.journal.buried(turn_key(session.uuid, turn.id) for turn in clean)
     skipped = [(turn.text, FORGOTTEN) for turn in clean if turn_key(session.uuid, turn.id) in buried]
     clean = tuple(turn for turn in clean if turn_key(session.uuid, turn.id) not in buried)
     if not memory.config.transcripts.enabled or not clean:
-        return _Stored(session, clean, len(clean), redacted, tuple(skipped))
+        return _Stored(session, clean, len(clean), mask.count, tuple(skipped))
     new = book.transcripts.append(session, clean)
     kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
     skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
     known = book.transcripts.session(session.uuid)
     ended = max((time for time in (known.ended, session.ended) if time is not None), default=None)
-    return _Stored(replace(known, ended=ended), tuple(kept.values()), len(new), redacted, tuple(skipped))
+    return _Stored(replace(known, ended=ended), tuple(kept.values()), len(new), mask.count, tuple(skipped))
 
 
 class _Page(NamedTuple):
@@ -219,7 +222,7 @@ def _apply(
 
     A summary that a person edited stays as they want it and is only told how many turns there are.
     """
-    made = session_md.render(summary, language="zh" if memory.config.language == "zh" else "en")
+    made = session_md.render(summary, language=memory.config.language)
 
     def once() -> list[str]:
         standing = _text(memory, path)
@@ -288,6 +291,7 @@ def _entry(candidate: Candidate, session: Session, times: Mapping[str, datetime 
         entities=candidate.entities,
         group=candidate.group,
         expires=candidate.expires,
+        archived=candidate.expires is not None and candidate.expires < now.date(),
         trust=candidate.trust,
     )
 

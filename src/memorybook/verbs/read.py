@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING
 
 from memorybook.answers import Known, Lines, Listed, Recalled, Said
@@ -11,7 +12,7 @@ from memorybook.hits import Answer, Hit
 from memorybook.lifecycle import fade
 from memorybook.recall.format import block, prose_lines
 from memorybook.recall.rank import diverse
-from memorybook.recall.search import RELEVANT
+from memorybook.text.screen import screen
 from memorybook.text.tokens import han_share
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from memorybook.memory import Memory
     from memorybook.model import Entry
+
+WORTH_A_LOOK = 0.3
+"""Relevance from which a hit may go into a prompt: below what counts as an answer, a reader can still judge it."""
 
 STATES = ("active", "archived", "superseded")
 
@@ -95,9 +99,9 @@ def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
         return Recalled("", 0)
     book = memory.book
     document = book.memory()
-    hot = prompt_memories(known(book, document.entries))
+    hot = prompt_memories(known(book, document.entries), today=book.now().date())
     cold = _cold(memory, query, {each.entry.id for each in hot}) if query.strip() else ()
-    prose = prose_lines(document.prose)
+    prose = [line for line in prose_lines(document.prose) if not screen(line)]
     language = _language(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
     made = block(prose, [each.entry.text for each in hot], cold, language=language, max_tokens=max_tokens)
     hot, cold = hot[: made.hot], cold[: made.cold]
@@ -107,12 +111,16 @@ def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
     return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
 
 
-def prompt_memories(entries: Iterable[Known]) -> list[Known]:
-    """The entries that are always in the prompt: active, trusted, strength from 0.5, the best 20."""
+def prompt_memories(entries: Iterable[Known], *, today: date) -> list[Known]:
+    """The entries that are always in the prompt: active, not lapsed, trusted, strength from 0.5, the best 20."""
     fit = [
         each
         for each in entries
-        if each.entry.state == "active" and each.entry.trust != "suspect" and each.strength >= fade.PROMPT_FROM
+        if each.entry.state == "active"
+        and (each.entry.expires is None or each.entry.expires >= today)
+        and each.strength >= fade.PROMPT_FROM
+        and each.entry.trust != "suspect"
+        and not screen(each.entry.text)
     ]
     fit.sort(key=lambda each: (each.strength, each.entry.last_activated), reverse=True)
     return fit[: fade.PROMPT_BEST]
@@ -124,8 +132,9 @@ def _cold(memory: Memory, query: str, shown: set[str]) -> Sequence[Hit]:
     fit = [
         hit
         for hit in answer.hits
-        if hit.relevance >= RELEVANT
+        if hit.relevance >= WORTH_A_LOOK
         and hit.passage.trust != "suspect"
+        and not screen(hit.passage.text)
         and hit.passage.state != "superseded"
         and hit.passage.entry not in shown
         and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)

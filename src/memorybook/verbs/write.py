@@ -11,7 +11,7 @@ from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.lifecycle import fade
 from memorybook.model import Add, Append, Category, Entry, Note, Update
-from memorybook.text.redact import Redacted, RedactedJson, redact, redact_json
+from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
 from memorybook.verbs.read import known
 
@@ -19,16 +19,36 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 
-def masked(memory: Memory, text: str) -> Redacted:
-    """The text with secrets masked as the settings say."""
-    settings = memory.config.redaction
-    return redact(text, settings.patterns) if settings.enabled else Redacted(text, ())
+class Mask:
+    """Masks secrets as the settings of a memory say, and counts them.
 
+    Attributes:
+        count: How many it has masked so far.
+    """
 
-def masked_json(memory: Memory, value: Any) -> RedactedJson:
-    """A JSON value with the secrets in it masked as the settings say."""
-    settings = memory.config.redaction
-    return redact_json(value, settings.patterns) if settings.enabled else RedactedJson(value, ())
+    def __init__(self, memory: Memory) -> None:
+        self._settings = memory.config.redaction
+        self.count = 0
+
+    def text(self, text: str) -> str:
+        """The text without its secrets."""
+        if not self._settings.enabled:
+            return text
+        clean = redact(text, self._settings.patterns)
+        self.count += len(clean.masked)
+        return clean.text
+
+    def words(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Tags or names without the secrets in them."""
+        return tuple(map(self.text, words))
+
+    def json(self, value: Any) -> Any:
+        """A JSON value without the secrets in it."""
+        if not self._settings.enabled:
+            return value
+        clean = redact_json(value, self._settings.patterns)
+        self.count += len(clean.masked)
+        return clean.value
 
 
 def remember(
@@ -44,50 +64,54 @@ def remember(
     session: str | None,
 ) -> Remembered:
     """See `Memory.remember`."""
-    clean = masked(memory, text.strip())
-    extra = masked_json(memory, metadata)
+    mask = Mask(memory)
+    text = mask.text(text.strip())
     book = memory.book
     now = book.now()
+    lapses = date.fromisoformat(expires) if expires else None
     entry = Entry(
         id=memory_md.new_id(()),
-        text=clean.text,
+        text=text,
         category=category,
         score=fade.importance_score(importance),
         scored=now.date(),
         last_activated=now.date(),
         created=now,
         session=session,
-        tags=tuple(tags),
-        group=group,
-        expires=date.fromisoformat(expires) if expires else None,
-        trust="suspect" if screen(clean.text) else memory.trust,
-        metadata=extra.value,
+        archived=lapses is not None and lapses < now.date(),
+        tags=mask.words(tags),
+        group=mask.text(group) if group else None,
+        expires=lapses,
+        trust="suspect" if screen(text) else memory.trust,
+        metadata=mask.json(metadata),
     )
-    redacted = len(clean.masked) + len(extra.masked)
     result = book.apply([Add(entry=entry, reason="remembered")], actor=memory.actor, door=memory.door, session=session)
     outcome = result.outcomes[0]
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
-        return Remembered(standing, "duplicate", redacted)
+        return Remembered(standing, "duplicate", mask.count)
     operation = result.operation.id if result.operation else None
     if outcome.applied.kind == "add":
-        return Remembered(standing, "created", redacted, operation)
-    return Remembered(standing, "strengthened", redacted, operation)
+        return Remembered(standing, "created", mask.count, operation)
+    return Remembered(standing, "strengthened", mask.count, operation)
 
 
 def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
     """See `Memory.append`."""
-    clean = masked(memory, text)
+    mask = Mask(memory)
+    text, tags = mask.text(text), mask.words(tags)
+    kind = mask.text(kind) if kind else None
     book = memory.book
     if section is None:
-        change = note_change(memory, clean.text, kind=kind, tags=tags, reason="appended")
+        change = note_change(memory, text, kind=kind, tags=tags, reason="appended")
     else:
-        item = " ".join(clean.text.split()) + "".join(f" #{tag}" for tag in tags)
-        change = Append(path="MEMORY.md", line=f"[{kind}] {item}" if kind else item, section=section, reason="appended")
+        item = " ".join(text.split()) + "".join(f" #{tag}" for tag in tags)
+        line = f"[{kind}] {item}" if kind else item
+        change = Append(path="MEMORY.md", line=line, section=mask.text(section), reason="appended")
     result = book.apply([change], actor=memory.actor, door=memory.door)
     outcome = result.outcomes[0]
     operation = result.operation.id if result.operation else None
-    return Appended(outcome.path, outcome.line, outcome.applied is None, len(clean.masked), operation)
+    return Appended(outcome.path, outcome.line, outcome.applied is None, mask.count, operation)
 
 
 def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], reason: str) -> Append:
@@ -104,14 +128,12 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
 
     if (text is None) == (messages is None):
         raise InvalidInput("flush takes a text or messages, one of the two")
+    mask = Mask(memory)
     book = memory.book
     if text is not None:
-        clean = masked(memory, text)
-        count, source = len(clean.masked), clean.text
-        found, skipped = notes_of(source, now=book.now())
+        found, skipped = notes_of(mask.text(text), now=book.now())
     else:
-        turns, count = mask_turns(memory, turns_of(memory, messages or ()))
-        found, skipped = notes_of(turns, now=book.now())
+        found, skipped = notes_of(mask_turns(mask, turns_of(memory, messages or ())), now=book.now())
     reasons = [(each.text, each.reason) for each in skipped]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
     result = book.apply(changes, actor=memory.actor, door=memory.door)
@@ -121,7 +143,7 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
             reasons.append((note.text, "duplicate"))
         else:
             written.append((outcome.path, outcome.line))
-    return Flushed(tuple(written), tuple(reasons), count, result.operation.id if result.operation else None)
+    return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
 
 
 def update(
@@ -137,10 +159,11 @@ def update(
     metadata: Mapping[str, Any] | None,
 ) -> Known:
     """See `Memory.update`."""
+    mask = Mask(memory)
     today = memory.book.now().date()
     fields: dict[str, Any] = {}
     if text is not None:
-        fields["text"] = masked(memory, text.strip()).text
+        fields["text"] = mask.text(text.strip())
         if screen(fields["text"]):
             fields["trust"] = "suspect"
     if category is not None:
@@ -148,16 +171,16 @@ def update(
     if importance is not None:
         fields |= {"score": fade.importance_score(importance), "scored": today, "last_activated": today}
     if tags is not None:
-        fields["tags"] = tuple(tags)
+        fields["tags"] = mask.words(tags)
     if group is not None:
-        fields["group"] = group or None
+        fields["group"] = mask.text(group) if group else None
     if expires is not None:
         fields["expires"] = date.fromisoformat(expires) if expires else None
     if metadata is not None:
-        fields["metadata"] = masked_json(memory, metadata).value
+        fields["metadata"] = mask.json(metadata)
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
-    return set_fields(memory, id, fields, reason="updated")
+    return set_fields(memory, id, fields, reason="updated")._replace(redacted=mask.count)
 
 
 def set_fields(memory: Memory, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
