@@ -72,8 +72,8 @@ def test_what_a_page_shows_is_what_happens(page: Path, place: Path) -> None:
                 assert done.returncode == 0, (command, done.stderr)
                 assert matches(expected, done.stdout), f"{command}\n{done.stdout}"
         elif language == "python":
-            command = [sys.executable, "-W", "error", "-c", block]
-            subprocess.run(command, cwd=place, env=environment(place), check=True, capture_output=True)
+            script = [sys.executable, "-W", "error", "-c", block]
+            subprocess.run(script, cwd=place, env=environment(place), check=True, capture_output=True)
 
 
 def test_every_setting_is_documented() -> None:
