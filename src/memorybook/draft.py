@@ -145,6 +145,8 @@ class Draft:
                 self._saying(change.entry.text)
             elif isinstance(change, Update | Reinforce | Archive | Remove):
                 self._home(change.id)
+            elif isinstance(change, Append) and change.section:
+                self._copy(MEMORY)
 
     # --- changing ------------------------------------------------------------------------------
 
