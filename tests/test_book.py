@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,240 @@ def test_opening_and_searching_never_writes_the_documents(book: Book) -> None:
         again.search("statement")
         again.status()
     assert {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")} == before
+
+
+# --- crashes in between --------------------------------------------------------------------------
+
+
+class Crash(BaseException):
+    """The process dies here; nothing may catch it."""
+
+
+def dying(times: int, real: Any, error: BaseException) -> Any:
+    """A function that raises instead of its call number `times`, and works before and after."""
+    left = [None] * times
+
+    def run(*given: Any, **named: Any) -> Any:
+        if left:
+            left.pop()
+            if not left:
+                raise error
+        return real(*given, **named)
+
+    return run
+
+
+def reopened(book: Book) -> Book:
+    return memorybook.open(book.documents.root, config=Config(timezone="UTC"), clock=lambda: NOW).book
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_an_entry_that_comes_back_from_the_archive_is_never_nowhere(
+    book: Book, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    archive = Path(book.documents.root, "archive", "2026-01.md")
+    archive.parent.mkdir(parents=True)
+    archive.write_text("# Archive 2026-01\n\n### [zzzzzz] fact | 0.10 | 2026-01-10 | 2\nold\n", encoding="utf-8")
+    apply(book, Add(entry=entry("aaaaaa")))
+    monkeypatch.setattr(book.documents, "write", dying(times, book.documents.write, Crash()))
+    try:
+        apply(book, Update(id="zzzzzz", fields={"archived": False, "score": 0.9}))
+    except Crash:
+        assert times < 3
+    monkeypatch.undo()
+    assert "zzzzzz" in memory_md(book) + archive.read_text(encoding="utf-8")
+    again = reopened(book)
+    assert "[zzzzzz]" in memory_md(again)
+    assert "zzzzzz" not in archive.read_text(encoding="utf-8")
+    assert {each.id: each.score for each in again.entries()}["zzzzzz"] == 0.9
+    again.close()
+
+
+def test_an_entry_that_stands_in_two_documents_is_removed_from_both(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "doubled")))
+    archive = Path(book.documents.root, "archive", "2026-01.md")
+    archive.parent.mkdir()
+    archive.write_text("# Archive 2026-01\n\n### [aaaaaa] fact | 0.10 | 2026-01-10 | 2\ndoubled\n", encoding="utf-8")
+    apply(book, Remove(id="aaaaaa"))
+    assert book.entries() == []
+
+
+def test_a_change_that_failed_does_not_come_true_later(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Add(entry=entry("aaaaaa")))
+    monkeypatch.setattr(book.documents, "write", dying(1, book.documents.write, OSError("no space")))
+    with pytest.raises(OSError, match="no space"):
+        apply(book, Add(entry=entry("bbbbbb")))
+    assert book.journal.pending() == []
+    again = reopened(book)
+    assert [each.id for each in again.entries()] == ["aaaaaa"]
+    again.close()
+
+
+def test_a_change_that_failed_half_way_is_finished_by_the_next(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book.documents, "append", dying(1, book.documents.append, OSError("no space")))
+    with pytest.raises(OSError, match="no space"):
+        apply(book, Add(entry=entry("aaaaaa")), Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z x"))
+    assert len(book.journal.pending()) == 1
+    apply(book, Add(entry=entry("bbbbbb")))
+    assert book.journal.pending() == []
+    assert book.documents.read("daily/2026-02-24.md").text == "- 2026-02-24T10:00:00Z x\n"
+    assert {each.id for each in book.entries()} == {"aaaaaa", "bbbbbb"}
+
+
+def test_a_save_of_one_document_after_another_was_written_stands(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Put(path="sessions/s.md", text="one\n"))
+    page = Path(book.documents.root, "sessions", "s.md")
+    write = book.documents.write
+
+    def interrupted(path: str, text: str, *, expect: str | None) -> str:
+        if path == "sessions/s.md":
+            page.write_text("by hand\n", encoding="utf-8")
+        return write(path, text, expect=expect)
+
+    monkeypatch.setattr(book.documents, "write", interrupted)
+    result = apply(book, Add(entry=entry("aaaaaa")), Put(path="sessions/s.md", text="two\n"))
+    assert result.operation is not None
+    assert page.read_text(encoding="utf-8") == "by hand\n"
+    assert [each.id for each in book.entries()] == ["aaaaaa"]
+    assert book.journal.pending() == []
+
+
+@pytest.mark.parametrize("text", [None, "two\n"])
+def test_recovery_leaves_a_document_alone_that_a_person_wrote_since(
+    book: Book, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    change = Drop(path="sessions/s.md") if text is None else Put(path="sessions/s.md", text=text)
+    apply(book, Put(path="sessions/s.md", text="one\n"))
+    for name in ("write", "remove"):
+        monkeypatch.setattr(book.documents, name, dying(1, getattr(book.documents, name), Crash()))
+    with pytest.raises(Crash):
+        apply(book, change)
+    monkeypatch.undo()
+    page = Path(book.documents.root, "sessions", "s.md")
+    page.write_text("by hand\n", encoding="utf-8")
+    again = reopened(book)
+    assert page.read_text(encoding="utf-8") == "by hand\n"
+    assert again.journal.pending() == []
+    again.close()
+
+
+def test_items_lines_and_removals_are_finished_after_a_crash(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Add(entry=entry("aaaaaa")), Append(path="notes.md", line="a"), Put(path="sessions/s.md", text="one\n"))
+    monkeypatch.setattr(book.documents, "write", dying(1, book.documents.write, Crash()))
+    with pytest.raises(Crash):
+        apply(
+            book,
+            Remove(id="aaaaaa"),
+            Append(path="MEMORY.md", line="an item", section="TODO"),
+            Drop(path="notes.md", line="a"),
+            Drop(path="sessions/s.md"),
+        )
+    monkeypatch.undo()
+    again = reopened(book)
+    assert again.entries() == []
+    assert "## TODO\n\n- an item\n" in memory_md(again)
+    assert [info.path for info in again.documents.list() if info.path != "MEMORY.md"] == ["notes.md"]
+    assert again.documents.read("notes.md").text == ""
+    again.close()
+
+
+def test_an_intention_that_can_never_be_carried_out_keeps_nobody_out(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book.documents, "append", dying(1, book.documents.append, Crash()))
+    with pytest.raises(Crash):
+        apply(book, Append(path="daily/x.md", line="kept"), Append(path="daily/y.md", line="kept"))
+    monkeypatch.undo()
+    folder = Path(book.documents.root, "daily")
+    folder.mkdir()
+    (folder / "x.md").symlink_to(folder / "elsewhere.md")
+    again = reopened(book)
+    assert again.documents.read("daily/y.md").text == "kept\n"
+    assert again.journal.pending() == []
+    again.close()
+
+
+def test_a_book_that_is_held_is_opened_all_the_same(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Append(path="notes.md", line="a zebra crossed the road"))
+    monkeypatch.setattr(book.journal, "done", dying(1, book.journal.done, Crash()))
+    with pytest.raises(Crash):
+        apply(book, Append(path="notes.md", line="another zebra"))
+    from memorybook.storage.directory import DirectoryDocuments
+
+    start = DirectoryDocuments.__init__
+    monkeypatch.setattr(DirectoryDocuments, "__init__", lambda self, root: start(self, root, lock_timeout=0.01))
+    with book.documents.lock():
+        again = reopened(book)
+        assert again.search(Query("zebra"), limit=5).hits
+        assert len(again.journal.pending()) == 1
+    apply(again, Append(path="notes.md", line="c"))
+    assert again.journal.pending() == []
+    assert again.documents.read("notes.md").text == "a zebra crossed the road\nanother zebra\nc\n"
+    again.close()
+
+
+# --- the lock ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_nothing_is_embedded_while_the_book_is_locked(tmp_path: Path, local: bool) -> None:
+    """The lock is for writing: a slow embedder, or one on the network, keeps no other writer waiting."""
+    from memorybook.storage.directory import DirectoryDocuments
+    from memorybook.testing import HashEmbedder
+
+    root = str(tmp_path / "book")
+    other = DirectoryDocuments(root, lock_timeout=0)
+
+    class Watching(HashEmbedder):
+        def embed(self, texts: Any) -> Any:
+            with other.lock():  # raises BookLocked while anybody else holds it
+                return super().embed(texts)
+
+    embedder = Watching()
+    embedder.local = local
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "I prefer answers without emojis.", "session": "s"}\n', "utf-8")
+    with memorybook.open(root, config=Config(timezone="UTC"), embedder=embedder) as memory:
+        entry = memory.remember("The heron nests in the reeds").known.entry
+        memory.append("saw a heron")
+        memory.append("look for herons", section="TODO")
+        memory.flush("- We decided to use PostgreSQL.")
+        memory.import_file(str(chat))
+        memory.update(entry.id, text="The heron nests in the willow")
+        memory.sync()
+        memory.search("heron")
+        memory.recall("heron")
+        memory.rebuild()
+        memory.forget(entry.id)
+        memory.status()
+    assert embedder.calls > 2
+
+
+def test_a_large_document_is_read_before_the_lock_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memorybook.formats import memory_md as format
+
+    apply(book, *(Add(entry=entry(f"e{n:05d}")) for n in range(50)))
+    other = reopened(book)
+    parsed: list[bool] = []
+    parse, lock = format.parse, other.documents.lock
+    held: list[bool] = []
+
+    def watched(*given: Any, **named: Any) -> Any:
+        parsed.append(bool(held))
+        return parse(*given, **named)
+
+    @contextmanager
+    def holding() -> Iterator[None]:
+        with lock():
+            held.append(True)
+            yield
+            held.pop()
+
+    monkeypatch.setattr(format, "parse", watched)
+    monkeypatch.setattr(other.documents, "lock", holding)
+    apply(other, Add(entry=entry("zzzzzz")))
+    apply(other, Reinforce(id="zzzzzz"))
+    apply(other, Append(path="MEMORY.md", line="an item", section="TODO"))
+    assert parsed
+    assert not any(parsed)
+    other.close()
