@@ -5,23 +5,85 @@ All raise InvalidInput with the name of the argument and the value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import InvalidInput
+from memorybook.hits import Query
 
 if TYPE_CHECKING:
     from memorybook.model import Category
 
+MAX_TEXT = 20_000
+"""Longest statement, characters; longer texts are for `flush` and `import`."""
+
+PROMPT_TOKENS = 2000
+"""Size of a recalled block unless the caller says otherwise."""
+
+DEEPEST = 100
+"""Levels of objects and lists in metadata."""
+
 
 def text_of(text: str, name: str, *, limit: int | None = None) -> str:
     """The text `name`, which may not be blank, nor longer than `limit` characters (None: any length)."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{name} must be text, not {text!r}")
     if not text.strip():
         raise InvalidInput(f"{name} is blank: give some words")
     if limit is not None and len(text) > limit:
         raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: use flush or import for long texts")
     return text
+
+
+def statement_of(text: str) -> str:
+    """A statement or a note: a text of at most `MAX_TEXT` characters."""
+    return text_of(text, "text", limit=MAX_TEXT)
+
+
+def size_of(max_results: int | None, default: int) -> int:
+    """How many results are wanted, 1..200."""
+    size = default if max_results is None else max_results
+    if not 1 <= size <= 200:
+        raise InvalidInput(f"max_results {size} is not in 1..200")
+    return size
+
+
+def relevance_of(min_score: float | None, default: float) -> float:
+    """The least relevance that is wanted, 0..1."""
+    least = default if min_score is None else min_score
+    if not 0.0 <= least <= 1.0:
+        raise InvalidInput(f"min_score {least} is not in 0..1: it is a relevance")
+    return least
+
+
+def budget_of(max_tokens: int | None) -> int:
+    """The size of a recalled block, at least 1 token."""
+    budget = PROMPT_TOKENS if max_tokens is None else max_tokens
+    if budget < 1:
+        raise InvalidInput(f"max_tokens {budget} is below 1")
+    return budget
+
+
+def query_of(
+    query: str,
+    *,
+    limit: int,
+    category: str | None,
+    since: str | date | None,
+    until: str | date | None,
+    session: str | None,
+) -> Query:
+    """What a search that shows `limit` hits looks for."""
+    first, last = days_of(since, until)
+    return Query(
+        text_of(query, "query"),
+        pool=max(100, 2 * limit),
+        category=category_of(category) if category else None,
+        since=first,
+        until=last,
+        session=session or None,
+    )
 
 
 def category_of(name: str) -> Category:
@@ -44,13 +106,46 @@ def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
 
 def day_of(day: str | date | None, name: str) -> str | None:
     """`YYYY-MM-DD`, or None for None and ""."""
-    if not day:
+    if day is None or day == "":
         return None
-    if isinstance(day, datetime):
-        return day.astimezone(UTC).date().isoformat()
-    if isinstance(day, date):
-        return day.isoformat()
     try:
-        return date.fromisoformat(day.strip()[:10]).isoformat()
-    except ValueError:
+        time = datetime.fromisoformat(day.strip()) if isinstance(day, str) else day
+        if isinstance(time, datetime):
+            time = (time.astimezone(UTC) if time.tzinfo else time).date()
+        return time.isoformat()
+    except (AttributeError, ValueError, OverflowError):
         raise InvalidInput(f"{name} {day!r} is not a day: write it as YYYY-MM-DD") from None
+
+
+def days_of(since: str | date | None, until: str | date | None) -> tuple[str | None, str | None]:
+    """The first and the last day of a span, which may be the same; None leaves it open."""
+    first, last = day_of(since, "since"), day_of(until, "until")
+    if first and last and first > last:
+        raise InvalidInput(f"since {first} is after until {last}: no day is in between")
+    return first, last
+
+
+def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the metadata as JSON holds it: an object of at most `DEEPEST` levels, without NaN and infinity."""
+    import json
+
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be an object of names and values, not {metadata!r}")
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as problem:
+        reason = "too deep" if isinstance(problem, RecursionError) else problem
+        raise InvalidInput(f"metadata cannot be kept as JSON ({reason}): use texts, numbers, lists, objects") from None
+    level: list[Any] = [copy]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in _inside(value)]
+    if level:
+        raise InvalidInput(f"metadata is more than {DEEPEST} levels deep: make it flatter")
+    return copy
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """What a JSON value holds, one level down."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

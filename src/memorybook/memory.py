@@ -7,39 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
-from memorybook.arguments import category_of, day_of, tags_of, text_of
+from memorybook import arguments as given
 from memorybook.book import Book
-from memorybook.errors import InvalidInput
+from memorybook.errors import NotFound, Unavailable
 from memorybook.hits import Answer, Query
 from memorybook.workspace import book_root
 
 if TYPE_CHECKING:
     import threading
 
-    from memorybook.answers import (
-        Appended,
-        Flushed,
-        Imported,
-        Known,
-        Lines,
-        Listed,
-        Recalled,
-        Receipt,
-        Remembered,
-        Said,
-    )
+    from memorybook import answers
     from memorybook.config import Config
     from memorybook.model import Trust
     from memorybook.protocols import Embedder, Index, Progress
 
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
-
-PROMPT_TOKENS = 2000
-"""Size of a recalled block unless the caller says otherwise."""
-
-MAX_TEXT = 20_000
-"""Longest statement, characters; longer texts are for `flush` and `import`."""
 
 
 class Memory:
@@ -74,6 +57,13 @@ class Memory:
     def actor(self) -> str:
         """Who acts through this door, `user` or `agent`."""
         return "user" if self.door == "cli" else "agent"
+
+    @property
+    def _on(self) -> Memory:
+        """This memory, for whatever may write. Raises Unavailable while it is switched off."""
+        if not self.config.enabled:
+            raise Unavailable("memory is switched off: set enabled = true")
+        return self
 
     @property
     def trust(self) -> Trust:
@@ -111,42 +101,42 @@ class Memory:
 
         Raises:
             InvalidInput: A blank query or a value out of range.
+            NotFound, Conflict: No session is called so, or several are.
         """
-        limit, least = self._limits(max_results, min_score)
-        asked = Query(
-            text_of(query, "query"),
-            pool=max(100, 2 * limit),
-            category=category_of(category) if category else None,
-            since=day_of(since, "since"),
-            until=day_of(until, "until"),
-            session=session or None,
-        )
+        limit = given.size_of(max_results, self.config.max_results)
+        least = given.relevance_of(min_score, self.config.min_score)
+        asked = given.query_of(query, limit=limit, category=category, since=since, until=until, session=session)
         if not self.config.enabled:
             return self._nothing(least)
-        return self.book.search(asked, limit=limit, min_score=least, explain=explain)
+        unknown = self._unknown(session) if session else None
+        answer = self.book.search(asked, limit=limit, min_score=least, explain=explain)
+        if unknown and not answer.hits:
+            raise unknown
+        return answer
+
+    def _unknown(self, session: str) -> NotFound | None:
+        """The error of a session that neither the transcripts nor an entry know; raises Conflict."""
+        try:
+            self.book.transcripts.session(session)
+        except NotFound as error:
+            return None if any(entry.session == session for entry in self.book.entries()) else error
+        return None
 
     def recall_memory(self, query: str, *, max_results: int | None = None) -> Answer:
         """Find archived entries and those too weak for the prompt; raises InvalidInput as `search` does."""
-        limit, least = self._limits(max_results, None)
-        asked = Query(text_of(query, "query"), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
+        limit, least = given.size_of(max_results, self.config.max_results), self.config.min_score
+        asked = Query(given.text_of(query, "query"), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
         if not self.config.enabled:
             return self._nothing(least)
         return self.book.search(asked, limit=limit, min_score=least, keep=self.book.below_prompt)
-
-    def _limits(self, max_results: int | None, min_score: float | None) -> tuple[int, float]:
-        limit = self.config.max_results if max_results is None else max_results
-        least = self.config.min_score if min_score is None else min_score
-        if not 1 <= limit <= 200:
-            raise InvalidInput(f"max_results {limit} is not in 1..200")
-        if not 0.0 <= least <= 1.0:
-            raise InvalidInput(f"min_score {least} is not in 0..1: it is a relevance")
-        return limit, least
 
     def _nothing(self, threshold: float) -> Answer:
         state = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
         return Answer((), False, threshold, 0, "", self.root, state, disabled=True)
 
-    def get(self, target: str, *, start: int = 1, lines: int | None = None) -> Known | Lines | Said:
+    def get(
+        self, target: str, *, start: int = 1, lines: int | None = None
+    ) -> answers.Known | answers.Lines | answers.Said:
         """Open a document by path, an entry by id, or a turn by `turn:ID` (or `turn:SESSION/ID`).
 
         Args:
@@ -161,7 +151,7 @@ class Memory:
         """
         from memorybook.verbs import read
 
-        return read.get(self.book, text_of(target, "target"), start=start, lines=lines)
+        return read.get(self.book, given.text_of(target, "target"), start=start, lines=lines)
 
     def entries(
         self,
@@ -170,7 +160,7 @@ class Memory:
         group: str | None = None,
         state: str | None = None,
         limit: int | None = None,
-    ) -> Listed:
+    ) -> answers.Listed:
         """Entries, strongest first.
 
         Args:
@@ -184,10 +174,10 @@ class Memory:
         """
         from memorybook.verbs import read
 
-        wanted = category_of(category) if category else None
+        wanted = given.category_of(category) if category else None
         return read.entries(self.book, category=wanted, group=group, state=state, limit=limit)
 
-    def recall(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+    def recall(self, query: str, *, max_tokens: int | None = None) -> answers.Recalled:
         """The block for a prompt: what a person wrote, the strongest entries, and what the query finds.
 
         Args:
@@ -199,10 +189,7 @@ class Memory:
         """
         from memorybook.verbs import read
 
-        budget = PROMPT_TOKENS if max_tokens is None else max_tokens
-        if budget < 1:
-            raise InvalidInput(f"max_tokens {budget} is below 1")
-        return read.recall(self, query, max_tokens=budget)
+        return read.recall(self, query, max_tokens=given.budget_of(max_tokens))
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -217,7 +204,7 @@ class Memory:
         expires: str | date | None = None,
         metadata: Mapping[str, Any] | None = None,
         session: str | None = None,
-    ) -> Remembered:
+    ) -> answers.Remembered:
         """Add an entry; the same statement said again strengthens the one that is there.
 
         Args:
@@ -236,20 +223,20 @@ class Memory:
         from memorybook.verbs import write
 
         return write.remember(
-            self,
-            text_of(text, "text", limit=MAX_TEXT),
-            category=category_of(category),
+            self._on,
+            given.statement_of(text),
+            category=given.category_of(category),
             importance=importance,
-            tags=tags_of(tags),
+            tags=given.tags_of(tags),
             group=group or None,
-            expires=day_of(expires, "expires"),
-            metadata=metadata or {},
+            expires=given.day_of(expires, "expires"),
+            metadata=given.metadata_of(metadata) if metadata else {},
             session=session or None,
         )
 
     def append(
         self, text: str, *, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
-    ) -> Appended:
+    ) -> answers.Appended:
         """Append a note to today's daily file, or, with `section`, a list item under that heading of MEMORY.md.
 
         The same text again on the same day is left out and reported as duplicate.
@@ -265,11 +252,12 @@ class Memory:
         """
         from memorybook.verbs import write
 
+        heading = None if section is None else given.text_of(section, "section")
         return write.append(
-            self, text_of(text, "text", limit=MAX_TEXT), kind=kind or None, tags=tags_of(tags), section=section or None
+            self._on, given.statement_of(text), kind=kind or None, tags=given.tags_of(tags), section=heading
         )
 
-    def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> Flushed:
+    def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> answers.Flushed:
         """Save what is durable in a text or a conversation as notes: at most 20 of 500 characters.
 
         Args:
@@ -281,7 +269,7 @@ class Memory:
         """
         from memorybook.verbs import write
 
-        return write.flush(self, text, messages)
+        return write.flush(self._on, text, messages)
 
     def update(
         self,
@@ -294,7 +282,7 @@ class Memory:
         group: str | None = None,
         expires: str | date | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> Known:
+    ) -> answers.Known:
         """Change fields of an entry; None leaves a field as it is, "" clears `group` and `expires`.
 
         Raises:
@@ -304,24 +292,24 @@ class Memory:
         from memorybook.verbs import write
 
         return write.update(
-            self,
+            self._on,
             id,
-            text=None if text is None else text_of(text, "text", limit=MAX_TEXT),
-            category=category_of(category) if category else None,
+            text=None if text is None else given.statement_of(text),
+            category=given.category_of(category) if category else None,
             importance=importance,
-            tags=None if tags is None else tags_of(tags),
+            tags=None if tags is None else given.tags_of(tags),
             group=group,
-            expires=None if expires is None else day_of(expires, "expires") or "",
-            metadata=metadata,
+            expires=None if expires is None else given.day_of(expires, "expires") or "",
+            metadata=None if metadata is None else given.metadata_of(metadata),
         )
 
-    def pin(self, id: str, *, pinned: bool = True) -> Known:
+    def pin(self, id: str, *, pinned: bool = True) -> answers.Known:
         """Keep an entry from fading, being archived or removed by itself; raises NotFound."""
         from memorybook.verbs import write
 
-        return write.set_fields(self, id, {"pinned": pinned}, reason="pinned" if pinned else "unpinned")
+        return write.set_fields(self._on, id, {"pinned": pinned}, reason="pinned" if pinned else "unpinned")
 
-    def unpin(self, id: str) -> Known:
+    def unpin(self, id: str) -> answers.Known:
         """Let a pinned entry fade again; raises NotFound."""
         return self.pin(id, pinned=False)
 
@@ -332,7 +320,7 @@ class Memory:
         query: str | None = None,
         session: str | None = None,
         dry_run: bool = False,
-    ) -> Receipt:
+    ) -> answers.Receipt:
         """Take something out of the book, so that imports do not bring it back.
 
         Args:
@@ -347,9 +335,9 @@ class Memory:
         """
         from memorybook.verbs import forget
 
-        return forget.forget(self, target=target, query=query, session=session, dry_run=dry_run)
+        return forget.forget(self._on, target=target, query=query, session=session, dry_run=dry_run)
 
-    def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> Imported:
+    def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> answers.Imported:
         """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.
 
         Importing it again, under another name or after it grew, adds only what is new.
@@ -365,7 +353,7 @@ class Memory:
         """
         from memorybook.verbs import capture
 
-        return capture.import_file(self, path, scope=scope, progress=progress)
+        return capture.import_file(self._on, path, scope=scope, progress=progress)
 
     # --- upkeep --------------------------------------------------------------------------------
 
@@ -377,15 +365,15 @@ class Memory:
         """
         from memorybook.verbs import upkeep
 
-        return upkeep.init(self)
+        return upkeep.init(self._on)
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
-        return self.book.sync(progress=progress).json()
+        return self._on.book.sync(progress=progress).json()
 
     def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Make the index anew from the documents while searches go on; answers as `sync` does."""
-        return self.book.rebuild(progress=progress).json()
+        return self._on.book.rebuild(progress=progress).json()
 
     def status(self) -> dict[str, Any]:
         """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
@@ -397,7 +385,7 @@ class Memory:
         """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
         from memorybook.verbs import upkeep
 
-        upkeep.watch(self, on_change, stop=stop)
+        upkeep.watch(self._on, on_change, stop=stop)
 
 
 # --- wiring --------------------------------------------------------------------------------------
@@ -432,6 +420,10 @@ def open(
         config = load(cwd=cwd, env=os.environ)
     root = book_root(config, cwd=cwd, book=book, project=project)
     machine = os.path.join(root, MACHINE)
+    turns = config.transcripts.db_path or os.path.join(machine, "transcripts.sqlite")
+    if config.transcripts.url:
+        unused = f"transcripts.url is not used by this version: turns are kept in {turns}"
+        config = config._replace(warnings=(*config.warnings, unused))
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id
     from memorybook.storage.transcripts import SqliteTranscripts
@@ -439,7 +431,7 @@ def open(
     index, degraded = _index(config, machine, embedder)
     opened = Book(
         documents=DirectoryDocuments(root),
-        transcripts=SqliteTranscripts(config.transcripts.db_path or os.path.join(machine, "transcripts.sqlite")),
+        transcripts=SqliteTranscripts(turns),
         journal=SqliteJournal(os.path.join(machine, "journal.sqlite")),
         index=index,
         fallback=_scan,

@@ -24,13 +24,34 @@ def book_root(config: Config, *, cwd: str, book: str | None = None, project: str
     key is `project`, else the configured `project_key`, else `project_key(cwd)`.
 
     Raises:
-        InvalidInput: A project key that would not be one plain folder name.
+        InvalidInput: A blank book, one where a file is, or whose path is not UTF-8; a project key that would
+            not be one plain folder name.
     """
+    if book is not None and not os.fspath(book).strip():
+        raise InvalidInput(f"book is blank ({book!r}): give a directory, or leave it out for the project's book")
+    return _usable(_root(config, cwd, book or (config.root_dir if project is None else ""), project))
+
+
+def _usable(root: str) -> str:
+    """The root, if a book can be there: its databases take no path that is not UTF-8."""
+    try:
+        root.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"the book's path {root!r} is not UTF-8: give a directory whose path is") from None
+    if "\0" in root:
+        raise InvalidInput(f"the book's path {root!r} has a NUL in it: leave it out")
+    place = root
+    while not os.path.exists(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        raise InvalidInput(f"{place} is a file, not a directory: give the book's directory")
+    return root
+
+
+def _root(config: Config, cwd: str, book: str, project: str | None) -> str:
     if book:
         return os.path.abspath(os.path.join(cwd, os.path.expanduser(book)))
-    if config.root_dir and not project:
-        return os.path.abspath(os.path.join(cwd, os.path.expanduser(config.root_dir)))
-    key = project or config.project_key or project_key(cwd)
+    key = project if project is not None else config.project_key or project_key(cwd)
     if not _SAFE_KEY.fullmatch(key) or key.startswith("."):
         raise InvalidInput(f"project key {key!r} cannot be a folder name: use letters, digits, '_', '-', '.', '@', '+'")
     return os.path.join(os.path.abspath(os.path.expanduser(config.workspace_dir)), key)
