@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
@@ -70,9 +70,15 @@ class Book:
         self._new_id = new_id
         self.zone = zone
         self._weights = weights
-        self.degraded = tuple(degraded)
+        self._degraded = tuple(degraded)
+        self._journal_fails = ""
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """What is less than configured, one sentence each."""
+        return (*self._degraded, self._journal_fails) if self._journal_fails else self._degraded
 
     # --- time ----------------------------------------------------------------------------------
 
@@ -155,11 +161,14 @@ class Book:
         """MEMORY.md as it is on disk now; an empty one if there is none yet."""
         from memorybook.formats import memory_md
 
+        read = self._read("MEMORY.md")
+        return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
+
+    def _read(self, path: str) -> Document | None:
         try:
-            read = self.documents.read("MEMORY.md")
+            return self.documents.read(path)
         except MissingDocument:
-            return memory_md.parse("", modified=self.now())
-        return self._parse("MEMORY.md", read)
+            return None
 
     def _parse(self, path: str, read: Document) -> MemoryDocument:
         """The document's entries; what was read last of a path is kept while it does not change."""
@@ -180,6 +189,34 @@ class Book:
                     found.setdefault(entry.id, entry)
         return list(found.values())
 
+    def warnings(self) -> list[str]:
+        """What stands in MEMORY.md and `archive/` and is not read as it stands, `MEMORY.md: line 12: …`."""
+        paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
+        documents = [(path, self._parse(path, read)) for path in paths if (read := self._read(path)) is not None]
+        return [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
+
+    def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
+        """How often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
+        if self._journal_fails:
+            return {}
+        try:
+            return self.journal.access_counts(ids)
+        except Unavailable as error:
+            self._journal_fails = f"uses of entries are not known: {error}"
+            return {}
+
+    def count_access(self, ids: Iterable[str]) -> None:
+        """Count that these entries stood in a prompt, where that can be written down."""
+        if not self._journal_fails:
+            with suppress(Unavailable):
+                self.journal.count_access(ids)
+
+    def pending_operations(self) -> int:
+        """How many operations were begun and are not finished; 0 if the journal does not answer."""
+        with suppress(Unavailable):
+            return 0 if self._journal_fails else len(self.journal.pending())
+        return 0
+
     # --- writing -------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[Change], *, actor: str, door: str, session: str | None = None) -> Result:
@@ -193,6 +230,8 @@ class Book:
             InvalidInput: A change would make a value that cannot be.
             Conflict: A person kept saving the document all the while, or a `Put` was made from another text.
             BookLocked: Another process holds the book for too long.
+            Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
+                by the next change, or by whoever opens the book next; else nothing was done.
         """
         from memorybook.draft import Draft
         from memorybook.model import Operation
@@ -231,16 +270,26 @@ class Book:
                 return False
             self._settle(operation)
             return True
-        except Exception:
+        except Exception as error:
             if not draft.wrote:  # whoever asked is told that it failed, so it must not come true later
                 self.journal.discard(operation.id)
+            elif isinstance(error, Unavailable):
+                raise Unavailable(f"{error}; what is missing of this change is done when that is possible") from error
             raise
         self.journal.done(operation.id)
         return True
 
     def _recover(self) -> None:
-        """Finish what a crash left half done; where that cannot be done now, the next change does it."""
-        if self.journal.pending():
+        """Finish what a crash left half done; where that cannot be done now, the next change does it.
+
+        Reading goes on without the journal.
+        """
+        try:
+            pending = self.journal.pending()
+        except Unavailable as error:
+            self._journal_fails = f"it is not known what was interrupted, or how often entries were used: {error}"
+            return
+        if pending:
             with suppress(Unavailable, Conflict), self.documents.lock():
                 self._settle_all()
 
@@ -248,6 +297,7 @@ class Book:
         """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
         for operation in self.journal.pending():
             self._settle(operation)
+        self._journal_fails = ""
 
     def _settle(self, operation: Operation) -> None:
         """Carry out what is missing of an intention, but for what a person's later edit stands against."""

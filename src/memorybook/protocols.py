@@ -28,7 +28,10 @@ Progress = Callable[[int, int], None]
 
 
 class Documents(Protocol):
-    """The truth: Markdown by relative path. Text is UTF-8; bytes that are not come back as they were."""
+    """The truth: Markdown by relative path. Text is UTF-8; bytes that are not come back as they were.
+
+    Any method raises Unavailable where the disk or the server refuses.
+    """
 
     root: str
     """Where it is, for people: a directory or a DSN without its password."""

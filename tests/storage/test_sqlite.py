@@ -140,7 +140,7 @@ def test_a_database_for_reading_must_be_there(path: str) -> None:
 def test_a_database_for_reading_is_not_written(db: Connection, path: str) -> None:
     reader = connect(path, durable=True, readonly=True)
     assert reader.execute("SELECT * FROM t") == []
-    with pytest.raises(Unavailable, match="readonly"):
+    with pytest.raises(Unavailable, match="cannot be written"):
         reader.execute("INSERT INTO t VALUES (1)")
 
 
@@ -472,3 +472,33 @@ def test_limits_are_not_negative() -> None:
     assert (row_limit(None), row_limit(0), row_limit(7)) == (-1, 0, 7)
     with pytest.raises(InvalidInput, match="-3"):
         row_limit(-3)
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_is_read_as_it_stands(
+    db: Connection, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("INSERT INTO t VALUES (1)")
+    assert checkpoint(db)
+    real = apsw.Connection
+
+    def refused(name: str, *, flags: int) -> apsw.Connection:
+        if "immutable" not in name:
+            raise apsw.CantOpenError("unable to open database file")
+        return real(name, flags=flags)
+
+    monkeypatch.setattr(apsw, "Connection", refused)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    frozen = connect(path, durable=True)
+    assert frozen.execute("SELECT x FROM t") == [(1,)]
+    with pytest.raises(Unavailable, match="cannot be written; check the rights of its folder"):
+        frozen.execute("DELETE FROM t")
+    db.execute("INSERT INTO t VALUES (2)")
+    with pytest.raises(Unavailable, match="unable to open"):  # the log has what the file lacks
+        connect(path, durable=True)
+    assert checkpoint(db)
+    assert frozen.execute("SELECT x FROM t ORDER BY x") == [(1,), (2,)]
+    monkeypatch.undo()
+    os.utime(path)
+    frozen.execute("DELETE FROM t")
+    assert db.execute("SELECT x FROM t") == []
+    frozen.close()

@@ -46,6 +46,8 @@ _OLD = 60.0  # s after which a temporary file belongs to nobody
 class DirectoryDocuments:
     """`Documents` in a directory; made by the first write if it is not there.
 
+    Any method raises Unavailable, with what the system says, where the disk refuses (full, read-only, no rights).
+
     Args:
         root: The book's directory; links in this path are resolved now, none are followed later.
         lock_timeout: Seconds that a writer waits for the lock.
@@ -70,7 +72,7 @@ class DirectoryDocuments:
         """
         now = time.time_ns()
         found: list[DocumentInfo] = []
-        with contextlib.suppress(FileNotFoundError):
+        with _refusals(f"the book {self.root!r} cannot be read"), contextlib.suppress(FileNotFoundError):
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             _walk(folder, "", MAX_PARTS, (now - _TICK, now + _HOUR), found.append)
         return found
@@ -81,7 +83,7 @@ class DirectoryDocuments:
         Raises MissingDocument, UnsafePath.
         """
         self._merge_unseen(path)
-        with self._folder(path) as (folder, name):
+        with self._told(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
         return Document(data.decode("utf-8", "surrogateescape"), digest(data), status.st_mtime)
 
@@ -92,10 +94,10 @@ class DirectoryDocuments:
 
         A save of a person that the last writer did not see is merged first, and makes this a
         Conflict: read again, decide again. Raises Conflict, UnsafePath, BookLocked, InvalidInput
-        for text that no file can hold, OSError if the disk refuses (the old text stays).
+        for text that no file can hold, Unavailable if the disk refuses (the old text stays).
         """
         data = encode(text, path)
-        with self.lock(), self._target(path, create=expect is None) as target:
+        with self._told(path, "written"), self.lock(), self._target(path, create=expect is None) as target:
             current, _ = target.settle()
             revision = None if current is None else digest(current.data)
             if revision != expect:
@@ -108,20 +110,20 @@ class DirectoryDocuments:
         """Append one line, atomically and durably; returns the stamp it leaves, not a revision.
 
         (A revision would mean reading the whole document.) A last line without its newline is ended
-        first. Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, OSError if
-        the disk refuses (nothing is appended then).
+        first. Raises InvalidInput if `line` holds a line break, UnsafePath, BookLocked, Unavailable
+        if the disk refuses (nothing is appended then).
         """
         if "\n" in line or "\r" in line:
             raise InvalidInput(f"a line to append has no line breaks, {line!r} has; fold it or append it line by line")
         data = encode(line, path) + b"\n"
-        with self.lock(), self._target(path, create=True) as target:
+        with self._told(path, "written"), self.lock(), self._target(path, create=True) as target:
             if not target.is_ours():
                 target.settle()
             return target.append(data)
 
     def remove(self, path: str) -> None:
         """Remove the document and its versions, durably. Raises MissingDocument, UnsafePath, BookLocked."""
-        with self.lock(), self._folder(path) as (folder, name):
+        with self._told(path, "removed"), self.lock(), self._folder(path) as (folder, name):
             descriptor, _ = open_file(folder, name, path)
             os.close(descriptor)
             os.unlink(name, dir_fd=folder)
@@ -133,7 +135,7 @@ class DirectoryDocuments:
 
         What a person saved meanwhile is merged first. Raises BookLocked.
         """
-        with self.lock():
+        with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
             self.reconcile_all()
             _remove_tree(os.path.join(self.root, STATE, "versions"))
             with contextlib.suppress(FileNotFoundError):
@@ -231,7 +233,8 @@ class DirectoryDocuments:
         split_path(path)
         if not os.path.isdir(self._versions_of(path)):
             return False
-        with contextlib.suppress(MissingDocument), self.lock(), self._target(path) as target:
+        absent = contextlib.suppress(MissingDocument)
+        with self._told(path, "merged"), absent, self.lock(), self._target(path) as target:
             return target.settle()[1]
         return False
 
@@ -245,6 +248,9 @@ class DirectoryDocuments:
     def reconcile_all(self) -> Sequence[str]:
         """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
+
+    def _told(self, path: str, verb: str) -> contextlib.AbstractContextManager[None]:
+        return _refusals(f"document {path!r} of the book {self.root!r} cannot be {verb}")
 
     def _versions_of(self, path: str) -> str:
         return os.path.join(self.root, STATE, "versions", path)
@@ -322,6 +328,15 @@ class DirectoryDocuments:
                     self.reconcile(here + name)
             elif left == temporary(name):
                 discard(target.folder, left)
+
+
+@contextlib.contextmanager
+def _refusals(what: str) -> Iterator[None]:
+    """Raise Unavailable for what the system refuses; `what` says which thing failed."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"{what} ({error.strerror or error}); check its rights and the free space") from error
 
 
 # --- steps -------------------------------------------------------------------------------------

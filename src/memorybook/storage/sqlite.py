@@ -9,6 +9,9 @@ both sides: it is closed just before the fork and opened again at its next use, 
 forbids taking an open database into a child process. Nothing here opens the database file by other
 means while a connection is open: closing such a descriptor would drop SQLite's locks. A fork in the
 midst of a transaction leaves the child without that database: it gets Unavailable, never damage.
+
+A database in a folder that cannot be written is read as it stands, without the locks that SQLite
+would put there; writing it raises Unavailable.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
 
 _OLDEST = (3, 51, 3)
+_READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 
 _DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
 _DERIVED = "PRAGMA synchronous=NORMAL"
@@ -73,6 +77,7 @@ class Connection:
         self.timeout_milliseconds = int(timeout * 1000)
         self._setup = setup
         self._raw: apsw.Connection | None = None
+        self._frozen: tuple[int, int] | None = None
         self._closed = False
         _ = self.raw
         _open_connections[id(self)] = ref(self)
@@ -83,6 +88,8 @@ class Connection:
 
         Not to be kept: it is another one after a fork. Raises Unavailable, Damaged.
         """
+        if self._frozen and self._raw and not self._raw.in_transaction and self._frozen != _state(self.path):
+            self._let_go()
         if self._raw is None:
             if self._closed:
                 raise Unavailable(f"the database {self.path!r} is closed; open it again")
@@ -97,19 +104,29 @@ class Connection:
     def _open(self) -> apsw.Connection:
         if self.path in _lost:
             raise Unavailable(f"this process was forked amid a transaction on {self.path!r}; open it in a new process")
+        self._frozen = None
         with _translated(self):
-            flags = apsw.SQLITE_OPEN_READONLY if self._readonly else apsw.SQLITE_OPEN_READWRITE
-            raw = apsw.Connection(self.path, flags=flags)
             try:
-                raw.set_busy_timeout(self.timeout_milliseconds)
-                raw.execute(f"{_CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
-                if not self._readonly:
-                    _use_write_ahead_log(raw)
-                if self._setup is not None:
-                    self._setup(raw)
-            except BaseException:
-                raw.close()
-                raise
+                return self._set_up(self.path, apsw.SQLITE_OPEN_READONLY if self._readonly else _READ_WRITE)
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                self._frozen = _state(self.path)
+                if self._frozen is None:
+                    raise
+            escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+            return self._set_up(f"file://{escaped}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+    def _set_up(self, name: str, flags: int) -> apsw.Connection:
+        raw = apsw.Connection(name, flags=flags)
+        try:
+            raw.set_busy_timeout(self.timeout_milliseconds)
+            raw.execute(f"{_CAREFUL}; {_DURABLE if self.durable else _DERIVED}").fetchall()
+            if flags == _READ_WRITE:
+                _use_write_ahead_log(raw)
+            if self._setup is not None:
+                self._setup(raw)
+        except BaseException:
+            raw.close()
+            raise
         return raw
 
     def execute(self, sql: str, values: Values = ()) -> list[Row]:
@@ -391,6 +408,19 @@ def _sync_folder(folder: str) -> None:
         os.close(descriptor)
 
 
+def _state(path: str) -> tuple[int, int] | None:
+    """Change time and size of a file that nobody can change from here; None if its folder can be written.
+
+    None, too, if commits stand in a write-ahead log: reading the file alone would miss them.
+    """
+    logged = os.path.exists(path + "-wal") and os.path.getsize(path + "-wal") > 0
+    effective = os.access in os.supports_effective_ids
+    if logged or not os.path.exists(path) or os.access(os.path.dirname(path), os.W_OK, effective_ids=effective):
+        return None
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_size
+
+
 def _use_write_ahead_log(raw: apsw.Connection) -> None:
     mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
     if mode is None or mode[0] != "wal":
@@ -415,7 +445,7 @@ class _translated:  # noqa: N801  (reads as a statement)
                 raise ours from error
 
 
-_FAILURES = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError)
+_FAILURES = (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.PermissionsError)
 
 
 def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
@@ -430,6 +460,8 @@ def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
             else "it is derived and can be rebuilt"
         )
         return Damaged(f"the database {path!r} is damaged ({error}); {way_out}")
+    if isinstance(error, apsw.ReadOnlyError):
+        return Unavailable(f"the database {path!r} cannot be written; check the rights of its folder")
     if isinstance(error, _FAILURES):
         return Unavailable(f"the database {path!r} cannot be used: {error}; check its folder, rights and free space")
     return None

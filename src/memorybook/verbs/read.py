@@ -42,7 +42,7 @@ def get(book: Book, target: str, *, start: int, lines: int | None) -> Known | Li
 def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
     """Entries with their strength today and their access counts."""
     entries = list(entries)
-    counts = book.journal.access_counts(entry.id for entry in entries)
+    counts = book.access_counts(entry.id for entry in entries)
     return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
 
 
@@ -107,7 +107,7 @@ def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
     hot, cold = hot[: made.hot], cold[: made.cold]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
     if used:
-        book.journal.count_access(used)
+        book.count_access(used)
     return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
 
 

@@ -51,7 +51,7 @@ def status(memory: Memory) -> dict[str, Any]:
         "documents": {"count": 0, "bytes": 0, "notes": 0, "summaries": 0},
         "entries": {"active": 0, "archived": 0, "superseded": 0},
         "transcripts": dict(book.transcripts.counts()),
-        "pending_operations": len(book.journal.pending()),
+        "pending_operations": book.pending_operations(),
         "index": {},
         "degraded": [],
         "warnings": list(config.warnings),
@@ -73,10 +73,11 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
     }
     for entry in book.entries():
         shown["entries"][entry.state] += 1
+    shown["warnings"] += book.warnings()
+    shown["degraded"] += book.degraded
     try:
         report = book.index.sync(book.documents, book.transcripts)
-        shown["warnings"] += report.warnings
-        shown["degraded"] += [*book.degraded, *report.degraded]
+        shown["degraded"] += report.degraded
         shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": report.pending_vectors}
     except MemoryBookError as error:
         shown["degraded"].append(str(error))
