@@ -40,7 +40,8 @@ class Passage(NamedTuple):
         start_line, end_line: 1-based, inclusive; 0 for a turn, which has no lines (`get turn:ID` opens it).
         text: What is shown.
         source: See `Source`.
-        heading: Heading path above it, `A > B`; "" if none.
+        heading: Heading path above it, `A > B`; for entries and notes what belongs to them and is searched with
+            the words: group, tags, entities, a note's kind. "" if none.
         date: Day it speaks of or was written, `YYYY-MM-DD`; None if unknown.
         entry: Id, for entries.
         category: For entries.

@@ -139,7 +139,8 @@ def test_a_title_whose_brackets_are_wrong_is_broken(title: str, flaw: str) -> No
 
 
 @pytest.mark.parametrize(
-    "title", ["### [The docs](https://x.test) say so", "### [docs](https://x.test)", "### Use [0] | or else", "### a] b"]
+    "title",
+    ["### [The docs](https://x.test) say so", "### [docs](https://x.test)", "### Use [0] | or else", "### a] b"],
 )
 def test_brackets_in_a_free_title_are_text(title: str) -> None:
     reading = read_entry(f"{title}\nText", day=EDITED.date(), archived=False)
@@ -156,7 +157,8 @@ def test_a_free_title_is_text() -> None:
 def test_comment_fields_may_be_loose_and_unknown_ones_stay_in_order() -> None:
     entry = read(
         "### [a1b2] fact | 0.50 | 2026-02-03 | 4\nText\n"
-        "<!-- colour: red ;tags:a,,b;  pinned: yes; expires: soon; starred; session:; tags: c; created: 2026-01-01; : x -->"
+        "<!-- colour: red ;tags:a,,b;  pinned: yes; expires: soon; starred; session:; tags: c; created: 2026-01-01; : x"
+        " -->"
     )
     assert (entry.tags, entry.pinned, entry.expires, entry.session) == (("a", "b"), True, None, None)
     assert entry.unknown == (("colour", "red"), ("expires", "soon"), ("starred", ""), ("tags", "c"), ("", "x"))
