@@ -338,7 +338,8 @@ def test_a_broken_title_is_kept_in_its_place_and_reported() -> None:
 PIECES = st.sampled_from(
     [
         "### [", "### ", "###[", "[", "]", " | ", "|", "｜", " ", "\n", "\n\n", "fact", "0.60", "2026-02-03", "high",
-        ": ", "; ", "<!-- ", " -->", "\n<!-- tags: ", "\n<!-- score: 0.5; ", "- ", "(", ")", "yesterday", "```\n", "```",
+        ": ", "; ", "<!-- ", " -->", "\n<!-- tags: ", "\n<!-- score: 0.5; ", "- ", "(", ")", "yesterday", "```\n",
+        "```",
     ]
 )  # fmt: skip
 

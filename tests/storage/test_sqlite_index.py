@@ -290,8 +290,9 @@ def test_entries_can_be_read_by_sql(book: Book, path: str) -> None:
     columns = [c[0] for c in connection.execute("SELECT * FROM agent_memory").description]
     wanted = (
         "id session_id memory_type content vector importance access_count last_accessed metadata created_at updated_at"
+        " passage"
     )
-    assert columns[:11] == wanted.split()
+    assert columns == wanted.split()
     rows = connection.execute(
         "SELECT id, memory_type, importance, length(vector), last_accessed, metadata, access_count"
         " FROM agent_memory ORDER BY importance DESC"
@@ -307,7 +308,11 @@ def test_entries_can_be_read_by_sql(book: Book, path: str) -> None:
     assert sql(path, found) == [("x1",)]
     for column in ("session_id", "memory_type", "importance"):
         plan = sql(path, f"EXPLAIN QUERY PLAN SELECT id FROM agent_memory WHERE {column}=0.5")
-        assert "USING INDEX" in str(plan), column
+        assert "SEARCH p USING INDEX" in str(plan), column
+    plan = str(sql(path, "EXPLAIN QUERY PLAN SELECT vector FROM agent_memory WHERE memory_type='fact'"))
+    assert "SEARCH v USING INDEX" in plan
+    assert "SCAN v" not in plan
+    assert "SEARCH p USING INTEGER PRIMARY KEY" in str(sql(path, "EXPLAIN QUERY PLAN " + found))
 
 
 def test_an_edit_of_an_entrys_comment_alone_shows_in_sql(book: Book, path: str) -> None:

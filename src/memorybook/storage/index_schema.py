@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 2
+VERSION = 3
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
@@ -78,7 +78,8 @@ CREATE TABLE segments (
 );
 CREATE VIEW agent_memory AS SELECT
     p.entry AS id, p.session AS session_id, p.category AS memory_type, p.text AS content,
-    (SELECT e.vector FROM embeddings AS e WHERE e.text=p.dense ORDER BY e.model DESC LIMIT 1) AS vector,
+    (SELECT v.vector FROM models AS m CROSS JOIN embeddings AS v ON v.model=m.id AND v.text=p.dense
+        ORDER BY m.id DESC LIMIT 1) AS vector,
     p.score AS importance, coalesce(e.hits, 0) AS access_count, p.activated AS last_accessed,
     coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, p.activated AS updated_at, p.id AS passage
 FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
