@@ -77,11 +77,44 @@ def test_a_conversation_with_tools_alone(memory: Memory) -> None:
         ("memory_dance", {}, "no tool 'memory_dance'"),
         ("memory_search", {}, "needs 'query'"),
         ("memory_search", {"query": "x", "limit": 3}, "takes no 'limit'"),
+        ("memory_search", {"query": None}, "needs 'query'"),
+        ("memory_status", {"verbose": True}, "takes no 'verbose': it takes nothing"),
+        ("memory_search", {"query": 5}, "memory_search takes 'query' as a string, not 5"),
+        ("memory_search", {"query": "x", "max_results": "5"}, "takes 'max_results' as an integer, not '5'"),
+        ("memory_search", {"query": "x", "max_results": True}, "as an integer, not True"),
+        ("memory_search", {"query": "x", "max_results": 2.5}, "as an integer, not 2.5"),
+        ("memory_search", {"query": "x", "min_score": "0.5"}, "takes 'min_score' as a number, not '0.5'"),
+        ("memory_search", {"query": "x", "explain": 1}, "takes 'explain' as a boolean, not 1"),
+        ("memory_list", {"limit": "3"}, "takes 'limit' as an integer, not '3'"),
+        ("memory_get", {"target": "MEMORY.md", "start": 3}, "takes no 'start': it takes target, from, lines"),
+        ("memory_remember", {"text": "x", "tags": "a"}, "takes 'tags' as an array of strings, not 'a'"),
+        ("memory_remember", {"text": "x", "tags": ["a", 1]}, "as an array of strings"),
+        ("memory_remember", {"text": "x", "importance": True}, "as a string or a number, not True"),
+        ("memory_remember", {"text": "x", "metadata": [1]}, "takes 'metadata' as an object"),
+        ("memory_remember", {"text": "x", "metadata": {"a": float("nan")}}, "metadata cannot be kept as JSON"),
+        ("memory_flush", {"messages": ["hello"]}, "takes 'messages' as an array of objects"),
+        ("memory_append", {"text": "x", "section": ""}, "section is blank"),
     ],
 )
 def test_bad_calls_are_named(memory: Memory, name: str, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         tools.call(memory, name, arguments)
+
+
+def test_what_fits_its_type_is_taken(memory: Memory) -> None:
+    """A whole number is a number, null is left out, a tuple is an array."""
+    kept = tools.call(memory, "memory_remember", {"text": "tea", "importance": 1, "tags": ("a",), "session": "s1"})
+    assert (kept["entry"]["score"], kept["entry"]["tags"], kept["entry"]["session"]) == (1.0, ["a"], "s1")
+    assert tools.call(memory, "memory_search", {"query": "tea", "explain": None, "min_score": 0})["has_relevant"]
+
+
+def test_get_takes_the_name_that_its_answer_has(memory: Memory) -> None:
+    memory.append("one")
+    path = memory.append("two").path
+    assert tools.schema("memory_get")["parameters"]["properties"]["from"]["default"] == 1
+    answer = tools.call(memory, "memory_get", {"target": path, "from": 2})
+    assert (answer["from"], answer["lines"]) == (2, 1)
+    assert answer["text"].endswith("two")
 
 
 def test_switched_off_every_tool_says_disabled_and_writes_nothing(tmp_path: Path) -> None:

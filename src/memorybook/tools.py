@@ -1,7 +1,8 @@
 """The memory tools as plain typed functions: the one list that every door loops over.
 
 A tool takes the open memory and the caller's arguments, and answers a JSON object. Its schema is
-derived from its signature and docstring, so the two cannot drift apart.
+derived from its signature and docstring, so the two cannot drift apart; a trailing underscore keeps a
+parameter from being a word of Python, and callers do not see it.
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ def recall_memory(memory: Memory, query: str, max_results: int | None = None) ->
     return memory.recall_memory(query, max_results=max_results).json()
 
 
-def memory_get(memory: Memory, target: str, start: int = 1, lines: int | None = None) -> dict[str, Any]:
+def memory_get(memory: Memory, target: str, from_: int = 1, lines: int | None = None) -> dict[str, Any]:
     """Open a document by path, an entry by id, or a past turn by turn:ID.
 
     Args:
         target: A path such as daily/2026-02-24.md, an entry's id, or turn:ID.
-        start: First line to show of a document, from 1.
+        from: First line to show of a document, from 1.
         lines: How many lines to show; all that follow if left out.
     """
-    return memory.get(target, start=start, lines=lines).json()
+    return memory.get(target, start=from_, lines=lines).json()
 
 
 def memory_list(
@@ -108,6 +109,7 @@ def memory_remember(
     group: str | None = None,
     expires: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    session: str | None = None,
 ) -> dict[str, Any]:
     """Remember one statement for good; saying the same again strengthens it.
 
@@ -119,6 +121,7 @@ def memory_remember(
         group: Where it belongs, such as work/api.
         expires: Day on which a todo lapses, YYYY-MM-DD.
         metadata: A JSON object of your own.
+        session: Session it belongs to; everybody's if left out.
     """
     return memory.remember(
         text,
@@ -128,6 +131,7 @@ def memory_remember(
         group=group,
         expires=expires,
         metadata=metadata,
+        session=session,
     ).json()
 
 
@@ -248,8 +252,10 @@ TOOLS: Mapping[str, Tool] = {
 def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
+    Arguments are as `schema` has them; None is as good as left out.
+
     Raises:
-        InvalidInput: No such tool, an argument it does not have, or one that is missing.
+        InvalidInput: No such tool, an argument it does not have, one that is missing, or of another type.
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
@@ -257,21 +263,55 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, A
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
-    properties = schema(name)["parameters"]["properties"]
-    required = schema(name)["parameters"]["required"]
+    parameters = schema(name)["parameters"]
+    properties = parameters["properties"]
     for given in arguments.keys() - properties.keys():
-        raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties)}")
-    for missing in required:
+        raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties) or 'nothing'}")
+    arguments = {given: value for given, value in arguments.items() if value is not None}
+    for missing in parameters["required"]:
         if missing not in arguments:
             raise InvalidInput(f"{name} needs {missing!r}")
-    return run(memory, tool, **arguments)
+    for given, value in arguments.items():
+        if not _fits(value, properties[given]):
+            raise InvalidInput(f"{name} takes {given!r} as {_described(properties[given])}, not {repr(value)[:80]}")
+    return run(memory, tool, **{_private(given): value for given, value in arguments.items()})
+
+
+_PYTHON: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (Mapping,),
+}
+
+
+def _fits(value: Any, described: Mapping[str, Any]) -> bool:
+    """Whether the value is of a type that the schema names; a boolean is no number."""
+    kinds = [described["type"]] if isinstance(described["type"], str) else described["type"]
+    if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
+        return False
+    return "items" not in described or all(_fits(item, described["items"]) for item in value)
+
+
+def _described(described: Mapping[str, Any]) -> str:
+    """The type that the schema names, in words."""
+    kinds = [described["type"]] if isinstance(described["type"], str) else described["type"]
+    words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in kinds)
+    return f"{words} of {described['items']['type']}s" if "items" in described else words
 
 
 def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:
     """Call a tool function; while memory is switched off it answers `{"disabled": true, …}` and does nothing."""
     if not memory.config.enabled and tool not in (memory_search, recall_memory, memory_status):
-        return {"disabled": True, "tool": tool.__name__, "reason": "memory is switched off: set enabled = true"}
+        return disabled(tool.__name__)
     return tool(memory, **arguments)
+
+
+def disabled(name: str) -> dict[str, Any]:
+    """What the tool or command of that name answers while memory is switched off."""
+    return {"disabled": True, "tool": name, "reason": "memory is switched off: set enabled = true"}
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -286,7 +326,7 @@ def schema(name: str) -> dict[str, Any]:
     parameters = list(inspect.signature(tool).parameters.values())[1:]
     lines = dict(line.strip().split(": ", 1) for line in described.splitlines() if ": " in line)
     properties = {
-        p.name: {**_type(hints[p.name]), "description": lines[p.name]}
+        _public(p.name): {**_type(hints[p.name]), "description": lines[_public(p.name)]}
         | ({} if p.default in (p.empty, None, ()) else {"default": p.default})
         for p in parameters
     }
@@ -296,10 +336,22 @@ def schema(name: str) -> dict[str, Any]:
         "parameters": {
             "type": "object",
             "properties": properties,
-            "required": [p.name for p in parameters if p.default is p.empty],
+            "required": [_public(p.name) for p in parameters if p.default is p.empty],
             "additionalProperties": False,
         },
     }
+
+
+def _public(parameter: str) -> str:
+    """The name by which callers know a parameter."""
+    return parameter.removesuffix("_")
+
+
+def _private(name: str) -> str:
+    """The parameter that callers know by the name."""
+    import keyword
+
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _type(hint: Any) -> dict[str, Any]:
