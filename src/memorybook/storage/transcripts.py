@@ -278,8 +278,10 @@ def _next_revision(db: Connection) -> int:
     return int(revision)
 
 
-def _no_session(name: str) -> NotFound:
-    return NotFound(f"no session is called {name!r}; list the sessions to see their names")
+def _no_session(name: str, db: Connection | None = None) -> NotFound:
+    latest = "SELECT coalesce(nullif(name, ''), uuid) FROM sessions ORDER BY updated DESC, id DESC LIMIT 5"
+    known = ", ".join(repr(readable(one)) for (one,) in (db.execute(latest) if db else ()))
+    return NotFound(f"no session is called {name!r}; " + (f"the latest are {known}" if known else "there are none yet"))
 
 
 def _session_id(db: Connection, uuid: str) -> int | None:
@@ -290,14 +292,14 @@ def _session_id(db: Connection, uuid: str) -> int | None:
 def _known(db: Connection, uuid: str) -> int:
     number = _session_id(db, uuid)
     if number is None:
-        raise _no_session(uuid)
+        raise _no_session(uuid, db)
     return number
 
 
 def _only_one_named(db: Connection, name: str) -> int:
     rows = db.execute("SELECT id, uuid FROM sessions WHERE name=? AND name<>'' ORDER BY id", (bindable(name),))
     if not rows:
-        raise _no_session(name)
+        raise _no_session(name, db)
     if len(rows) > 1:
         uuids = ", ".join(readable(uuid) for _, uuid in rows[:5])
         raise Conflict(f"{len(rows)} sessions are called {name!r}; give the uuid of one of them: {uuids}")
