@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -119,6 +120,13 @@ def test_the_nearest_file_wins(project: Path, home: Path) -> None:
 def test_somebody_elses_config_json_is_left_alone(project: Path, home: Path, text: str) -> None:
     (project / "config.json").write_text(text)
     assert read(project, home).sources == {}
+
+
+@pytest.mark.parametrize(("key", "meant"), [("max_result", "max_results"), ("backnd", "backend")])
+def test_a_lone_misspelt_key_of_a_config_json_is_an_error(project: Path, home: Path, key: str, meant: str) -> None:
+    (project / "config.json").write_text(json.dumps({"memory": {key: 3}}))
+    with pytest.raises(ConfigError, match=f"unknown setting '{key}' .*did you mean '{meant}'"):
+        read(project, home)
 
 
 def test_an_empty_yaml_file_says_nothing(project: Path, home: Path) -> None:

@@ -79,7 +79,10 @@ class EmbeddingSettings(NamedTuple):
 
 
 class TranscriptSettings(NamedTuple):
-    """Where conversations are kept verbatim: a SQLite file (`db_path`, "" is the book's own) or libSQL (`url`)."""
+    """Where conversations are kept verbatim: a SQLite file (`db_path`, "" is the book's own).
+
+    `url` is for a server in a later version; this one says that it does not use it.
+    """
 
     enabled: bool = True
     db_path: str = ""
@@ -320,12 +323,17 @@ def _find(name: str, names: Mapping[str, str]) -> str | None:
     return names.get(plain) or names.get(plain.removeprefix("memory_"))
 
 
+def _near(name: str, names: Mapping[str, str], *, cutoff: float) -> list[str]:
+    """The known name nearest to this one, if it is alike enough (0..1)."""
+    from difflib import get_close_matches
+
+    return get_close_matches(_plain(name).removeprefix("memory_"), names, n=1, cutoff=cutoff)
+
+
 def _canonical(given: Given, names: Mapping[str, str]) -> str:
     key = _find(given.name, names)
     if key is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(_plain(given.name).removeprefix("memory_"), names, n=1)
+        near = _near(given.name, names, cutoff=0.6)
         hint = f"did you mean {names[near[0]]!r}?" if near else "the documentation lists all settings"
         raise ConfigError(f"unknown setting {given.name!r} ({given.origin}); {hint}")
     return key
@@ -363,7 +371,8 @@ def _typed(default: Any, given: Given) -> Any:
         number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
         return float(_expect(value, number, "a number"))
     if isinstance(default, str):
-        return _expect(value, isinstance(value, str) and "\0" not in value, "text")
+        text = isinstance(value, str) and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value)
+        return _expect(value, text, "text in UTF-8")
     words = isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
     return tuple(_expect(value, words, "a list of texts"))
 
@@ -444,7 +453,13 @@ def _from_environment(env: Mapping[str, str], cwd: str) -> Iterator[Given]:
 
 def project_files(cwd: str) -> list[str]:
     """Settings files of the project around `cwd`: of the nearest folder that has any, up to the git top level."""
-    return config_files.project_files(cwd, lambda name: _find(name, _names()) is not None)
+    return config_files.project_files(cwd, _is_ours)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether this is a setting of ours, or one misspelt."""
+    names = _names()
+    return _find(name, names) is not None or bool(_near(name, names, cutoff=0.85))
 
 
 def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
