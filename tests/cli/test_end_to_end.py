@@ -97,6 +97,17 @@ def test_flush_shows_what_it_would_write_before_it_asks(shell: Any, ask: Any) ->
     assert ask("search", "Kafka")["has_relevant"]
 
 
+def test_flush_does_not_announce_what_the_book_has(shell: Any, ask: Any) -> None:
+    ask("flush", "- We decided to use Kafka.")
+    assert ask("flush", "- We decided to use Kafka.", "--confirm")["written"] == []
+    done = shell("flush", "- We decided to use Kafka.\n- 我们下周三上线新的支付系统。", "--confirm")
+    told = [line.removeprefix("memorybook: ") for line in done.err.splitlines()]
+    assert told[0] == "there already: We decided to use Kafka."
+    assert told[1].startswith("to be written: ")
+    assert told[1].endswith("我们下周三上线新的支付系统。")
+    assert "Kafka" not in told[1]
+
+
 def test_a_flush_that_would_write_nothing_does_not_ask(ask: Any) -> None:
     assert ask("flush", "n/a", "--confirm")["written"] == []
 
@@ -161,6 +172,16 @@ def test_settings_reach_the_book(ask: Any) -> None:
         ("list", "--type", "colour"),
         ("list", "--project", "../.."),
         ("list", "--set", "max_result=3"),
+        ("list", "--set", "db_path=\udce9"),
+        ("list", "--book", ""),
+        ("list", "--book", "caf\udce9"),
+        ("add", "x", "--metadata", '{"a": NaN}'),
+        ("add", "x", "--metadata", '{"a": 1e999}'),
+        ("add", "x", "--metadata", '{"a": ' + "[" * 3000 + "]" * 3000 + "}"),
+        ("add", "x", "--metadata", '{"a": ' + "[" * 300 + "]" * 300 + "}"),
+        ("append", "x", "--section", ""),
+        ("search", "x", "--since", "2023-01-01 rubbish"),
+        ("search", "x", "--since", "2023-01-02", "--until", "2023-01-01"),
     ],
 )
 def test_what_the_book_cannot_use_is_one_sentence_and_exit_2(shell: Any, words: tuple[str, ...]) -> None:
@@ -170,8 +191,52 @@ def test_what_the_book_cannot_use_is_one_sentence_and_exit_2(shell: Any, words: 
     assert done.err.count("\n") == 1
 
 
+def test_a_file_is_no_book(shell: Any, nowhere: Path) -> None:
+    (nowhere / "afile").write_text("x")
+    for book in ("afile", "afile/deeper"):
+        done = shell("list", "--book", book)
+        assert (done.code, done.out) == (2, "")
+        assert f"{nowhere}/afile is a file, not a directory: give the book's directory" in done.err
+
+
+def test_forgetting_what_the_book_does_not_say_is_no_error(shell: Any, ask: Any) -> None:
+    ask("add", "The staging database listens on port 6543")
+    done = shell("forget", "--query", "sourdough bread recipe")
+    assert (done.code, done.out) == (0, "forgot nothing\n")
+
+
+def test_lists_are_of_the_active_or_of_the_others(ask: Any, nowhere: Path) -> None:
+    ids = [ask("add", f"fact number {number}", "--book", "book")["entry"]["id"] for number in range(3)]
+    page = nowhere / "book" / "MEMORY.md"
+    text = page.read_text(encoding="utf-8")
+    head, first, second, third = text.partition("### ")[0], *text.split("### ")[1:]
+    second = second.replace("<!-- ", f"<!-- superseded_by: {ids[0]}; ")
+    page.write_text(f"{head}### {first}### {second}## Archived Memories\n\n### {third}", encoding="utf-8")
+    active = [(entry["id"], entry["state"]) for entry in ask("list", "--book", "book")["entries"]]
+    others = ask("list", "--archived", "--book", "book")
+    assert active == [(ids[0], "active")]
+    assert {entry["id"]: entry["state"] for entry in others["entries"]} == {ids[1]: "superseded", ids[2]: "archived"}
+    assert others["total"] == 2
+
+
+def test_switched_off_nothing_is_written_anywhere(shell: Any, nowhere: Path) -> None:
+    for words in (("init",), ("sync",), ("rebuild",), ("watch",), ("import", "x"), ("add", "x"), ("list",)):
+        done = shell(*words, "--set", "enabled=false", "--book", "book")
+        assert (done.code, done.out) == (0, "Memory is switched off: set enabled = true to use it.\n"), words
+    assert not (nowhere / "book").exists()
+
+
+def test_a_server_for_transcripts_is_told_to_be_unused(shell: Any, ask: Any, nowhere: Path) -> None:
+    words = ("--book", "book", "--set", "transcripts.url=libsql://x")
+    said = (
+        f"transcripts.url is not used by this version: turns are kept in {nowhere}/book/.memorybook/transcripts.sqlite"
+    )
+    assert shell("list", *words).err == f"memorybook: {said}\n"
+    assert ask("status", *words)["warnings"] == [said]
+
+
 def test_what_is_not_there_is_exit_3(shell: Any) -> None:
-    for words in (("get", "nothing.md"), ("get", "turn:x"), ("pin", "zzz")):
+    for words in (("get", "nothing.md"), ("get", "turn:x"), ("pin", "zzz"), ("search", "x", "--session", "S99")):
         done = shell(*words)
         assert (done.code, done.out) == (3, ""), words
 

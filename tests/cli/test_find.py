@@ -70,13 +70,29 @@ def test_recall(shell: Any, tools: Any) -> None:
 
 def test_get(shell: Any, tools: Any) -> None:
     shell("get", "daily/2026-02-24.md", "--from", "12", "--lines", "5")
-    assert tools.last == ("memory_get", {"target": "daily/2026-02-24.md", "start": 12, "lines": 5})
+    assert tools.last == ("memory_get", {"target": "daily/2026-02-24.md", "from_": 12, "lines": 5})
     shell("get", "turn:t1")
-    assert tools.last == ("memory_get", {"target": "turn:t1", "start": 1, "lines": None})
+    assert tools.last == ("memory_get", {"target": "turn:t1", "from_": 1, "lines": None})
 
 
 def test_list(shell: Any, tools: Any) -> None:
-    shell("list", "--category", "todo", "--group", "work", "--archived", "--limit", "4")
-    assert tools.last == ("memory_list", {"category": "todo", "group": "work", "state": "archived", "limit": 4})
+    shell("list", "--category", "todo", "--group", "work", "--limit", "4")
+    assert tools.last == ("memory_list", {"category": "todo", "group": "work", "state": "active", "limit": 4})
     shell("list")
-    assert tools.last == ("memory_list", {"category": None, "group": None, "state": None, "limit": None})
+    assert tools.last == ("memory_list", {"category": None, "group": None, "state": "active", "limit": None})
+
+
+def test_list_of_what_was_put_away(shell: Any, tools: Any) -> None:
+    entries = [{"id": id, "state": state} for id, state in (("a", "active"), ("b", "archived"), ("c", "superseded"))]
+    tools.answers["memory_list"] = {"entries": entries, "total": 3}
+    done = json.loads(shell("list", "--archived", "--group", "work", "--json").out)
+    assert tools.last == ("memory_list", {"category": None, "group": "work"})
+    assert done == {"entries": entries[1:], "total": 2}
+    assert json.loads(shell("list", "--archived", "--limit", "1", "--json").out) == {
+        "entries": [entries[1]],
+        "total": 2,
+    }
+
+
+def test_list_of_what_was_put_away_while_switched_off(shell: Any, tools: Any) -> None:
+    assert "switched off" in shell("list", "--archived").out

@@ -194,3 +194,36 @@ def test_text_that_stdout_cannot_hold_is_escaped_and_json_is_utf8(tmp_path: Path
     assert done[0] == b"\\u8bb0\n"
     assert json.loads(done[1].decode("utf-8")) == {"text": "记\udcff"}
     assert "记".encode() in done[1]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("list >&-", 2, b"stdout is closed"),
+        ("list --json >&-", 2, b"stdout is closed"),
+        ("add - <&-", 2, b"stdin is closed"),
+        ("import - <&-", 2, b"stdin is closed"),
+        ("search - <&-", 2, b"stdin is closed"),
+        ("list > /dev/full", 1, b"the system refused: No space left on device"),
+        ("list --json > /dev/full", 1, b"the system refused: No space left on device"),
+        ("list --help > /dev/full", 1, b"the system refused: No space left on device"),
+        ("--help > /dev/full", 1, b"the system refused: No space left on device"),
+        ("nosuch 2> /dev/full", 2, b""),
+        ("nosuch 2>&-", 2, b""),
+    ],
+)
+def test_streams_that_cannot_be_used_are_one_sentence(line: str, code: int, said: bytes, unbuffered: str) -> None:
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    script = f"{sys.executable} -m memorybook {line}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, env=env)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stderr.count(b"\n") <= 1
+    assert b"report" not in done.stderr
+
+
+def test_what_the_system_refuses_names_the_file(shell: Any, tools: Any) -> None:
+    tools.answers["memory_list"] = PermissionError(13, "Permission denied", "/a/file")
+    assert shell("list") == (1, "", "memorybook: the system refused: Permission denied: '/a/file'\n")
+    assert error_of(shell("list", "--json").err)["code"] == "system"

@@ -108,6 +108,12 @@ def test_get_shows_the_lines_and_says_when_they_are_not_all(said: Any) -> None:
     assert said("get", lines | {"from": 3, "total_lines": 9})[1] == "memorybook: lines 3 to 4 of 9\n"
 
 
+def test_lines_after_the_end_are_none_and_the_length_is_told(said: Any) -> None:
+    past = {"path": "a.md", "from": 9999, "lines": 0, "total_lines": 286, "text": ""}
+    assert said("get", past) == ("", "memorybook: the document has 286 lines\n")
+    assert said("get", past | {"from": 2, "total_lines": 1}) == ("", "memorybook: the document has 1 line\n")
+
+
 def test_get_shows_a_turn_with_its_speaker(said: Any) -> None:
     turn = {"speaker": "", "role": "user", "time": None, "session": "u1", "session_name": "S1"}
     shown = {"turn": turn, "from": 1, "lines": 1, "total_lines": 1, "text": "hello"}
@@ -125,6 +131,14 @@ def test_list_is_one_line_an_entry(said: Any) -> None:
     out, err = said("list", {"entries": [ENTRY, ENTRY | {"id": "b2", "pinned": True}], "total": 3})
     assert out == "a1       0.60  preference  Likes tea.\nb2       0.60* preference  Likes tea.\n"
     assert err == "memorybook: 2 of 3 entries; more with --limit\n"
+
+
+def test_what_was_put_away_is_marked_in_a_list(said: Any) -> None:
+    away = [ENTRY | {"state": "archived"}, ENTRY | {"id": "b2", "state": "superseded"}]
+    out, _ = said("list", {"entries": away, "total": 2})
+    assert out == (
+        "a1       0.60  preference  (archived) Likes tea.\nb2       0.60  preference  (superseded) Likes tea.\n"
+    )
 
 
 def test_an_empty_list_says_so(said: Any) -> None:

@@ -19,7 +19,7 @@ class Upkept:
     """In place of a memory: says what it is asked for, and reports progress where it can."""
 
     def __init__(self) -> None:
-        self.config = SimpleNamespace(enabled=True)
+        self.config = SimpleNamespace(enabled=True, warnings=())
         self.root = "/the/book"
         self.imported: list[tuple[str, str | None]] = []
         self.closed = False
@@ -96,8 +96,16 @@ def test_import(shell: Any, memory: Upkept) -> None:
 
 def test_a_switched_off_memory_imports_nothing(shell: Any, memory: Upkept) -> None:
     memory.config.enabled = False
-    assert json.loads(shell("import", "-", "--json").out) == {"disabled": True}
+    assert json.loads(shell("import", "-", "--json").out)["disabled"] is True
     assert memory.imported == []
+
+
+@pytest.mark.parametrize("verb", ["init", "sync", "rebuild", "watch"])
+def test_a_switched_off_memory_is_not_kept_up(shell: Any, memory: Upkept, verb: str) -> None:
+    memory.config.enabled = False
+    assert shell(verb) == (0, "Memory is switched off: set enabled = true to use it.\n", "")
+    shown = json.loads(shell(verb, "--json").out)
+    assert shown == {"disabled": True, "tool": verb, "reason": "memory is switched off: set enabled = true"}
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,12 +120,13 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr().out == ""
 
 
-def test_an_opened_book_is_closed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_opened_book_is_closed_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     upkept = Upkept()
     asked: list[tuple[Any, ...]] = []
 
     def opened(book: str | None, *, project: str | None, config: Any, door: str) -> Upkept:
         asked.append((book, project, config.max_results, door))
+        upkept.config.warnings = (*config.warnings, "told on opening")
         return upkept
 
     monkeypatch.setattr("memorybook.memory.open", opened)
@@ -125,6 +134,7 @@ def test_an_opened_book_is_closed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     opened_books: list[object] = [call.memory, call.memory]
     assert opened_books == [upkept, upkept]
     assert asked == [("b", "p", 3, "cli")]
+    assert capsys.readouterr().err == "memorybook: told on opening\n"
     call.close()
     call.close()
     assert upkept.closed

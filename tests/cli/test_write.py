@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ def test_add_with_every_option(shell: Any, tools: Any) -> None:
     shell(
         *("add", "用户", "喜欢茶", "--type", "preference", "--importance", "high", "--tag", "a, b", "--tag", "茶，c"),
         *("--group", "home", "--expires", "2026-03-01", "--metadata", '{"k": [1]}'),
+        *("--session", "s1"),
     )
     assert tools.last == (
         "memory_remember",
@@ -25,6 +27,7 @@ def test_add_with_every_option(shell: Any, tools: Any) -> None:
             "group": "home",
             "expires": "2026-03-01",
             "metadata": {"k": [1]},
+            "session": "s1",
         },
     )
 
@@ -33,7 +36,7 @@ def test_remember_says_no_more_than_it_was_told(shell: Any, tools: Any) -> None:
     shell("remember", "tea")
     assert tools.last[1] == {
         "text": "tea", "category": "fact", "importance": "medium", "tags": (), "group": None, "expires": None,
-        "metadata": None,
+        "metadata": None, "session": None,
     }  # fmt: skip
 
 
@@ -117,12 +120,19 @@ def test_update_says_only_what_changes(shell: Any, tools: Any) -> None:
             "tags": (),
             "group": None,
             "expires": None,
+            "metadata": None,
         },
     )
     shell("update", "a1", "--importance", "0.5", "--group", "")
     assert tools.last[1] == {
         "id": "a1", "text": None, "category": None, "importance": 0.5, "tags": None, "group": "", "expires": None,
+        "metadata": None,
     }  # fmt: skip
+
+
+def test_update_of_the_metadata_alone(shell: Any, tools: Any) -> None:
+    shell("update", "a1", "--metadata", '{"team": "api"}')
+    assert tools.last[1]["metadata"] == {"team": "api"}
 
 
 def test_an_update_of_nothing_is_refused(shell: Any, tools: Any) -> None:
@@ -176,7 +186,16 @@ def test_a_dry_run_does_not_ask(shell: Any, tools: Any) -> None:
 
 
 def test_a_switched_off_memory_has_nothing_to_ask_about(shell: Any, tools: Any) -> None:
-    assert "switched off" in shell("forget", "--query", "phone").err
+    assert "switched off" in shell("forget", "--query", "phone").out
+
+
+def test_a_query_that_finds_nothing_forgets_nothing_and_does_not_ask(shell: Any, tools: Any) -> None:
+    nothing = RECEIPT | {"entries": [], "turns": 0}
+    tools.answers["memory_forget"] = {"receipt": nothing}
+    done = shell("forget", "--query", "phone", "--json")
+    assert (done.code, json.loads(done.out)) == (0, {"receipt": nothing | {"dry_run": False}})
+    assert "nothing is forgotten" in json.loads(done.err)["warning"]["message"]
+    assert [asked["dry_run"] for _, asked in tools.asked] == [True]
 
 
 class Terminal:
@@ -188,6 +207,12 @@ class Terminal:
 
     def readline(self) -> str:
         return self.answer
+
+
+def test_a_closed_stdin_cannot_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InvalidInput, match="no terminal to ask on"):
+        Call("forget", ["--query", "x"]).confirm("Really?")
 
 
 @pytest.mark.parametrize(

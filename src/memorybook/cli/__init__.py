@@ -22,7 +22,7 @@ VERBS = {
     "search": ("find", "find what the book says about something"),
     "recall": ("find", "the block of memories that a prompt gets for a query"),
     "get": ("find", "read a document, an entry or a turn"),
-    "list": ("find", "list entries, strongest first"),
+    "list": ("find", "list active entries, strongest first"),
     "add": ("write", "remember a statement (alias: remember)"),
     "append": ("write", "write a note into today's page"),
     "flush": ("write", "save what is worth keeping of a text or a conversation"),
@@ -60,28 +60,48 @@ def main(argv: list[str] | None = None) -> int:
         gc.disable()  # a short life: collecting costs it more than the memory is worth
     arguments = sys.argv[1:] if argv is None else argv
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    if sys.stderr is None:  # closed: what is said there goes nowhere
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     try:
+        if sys.stdout is None:
+            raise InvalidInput("stdout is closed: there is nowhere to write the answer")
         code = _run(arguments)
         sys.stdout.flush()
         if argv is None:
             gc.freeze()  # nor need the interpreter look through it all on leaving
     except MemoryBookError as error:
         return _fail(str(error), error.code, error.exit_code, as_json)
-    except SystemExit as leaving:  # argparse has shown a help page
-        return int(leaving.code or 0)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read has gone; the interpreter's own flush at exit must find a pipe that works.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
-        if os.environ.get("MEMORYBOOK_DEBUG"):
-            raise
-        what = f"{type(error).__name__}: {error}".replace("\n", " ")
-        message = f"unexpected {what} (please report; run with MEMORYBOOK_DEBUG=1 for the traceback)"
-        return _fail(message, "unexpected", 1, as_json)
+        return _stopped(error, as_json)
     return code
+
+
+def _stopped(error: Exception, as_json: bool) -> int:
+    """The exit code for what no part of memorybook raises on purpose: the system's refusals, and mistakes in here."""
+    if isinstance(error, OSError):
+        _check_stdout()
+    if isinstance(error, BrokenPipeError):  # whoever read has gone
+        return 0
+    if os.environ.get("MEMORYBOOK_DEBUG"):
+        raise error
+    if isinstance(error, OSError):
+        about = "" if error.filename is None else f": {error.filename!r}"
+        return _fail(f"the system refused: {error.strerror or error}{about}", "system", 1, as_json)
+    what = f"{type(error).__name__}: {error}".replace("\n", " ")
+    message = f"unexpected {what} (please report; run with MEMORYBOOK_DEBUG=1 for the traceback)"
+    return _fail(message, "unexpected", 1, as_json)
+
+
+def _check_stdout() -> None:
+    """Silence stdout if it is what takes no more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        from memorybook.cli.visible import silence
+
+        silence(sys.stdout)
 
 
 def _run(arguments: list[str]) -> int:
@@ -94,7 +114,10 @@ def _run(arguments: list[str]) -> int:
     verb = resolved(arguments[at])
     if verb in _LONG:
         gc.enable()
-    call = Call(verb, arguments[:at] + arguments[at + 1 :])
+    try:
+        call = Call(verb, arguments[:at] + arguments[at + 1 :])
+    except SystemExit as leaving:  # argparse has shown a help page
+        return int(leaving.code or 0)
     try:
         return _answer(call)
     finally:

@@ -47,6 +47,9 @@ class Parser(argparse.ArgumentParser):
         """Raise instead of printing the usage and leaving."""
         raise InvalidInput(f"{message.removeprefix('argument ')}; see: {self.prog} --help")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        write(message)  # argparse's own takes no notice of a stdout that is full
+
     def _get_formatter(self) -> argparse.HelpFormatter:
         # argparse asks for one with every argument, and by default imports shutil (5 ms) for the width.
         return argparse.RawDescriptionHelpFormatter(self.prog, width=min(terminal_width(sys.stdout) or 100, 100))
@@ -127,6 +130,8 @@ class Call:
             from memorybook.memory import open as open_memory
 
             self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
+            for warning in self._memory.config.warnings[len(config.warnings) :] if self.verb != "status" else ():
+                self.warn(warning)
         return self._memory
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
@@ -134,6 +139,14 @@ class Call:
         from memorybook import tools
 
         return tools.run(self.memory, tools.TOOLS[name], **arguments)
+
+    def unless_off(self, work: Callable[[Memory], dict[str, Any] | None]) -> dict[str, Any] | None:
+        """What `work` answers; while memory is switched off nothing is done, and the answer says so."""
+        if self.memory.config.enabled:
+            return work(self.memory)
+        from memorybook import tools
+
+        return tools.disabled(self.verb)
 
     def close(self) -> None:
         """Close the book if it was opened."""
@@ -168,7 +181,7 @@ class Call:
         """Ask on the terminal; `--yes` answers. Raises Declined, InvalidInput without a terminal."""
         if self.options.yes:
             return
-        if not sys.stdin.isatty():
+        if sys.stdin is None or not sys.stdin.isatty():
             raise InvalidInput(f"{self.verb} asks before it goes on, and there is no terminal to ask on: give --yes")
         sys.stderr.write(f"{question} [y/N] ")
         sys.stderr.flush()
@@ -215,7 +228,14 @@ def text_of(words: list[str]) -> str:
 
 def read_stdin() -> bytes:
     """All of stdin."""
+    check_stdin()
     return sys.stdin.buffer.read()
+
+
+def check_stdin() -> None:
+    """Raises InvalidInput if stdin is closed."""
+    if sys.stdin is None:
+        raise InvalidInput("stdin is closed: there is nothing to read for '-'")
 
 
 # --- types of arguments --------------------------------------------------------------------------
@@ -256,12 +276,12 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """A JSON object."""
+    """A JSON object; what may be in it is the book's to say."""
     import json
 
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise argparse.ArgumentTypeError(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memorybook.cli.call import check_stdin
+
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
+    from memorybook.memory import Memory
 
 
 def _import_arguments(parser: Parser) -> None:
@@ -18,11 +21,14 @@ def _import_arguments(parser: Parser) -> None:
   ssh host cat history.jsonl | memorybook import -"""
 
 
-def _import(call: Call) -> dict[str, Any]:
-    if not call.memory.config.enabled:
-        return {"disabled": True}
-    with call.progress("Importing") as progress:
-        return call.memory.import_file(call.options.file, scope=call.options.scope, progress=progress).json()
+def _import(call: Call) -> dict[str, Any] | None:
+    def take_in(memory: Memory) -> dict[str, Any]:
+        if call.options.file == "-":
+            check_stdin()
+        with call.progress("Importing") as progress:
+            return memory.import_file(call.options.file, scope=call.options.scope, progress=progress).json()
+
+    return call.unless_off(take_in)
 
 
 COMMANDS: dict[str, Command] = {"import": (_import_arguments, _import)}

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli import demo_story, show
-from memorybook.errors import Conflict, MemoryBookError
+from memorybook.errors import Conflict, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -115,7 +115,7 @@ class _Stage:
             check=False,
         )
         if done.returncode:
-            raise MemoryBookError(f"the demo's command {' '.join(command)!r} failed: {done.stderr.strip()}")
+            raise Unavailable(f"the demo's command {' '.join(command)!r} failed: {done.stderr.strip()}")
         answer: dict[str, Any] = json.loads(done.stdout)
         if self.page:
             words = (f'"{word}"' if " " in word else os.path.basename(word) for word in command)

@@ -77,22 +77,27 @@ def _get_arguments(parser: Parser) -> None:
 
 
 def _get(call: Call) -> dict[str, Any]:
-    return call.tool("memory_get", target=call.options.target, start=call.options.start, lines=call.options.lines)
+    return call.tool("memory_get", target=call.options.target, from_=call.options.start, lines=call.options.lines)
 
 
 def _list_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("--category", "--type", metavar="NAME", help="only this category")
     add("--group", metavar="NAME", help="only this group and those under it, such as work/api")
-    add("--archived", action="store_true", help="the archived entries instead of the active ones")
+    add("--archived", action="store_true", help="the archived and superseded entries instead of the active ones")
     add("--limit", "-n", type=whole(1, 100_000), metavar="N", help="at most N")
     parser.epilog = "examples:\n  memorybook list\n  memorybook list --type todo --limit 5"
 
 
 def _list(call: Call) -> dict[str, Any]:
     o = call.options
-    state = "archived" if o.archived else None
-    return call.tool("memory_list", category=o.category, group=o.group, state=state, limit=o.limit)
+    if not o.archived:
+        return call.tool("memory_list", category=o.category, group=o.group, state="active", limit=o.limit)
+    listed = call.tool("memory_list", category=o.category, group=o.group)
+    if listed.get("disabled"):
+        return listed
+    put_away = [entry for entry in listed["entries"] if entry["state"] != "active"]
+    return {"entries": put_away[: o.limit], "total": len(put_away)}
 
 
 COMMANDS: dict[str, Command] = {

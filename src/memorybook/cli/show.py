@@ -164,9 +164,12 @@ def _got(shown: dict[str, Any], page: Page) -> None:
     if turn:
         about = (turn["speaker"] or turn["role"], turn["time"], turn.get("session_name") or turn["session"])
         page.line(("faint", " · ".join(word for word in about if word)))
-    page.text(shown["text"].removesuffix("\n"))
     last = shown["from"] + shown["lines"] - 1
-    if shown["from"] > 1 or last < shown["total_lines"]:
+    if shown["lines"] or not shown["total_lines"]:
+        page.text(shown["text"].removesuffix("\n"))
+    if not shown["lines"]:
+        page.remark(f"the document has {_count(shown['total_lines'], 'line')}")
+    elif shown["from"] > 1 or last < shown["total_lines"]:
         page.remark(f"lines {shown['from']} to {last} of {shown['total_lines']}")
 
 
@@ -182,6 +185,8 @@ def _listed(shown: dict[str, Any], page: Page) -> None:
     for entry in shown["entries"]:
         marks = "*" if entry["pinned"] else " "
         head = f"{entry['id']:<8} {entry['score']:.2f}{marks} {entry['category']:<11} "
+        if entry["state"] != "active":
+            head += f"({entry['state']}) "
         page.line(("place", head[:9]), head[9:], page.clipped(entry["text"], len(head)))
     count = len(shown["entries"])
     if not count:
@@ -227,6 +232,11 @@ def _skipped(shown: Mapping[str, Any], page: Page) -> None:
     for skipped in shown["skipped"]:
         head = f"left out ({skipped['reason']}): "
         page.line(("warn", head), page.clipped(skipped["text"], len(head)))
+
+
+def is_empty(receipt: Mapping[str, Any]) -> bool:
+    """Whether nothing goes."""
+    return not any(receipt[name] for name in ("entries", "notes", "documents", "sessions", "turns"))
 
 
 def receipt_counts(receipt: Mapping[str, Any]) -> str:

@@ -13,31 +13,36 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from memorybook.cli.call import Call, Command
+    from memorybook.memory import Memory
 
 
 def _nothing_more(parser: Parser) -> None:
     parser.epilog = f"example:\n  {parser.prog} --json"
 
 
-def _init(call: Call) -> dict[str, Any]:
-    return call.memory.init()
+def _init(call: Call) -> dict[str, Any] | None:
+    return call.unless_off(lambda memory: memory.init())
 
 
 def _status(call: Call) -> dict[str, Any]:
     return call.tool("memory_status")
 
 
-def _sync(call: Call) -> dict[str, Any]:
+def _sync(call: Call) -> dict[str, Any] | None:
     with call.progress("Indexing") as progress:
-        return call.memory.sync(progress=progress)
+        return call.unless_off(lambda memory: memory.sync(progress=progress))
 
 
-def _rebuild(call: Call) -> dict[str, Any]:
+def _rebuild(call: Call) -> dict[str, Any] | None:
     with call.progress("Indexing") as progress:
-        return call.memory.rebuild(progress=progress)
+        return call.unless_off(lambda memory: memory.rebuild(progress=progress))
 
 
-def _watch(call: Call) -> None:
+def _watch(call: Call) -> dict[str, Any] | None:
+    return call.unless_off(lambda memory: _watched(call, memory))
+
+
+def _watched(call: Call, memory: Memory) -> None:
     from memorybook.cli import show
 
     page = show.Page(call.options)
@@ -52,8 +57,8 @@ def _watch(call: Call) -> None:
         call.flush()
 
     if not call.options.json:
-        page.remark(f"watching {call.memory.root}; Ctrl-C ends it")
-    call.memory.watch(tell, stop=None)
+        page.remark(f"watching {memory.root}; Ctrl-C ends it")
+    memory.watch(tell, stop=None)
 
 
 def _trust_arguments(parser: Parser) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import TextIO
 
 _ACTING = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences, OSC, bells
@@ -30,5 +32,17 @@ def remark(message: str) -> None:
 
 
 def to_stderr(line: str) -> None:
-    """One line as it is, on stderr; bytes that are not UTF-8 as escapes, as JSON writes them."""
-    sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+    """One line as it is, on stderr; bytes that are not UTF-8 as escapes, as JSON writes them.
+
+    A stderr that is full takes nothing: there is nowhere left to say so.
+    """
+    try:
+        sys.stderr.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Send what a stream still holds, and all that follows, nowhere: the interpreter flushes it again on leaving."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import json_object, read_stdin, text_of, words_of
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.errors import InvalidInput, MissingDocument, NotFound
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
-    from memorybook.config import Config
+    from memorybook.memory import Memory
 
 
 def _about_entry(parser: Parser) -> None:
@@ -19,12 +20,13 @@ def _about_entry(parser: Parser) -> None:
     add("--tag", action="append", metavar="WORD", help="a word to find it by; may be repeated, or a,b,c")
     add("--group", metavar="NAME", help="where it belongs, such as work/api")
     add("--expires", metavar="DATE", help="the day a todo lapses")
+    add("--metadata", type=json_object, metavar="JSON", help="an object of your own")
 
 
 def _add_arguments(parser: Parser) -> None:
     parser.add_argument("text", nargs="+", help="the statement; - reads stdin")
     _about_entry(parser)
-    parser.add_argument("--metadata", type=json_object, metavar="JSON", help="an object of your own")
+    parser.add_argument("--session", metavar="ID", help="the session it belongs to; else it is everybody's")
     parser.epilog = """examples:
   memorybook add "The staging database is on port 6543" --type fact --tag staging
   memorybook add 用户喜欢简短的回答 --type preference --importance high
@@ -42,6 +44,7 @@ def _add(call: Call) -> dict[str, Any]:
         group=o.group,
         expires=o.expires,
         metadata=o.metadata,
+        session=o.session,
     )
 
 
@@ -92,26 +95,36 @@ def _flush(call: Call) -> dict[str, Any]:
 
 
 def _confirm_flush(call: Call, text: str | None, messages: list[dict[str, Any]] | None) -> None:
-    """Show on stderr (stdout is the answer's) what would be written, and ask."""
-    lines = _rehearsed(call.memory.config, text, messages)
+    """Show on stderr (stdout is the answer's) what would be written and what is there already, and ask."""
+    lines, known = _rehearsed(call.memory, text, messages)
+    for line in known:
+        call.warn(f"there already: {line}")
     for line in lines:
         call.warn(f"to be written: {line}")
     if lines:
         call.confirm(f"Write {'this note' if len(lines) == 1 else f'these {len(lines)} notes'}?")
 
 
-def _rehearsed(config: Config, text: str | None, messages: list[dict[str, Any]] | None) -> list[str]:
-    """The notes that a flush writes, by doing it in a book that is thrown away."""
+def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] | None) -> tuple[list[str], list[str]]:
+    """The notes that a flush writes and the ones it finds there, by doing it in a book that is thrown away.
+
+    That book has a copy of today's page, by which it knows what was written already.
+    """
     from tempfile import TemporaryDirectory
 
     from memorybook import tools
     from memorybook.config import TranscriptSettings
     from memorybook.memory import open as open_memory
 
-    elsewhere = config._replace(db_path="", transcripts=TranscriptSettings(), backend="scan")
+    elsewhere = memory.config._replace(db_path="", transcripts=TranscriptSettings(), backend="scan")
     with TemporaryDirectory(prefix="memorybook-") as folder, open_memory(folder, config=elsewhere, door="cli") as book:
-        written = tools.run(book, tools.memory_flush, text=text, messages=messages).get("written", ())
-        return [book.get(place["path"], start=place["line"], lines=1).json()["text"].strip() for place in written]
+        page = f"daily/{memory.book.day(memory.book.now()).isoformat()}.md"
+        with suppress(MissingDocument):
+            book.book.documents.write(page, memory.book.documents.read(page).text, expect=None)
+        done = tools.run(book, tools.memory_flush, text=text, messages=messages)
+        known = [skip["text"] for skip in done.get("skipped", ()) if skip["reason"] == "duplicate"]
+        places = [(place["path"], place["line"]) for place in done.get("written", ())]
+        return [book.get(path, start=line, lines=1).json()["text"].strip() for path, line in places], known
 
 
 def _messages(path: str) -> list[dict[str, Any]]:
@@ -163,9 +176,11 @@ def _update(call: Call) -> dict[str, Any]:
         "tags": words_of(o.tag) if o.tag is not None else None,
         "group": o.group,
         "expires": o.expires,
+        "metadata": o.metadata,
     }
     if all(value is None for value in fields.values()):
-        raise InvalidInput("update needs a new text or one of --category, --importance, --tag, --group, --expires")
+        options = "--category, --importance, --tag, --group, --expires, --metadata"
+        raise InvalidInput(f"update needs a new text or one of {options}")
     return call.tool("memory_update", id=o.id, **fields)
 
 
@@ -195,15 +210,16 @@ def _forget(call: Call) -> dict[str, Any]:
     meant: dict[str, Any] = {"target": o.target, "query": o.query, "session": o.session}
     if o.target is None and not o.dry_run and not o.yes:
         planned = call.tool("memory_forget", **meant, dry_run=True)
-        call.warn(f"would forget {_counted(planned['receipt'])}" if "receipt" in planned else "memory is switched off")
+        if planned.get("disabled"):
+            return planned
+        from memorybook.cli import show
+
+        if show.is_empty(planned["receipt"]):
+            call.warn("nothing in the book says this, so nothing is forgotten")
+            return {"receipt": {**planned["receipt"], "dry_run": False}}
+        call.warn(f"would forget {show.receipt_counts(planned['receipt'])}")
         call.confirm("Forget this for good?")
     return call.tool("memory_forget", **meant, dry_run=o.dry_run)
-
-
-def _counted(receipt: dict[str, Any]) -> str:
-    from memorybook.cli.show import receipt_counts
-
-    return receipt_counts(receipt)
 
 
 COMMANDS: dict[str, Command] = {
