@@ -1,16 +1,18 @@
 """Every error memorybook raises on purpose, as one small tree.
 
-::
+Behind each name its exit code and its HTTP status::
 
-    MemoryBookError                 exit  HTTP
+    MemoryBookError                    1   500   the base, never raised itself
     ├── InvalidInput (ValueError)      2   400   a value the caller gave cannot be used
     │   ├── UnsafePath                 2   400   a path that leaves the book, or is not a plain .md file
     │   └── ConfigError                2   400   a setting that is unknown, contradictory or out of range
     ├── NotFound (LookupError)         3   404   nothing is stored under that name
     │   └── MissingDocument            3   404   no document at that path
     ├── Conflict                       4   409   the stored text is not what the caller expected
+    ├── Declined                       1   500   the person at the terminal said no (of the command line)
     └── Unavailable                    5   503   a part that is needed does not answer
         ├── BookLocked                 5   503   another process holds the book for too long
+        ├── Damaged                    5   503   a database is malformed (of the storage)
         ├── EmbedderFailed             5   503   the embedding service is down or answered nonsense
         └── MissingExtra               5   503   an optional package is not installed
 
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 
 class MemoryBookError(Exception):
-    """Base of all errors above; never raised itself."""
+    """Base of all errors above; caught, never raised itself."""
 
     code = "error"
     exit_code = 1
