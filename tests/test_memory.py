@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pytest
 import memorybook
 from memorybook.answers import Known, Lines, Said
 from memorybook.config import Config
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, UnsafePath
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
 
 NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
@@ -38,6 +38,14 @@ def clock() -> Clock:
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
     with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=clock) as opened:
         yield opened
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """An object with objects in it, so many in all."""
+    found: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        found = {"a": found}
+    return found
 
 
 def reopened(memory: Memory, clock: Clock | None = None, **settings: Any) -> Memory:
@@ -151,6 +159,38 @@ def test_bad_values_are_named(memory: Memory, arguments: dict[str, object], mess
     assert not Path(memory.root, "MEMORY.md").exists()
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"a": float("nan")},
+        {"a": float("inf")},
+        {"a": object()},
+        {"a": b"bytes"},
+        {"a": {1, 2}},
+        [1],
+        "text",
+        nested(101),
+        nested(3000),
+    ],
+)
+def test_metadata_that_json_cannot_hold_is_refused(memory: Memory, metadata: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"^metadata "):
+        memory.remember("tea", metadata=metadata)
+    id = memory.remember("tea").known.entry.id
+    with pytest.raises(InvalidInput, match=r"^metadata "):
+        memory.update(id, metadata=metadata)
+    assert not memory.entries().entries[0].entry.metadata
+
+
+def test_metadata_may_be_deep(memory: Memory) -> None:
+    assert memory.remember("tea", metadata=nested(100)).known.entry.metadata == nested(100)
+
+
+def test_a_statement_that_is_no_text_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="text must be text, not 5"):
+        memory.remember(5)  # type: ignore[arg-type]
+
+
 def test_categories_have_aliases(memory: Memory) -> None:
     assert memory.remember("knows vim", category="skill").known.entry.category == "experience"
     assert memory.remember("reviews daily", category="pattern").known.entry.category == "workflow"
@@ -194,6 +234,13 @@ def test_a_section_takes_a_list_item_in_memory_md(memory: Memory) -> None:
     assert lines.index("## Decisions") < where.line - 1
     assert memory.append("never force-push", section="Decisions").duplicate
     assert memory.search("force-push").hits[0].passage.path == "MEMORY.md"
+
+
+@pytest.mark.parametrize("section", ["", "  "])
+def test_a_blank_section_is_refused_and_not_the_daily_file(memory: Memory, section: str) -> None:
+    with pytest.raises(InvalidInput, match="section is blank"):
+        memory.append("x y z", section=section)
+    assert not Path(memory.root).exists()
 
 
 def test_a_managed_section_is_not_for_items(memory: Memory) -> None:
@@ -466,6 +513,46 @@ def test_searches_can_be_narrowed(memory: Memory, clock: Clock) -> None:
     assert texts(category="fact") == ["tea is a fact"]
 
 
+@pytest.mark.parametrize(
+    ("since", "until", "message"),
+    [
+        ("2023-01-01 rubbish", None, "not a day"),
+        (None, "2023-02-30", "not a day"),
+        (20230101, None, "not a day"),
+        ("0001-01-01T00:00+14:00", None, "not a day"),
+        ("2023-01-02", "2023-01-01", "since 2023-01-02 is after until 2023-01-01"),
+    ],
+)
+def test_spans_that_are_none_are_refused(memory: Memory, since: Any, until: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        memory.search("tea", since=since, until=until)
+
+
+@pytest.mark.parametrize(
+    "day", ["2026-02-24", " 2026-02-24 ", "2026-02-24T23:59:00Z", "2026-02-24 10:12", "2026-02-25T01:00:00+02:00", NOW,
+            date(2026, 2, 24), datetime(2026, 2, 24, 23)],
+)  # fmt: skip
+def test_a_day_may_come_as_a_day_or_a_time(memory: Memory, day: Any) -> None:
+    memory.append("early tea")
+    assert len(memory.search("tea", since=day, until=day).hits) == 1
+
+
+def test_a_search_in_a_session_that_nobody_knows_says_so(memory: Memory, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no session is called 'S99'; there are none yet"):
+        memory.search("tea", session="S99")
+    chat = tmp_path / "chat.jsonl"
+    lines = [f'{{"id": "{n}", "role": "user", "content": "Tea number {n}.", "session": "S{n}"}}\n' for n in range(7)]
+    chat.write_text("".join(lines), encoding="utf-8")
+    memory.import_file(str(chat))
+    memory.remember("tea in a session of its own", session="own")
+    assert memory.search("tea", session="S1").hits
+    assert memory.search("tea", session="own").hits
+    assert not memory.search("tea", session="own", category="todo").hits
+    assert not memory.search("tea", session="S1", until="2001-01-01").hits
+    with pytest.raises(NotFound, match=r"no session is called 'S99'; the latest are ('S\d', ){4}'S\d'$"):
+        memory.search("tea", session="S99")
+
+
 def test_the_answer_says_what_it_did(memory: Memory) -> None:
     memory.append("tea")
     shown = memory.search("tea", min_score=0.2, explain=True).json()
@@ -503,6 +590,39 @@ def test_switched_off_it_finds_nothing_and_says_so(memory: Memory) -> None:
         assert off.search("tea").disabled
         assert off.recall_memory("tea").disabled
         assert off.recall("tea").text == ""
+
+
+WRITING: list[Callable[[Memory], object]] = [
+    lambda memory: memory.remember("tea"),
+    lambda memory: memory.append("tea"),
+    lambda memory: memory.flush("- We decided to drink tea."),
+    lambda memory: memory.update("x", text="tea"),
+    lambda memory: memory.pin("x"),
+    lambda memory: memory.unpin("x"),
+    lambda memory: memory.forget("x"),
+    lambda memory: memory.import_file("x"),
+    lambda memory: memory.init(),
+    lambda memory: memory.sync(),
+    lambda memory: memory.rebuild(),
+    lambda memory: memory.watch(lambda _: None),
+]
+
+
+@pytest.mark.parametrize("write", WRITING)
+def test_switched_off_it_writes_nothing(tmp_path: Path, write: Callable[[Memory], object]) -> None:
+    with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False)) as off:
+        with pytest.raises(Unavailable, match="memory is switched off: set enabled = true"):
+            write(off)
+        assert off.entries().total == 0
+    assert not (tmp_path / "book").exists()
+
+
+def test_a_server_for_transcripts_is_told_to_be_unused(memory: Memory) -> None:
+    assert memory.status()["warnings"] == []
+    with reopened(memory, transcripts=CONFIG.transcripts._replace(url="libsql://host")) as other:
+        [warning] = other.status()["warnings"]
+    path = Path(memory.root, ".memorybook", "transcripts.sqlite")
+    assert warning == f"transcripts.url is not used by this version: turns are kept in {path}"
 
 
 # --- upkeep --------------------------------------------------------------------------------------

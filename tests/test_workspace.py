@@ -74,7 +74,23 @@ def test_where_a_book_is(tmp_path: Path) -> None:
     assert book_root(config, cwd=cwd) == str(tmp_path / "home" / project_key(cwd))
 
 
-@pytest.mark.parametrize("key", ["../up", "a/b", ".hidden", " ", "x" * 200])
+@pytest.mark.parametrize("key", ["", "../up", "a/b", ".hidden", " ", "x" * 200])
 def test_a_key_that_is_no_folder_name_is_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(InvalidInput, match="folder name"):
         book_root(Config(workspace_dir=str(tmp_path)), cwd=str(tmp_path), project=key)
+
+
+@pytest.mark.parametrize(
+    ("book", "message"),
+    [("", "book is blank"), (" ", "book is blank"), ("caf\udce9", "is not UTF-8"), ("a\0b", "has a NUL")],
+)
+def test_a_book_that_cannot_be_is_refused(tmp_path: Path, book: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        book_root(Config(workspace_dir=str(tmp_path)), cwd=str(tmp_path), book=book)
+
+
+def test_a_file_is_no_book_and_has_none_below(tmp_path: Path) -> None:
+    (tmp_path / "afile").write_text("x")
+    for book in ("afile", "afile/deeper/still"):
+        with pytest.raises(InvalidInput, match="afile is a file, not a directory: give the book's directory"):
+            book_root(Config(), cwd=str(tmp_path), book=book)
