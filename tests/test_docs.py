@@ -93,9 +93,18 @@ def test_every_command_has_help() -> None:
 def test_agents_page_stays_short_and_names_files_that_exist() -> None:
     text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
     assert text.count("\n") <= 80
-    table = [line.split("|")[2] for line in text.splitlines() if line.startswith("| ")][2:]
-    for name in re.findall(r"`([\w/]+\.py|[\w/]+/)`", " ".join(table)):
-        assert (ROOT / "src" / "memorybook" / name).exists() or (ROOT / name).exists(), name
+    rows = [line.split("|")[2:4] for line in text.splitlines() if line.startswith("| ")][1:]
+    for edited, tested in rows:
+        for name in (*named(edited), *named(tested)):
+            assert [*(ROOT / "src" / "memorybook").glob(name), *ROOT.glob(name)], name
+        assert named(edited), "a row names what to edit"
+        assert all(name.startswith("tests/") for name in named(tested)), f"{tested} names no test"
+        assert named(tested), "a row names its test"
+
+
+def named(cell: str) -> list[str]:
+    """Files, folders and patterns that a cell of the table names."""
+    return re.findall(r"`([\w/*]+(?:\.py|\.md|/))`", cell)
 
 
 def test_the_pages_name_only_tools_that_exist() -> None:

@@ -96,9 +96,9 @@ def test_ordinary_text_and_talk_about_prompts_pass(text: str) -> None:
     assert screen(text) is None
 
 
-@given(st.text())
-def test_no_text_raises(text: str) -> None:
-    assert screen(text) is None or screen(text)
+@given(st.text() | st.lists(st.sampled_from([text for text, _ in ATTACKS] + PLAIN) | st.text()).map(" ".join))
+def test_any_text_has_no_reason_or_a_known_one(text: str) -> None:
+    assert screen(text) in {None, *(reason for _, reason in ATTACKS)}
 
 
 @given(st.text())
