@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -87,6 +88,7 @@ def _read_moment(raw: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+@lru_cache(maxsize=1024)
 def _read_list(raw: str) -> tuple[str, ...]:
     return tuple([unescape(item) for item in map(str.strip, raw.split(",")) if item])
 
