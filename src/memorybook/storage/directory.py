@@ -144,11 +144,11 @@ class DirectoryDocuments:
     # --- the lock ------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """The book's one writer lock, between threads and processes; makes the book if need be.
 
         A thread may take it again on the same object while it holds it. Raises BookLocked after
-        `lock_timeout` seconds, Unavailable if the directory cannot be written.
+        `timeout` seconds (None: `lock_timeout`), Unavailable if the directory cannot be written.
         """
         from _thread import get_ident
 
@@ -156,7 +156,7 @@ class DirectoryDocuments:
         if holder in self._held:
             yield
             return
-        descriptor = self._acquire()
+        descriptor = self._acquire(self.lock_timeout if timeout is None else timeout)
         self._held[holder] = descriptor
         try:
             yield
@@ -164,10 +164,10 @@ class DirectoryDocuments:
             del self._held[holder]
             _unlock(descriptor)
 
-    def _acquire(self) -> int:
+    def _acquire(self, timeout: float) -> int:
         import fcntl
 
-        deadline = time.monotonic() + self.lock_timeout
+        deadline = time.monotonic() + timeout
         pause = 0.0002
         while True:
             descriptor = self._open_lock()
@@ -184,7 +184,7 @@ class DirectoryDocuments:
                 raise Unavailable(f"the file system of {self.root!r} offers no locks ({error.strerror})") from error
             if time.monotonic() >= deadline:
                 raise BookLocked(
-                    f"the book {self.root!r} was locked by another writer for {self.lock_timeout:g} s; "
+                    f"the book {self.root!r} was locked by another writer for {timeout:g} s; "
                     "let it finish or stop it, and try again"
                 )
             time.sleep(pause)
@@ -224,26 +224,27 @@ class DirectoryDocuments:
             return False
         return now != left
 
-    def reconcile(self, path: str) -> bool:
+    def reconcile(self, path: str, *, timeout: float | None = None) -> bool:
         """Merge what a person saved from a stale editor with what was written here meanwhile.
 
         Returns whether the document was rewritten for that. A save that was not stale stands as it
-        is, and so does an older version that was brought back. Raises UnsafePath, BookLocked.
+        is, and so does an older version that was brought back. `timeout` is that of `lock`. Raises
+        UnsafePath, BookLocked.
         """
         split_path(path)
         if not os.path.isdir(self._versions_of(path)):
             return False
         absent = contextlib.suppress(MissingDocument)
-        with self._told(path, "merged"), absent, self.lock(), self._target(path) as target:
+        with self._told(path, "merged"), absent, self.lock(timeout=timeout), self._target(path) as target:
             return target.settle()[1]
         return False
 
     def _merge_unseen(self, path: str) -> None:
-        """Reconcile if need be; where that cannot be done now, the next write does it."""
+        """Reconcile if need be; where that cannot be done at once, the next write does it."""
         split_path(path)
         with contextlib.suppress(Unavailable, OSError):
             if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
-                self.reconcile(path)
+                self.reconcile(path, timeout=0.0)
 
     def reconcile_all(self) -> Sequence[str]:
         """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
