@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
@@ -15,7 +15,7 @@ from memorybook.recall.search import find
 
 if TYPE_CHECKING:
     from memorybook.documents import Document
-    from memorybook.draft import Draft, Outcome
+    from memorybook.draft import Draft, Result
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.hits import Candidates
     from memorybook.model import Change, Entry, Operation
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 8
 """How often a change is worked in anew when a person saves the document in the same moment."""
-
-
-class Result(NamedTuple):
-    """What `apply` did: the operation (None if there was nothing to do) and each change's outcome, in order."""
-
-    operation: Operation | None
-    outcomes: tuple[Outcome, ...]
 
 
 class Book:
@@ -233,7 +226,7 @@ class Book:
             Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
                 by the next change, or by whoever opens the book next; else nothing was done.
         """
-        from memorybook.draft import Draft
+        from memorybook.draft import Draft, Result
         from memorybook.model import Operation
 
         Draft(self.documents, parse=self._parse, now=self.now()).look(changes)  # the slow part, without the lock
@@ -344,6 +337,3 @@ class Book:
         for part in (self._fallback, self.index, self.transcripts, self.journal, self.documents):
             if part is not None:
                 part.close()
-
-
-__all__ = ["Book", "Result"]

@@ -24,6 +24,7 @@ from memorybook.model import (
     Change,
     Drop,
     Entry,
+    Operation,
     Put,
     Reinforce,
     Remove,
@@ -54,6 +55,13 @@ class Outcome(NamedTuple):
 
 Parse = Callable[[str, Document], memory_md.MemoryDocument]
 """Reads the entries of the document at a path."""
+
+
+class Result(NamedTuple):
+    """What applying changes did: the operation (None if nothing was to do), each change's outcome in order."""
+
+    operation: Operation | None
+    outcomes: tuple[Outcome, ...]
 
 
 @dataclass(slots=True)

@@ -309,9 +309,9 @@ def test_entries_can_be_read_by_sql(book: Book, path: str) -> None:
     for column in ("session_id", "memory_type", "importance"):
         plan = sql(path, f"EXPLAIN QUERY PLAN SELECT id FROM agent_memory WHERE {column}=0.5")
         assert "SEARCH p USING INDEX" in str(plan), column
-    plan = str(sql(path, "EXPLAIN QUERY PLAN SELECT vector FROM agent_memory WHERE memory_type='fact'"))
-    assert "SEARCH v USING INDEX" in plan
-    assert "SCAN v" not in plan
+    whole = str(sql(path, "EXPLAIN QUERY PLAN SELECT vector FROM agent_memory WHERE memory_type='fact'"))
+    assert "SEARCH v USING INDEX" in whole
+    assert "SCAN v" not in whole
     assert "SEARCH p USING INTEGER PRIMARY KEY" in str(sql(path, "EXPLAIN QUERY PLAN " + found))
 
 
