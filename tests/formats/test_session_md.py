@@ -135,3 +135,26 @@ def test_a_summary_has_a_safe_path(session: Session, path: str) -> None:
 def test_sessions_with_other_ids_have_paths_of_their_own() -> None:
     paths = {summary_path(Session(uuid=f"session-{number}\ud800", name="x")) for number in range(50)}
     assert len(paths) == 50
+
+
+@pytest.mark.parametrize(
+    ("summary", "heading"),
+    [
+        (SUMMARY, "## Decisions\n"),
+        (
+            SessionSummary(session="s", title="索引放在哪里", summary="用 SQLite。", decisions=("使用 SQLite",)),
+            "## 决定\n",
+        ),
+        (SessionSummary(session="s", title="", summary="", decisions=("周五部署到生产环境",)), "## 决定\n"),
+        (
+            SessionSummary(session="s", title="", summary="", decisions=("See 北京 office plans on Friday",)),
+            "## Decisions\n",
+        ),
+        (SessionSummary(session="s", title="", summary="", turn_ids=("D1:1",)), "## Turns\n"),
+    ],
+)
+def test_headings_are_in_the_language_of_what_is_said(summary: SessionSummary, heading: str) -> None:
+    page = render(summary, language="auto")
+    assert heading in page
+    assert render(summary) == page
+    assert parse(page).decisions == summary.decisions

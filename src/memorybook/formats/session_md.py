@@ -70,13 +70,14 @@ MOSTLY_HAN = 0.3
 
 
 def render(summary: SessionSummary, *, language: str = "auto") -> str:
-    """The document; `language` (`en`, `zh`, or `auto`: by the summary) is that of its section titles.
+    """The document; `language` (`en`, `zh`, or `auto`: by what it says) is that of its section titles.
 
     Raises:
         InvalidInput: Another language.
     """
     if language == "auto":
-        language = "zh" if han_share(summary.title + summary.summary) >= MOSTLY_HAN else "en"
+        said = " ".join([summary.title, summary.summary, *summary.decisions, *summary.open_questions])
+        language = "zh" if han_share(said) >= MOSTLY_HAN else "en"
     if language not in _TITLES:
         raise InvalidInput(f"language {language!r} is not known: use 'en' or 'zh'")
     title = escape(_LINE, summary.title)
