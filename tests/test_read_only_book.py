@@ -256,3 +256,26 @@ def test_status_reports_what_cannot_be_read_every_time(root: Path) -> None:
             assert "never closed" in warning
         memory.remember("something new")
         assert "\n### [bad fact | x\nIts text\n" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("backend", ["sqlite_hybrid", "scan"])
+def test_damaged_transcripts_do_not_stop_a_search_and_are_left_as_they_are(tmp_path: Path, backend: str) -> None:
+    config = Config(backend=backend)
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "The heron database is slow today."}\n', encoding="utf-8")
+    with memorybook.open(str(tmp_path / "b"), config=config) as memory:
+        memory.append("zebras cross the road")
+        memory.import_file(str(chat))
+        memory.search("heron")
+    path = tmp_path / "b" / ".memorybook" / "transcripts.sqlite"
+    path.write_bytes(b"not a database" * 1000)
+    with memorybook.open(str(tmp_path / "b"), config=config) as memory:
+        answer = memory.search("zebras")
+        assert answer.hits
+        assert any("turns are searched as they were known before" in reason for reason in answer.state["degraded"])
+        if backend == "sqlite_hybrid":
+            assert memory.search("heron").has_relevant
+        memory.append("pandas eat bamboo")
+        assert memory.search("bamboo").hits
+        assert memory.status()["degraded"]
+    assert path.read_bytes().startswith(b"not a database")

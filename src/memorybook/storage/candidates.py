@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import hypot, log
 from typing import TYPE_CHECKING, Any, cast
 
-from memorybook.errors import EmbedderFailed
+from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.text.tokens import without_names
 
 if TYPE_CHECKING:
     from memorybook.hits import Candidate, Passage, Query
-    from memorybook.protocols import Embedder
+    from memorybook.protocols import Embedder, Transcripts
 
 PAUSE = 30.0
 """Seconds for which a remote embedder that failed is left alone."""
@@ -142,6 +142,14 @@ def filters(query: Query) -> tuple[str, list[str | bytes]]:
         parts.append(f"p.source IN ({', '.join('?' * len(query.sources))})")
         values += sorted(query.sources)
     return " AND ".join(parts), values
+
+
+def revision_of(transcripts: Transcripts, known: int | None) -> tuple[int | None, tuple[str, ...]]:
+    """The transcripts' revision, with no reason; if they cannot be read, the one known, with the reason."""
+    try:
+        return transcripts.revision(), ()
+    except Unavailable as error:
+        return known, (f"turns are searched as they were known before: {error}",)
 
 
 def paused_reason(name: str, reason: str, seconds: float) -> str:

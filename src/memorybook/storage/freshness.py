@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.hits import SyncReport
+from memorybook.storage.candidates import revision_of
 from memorybook.storage.sqlite import Connection, readable
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ class Difference(NamedTuple):
         changed: Documents that may have changed, with what the index has of them.
         removed: Documents that are gone, by path.
         turns: Revision of the transcripts (that the index has, that is now); equal if nothing changed.
+        degraded: Why turns cannot be compared, if so.
     """
 
     checked: int
     changed: list[tuple[DocumentInfo, Known | None]]
     removed: list[tuple[str, Known]]
-    turns: tuple[int | None, int]
+    turns: tuple[int | None, int | None]
+    degraded: tuple[str, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -67,7 +70,8 @@ def bring_up_to_date(
         if brought.settled:
             degraded = brought.degraded
             break
-    return SyncReport(difference.checked, changed, removed, 0, tuple(degraded), tuple(dict.fromkeys(warnings)))
+    reasons = (*difference.degraded, *degraded)
+    return SyncReport(difference.checked, changed, removed, 0, reasons, tuple(dict.fromkeys(warnings)))
 
 
 def _counter(
@@ -98,5 +102,6 @@ def _difference(db: Connection, documents: Documents, transcripts: Transcripts) 
         if before is None or not info.stamp or (before.size, before.stamp) != (info.size, info.stamp):
             changed.append((info, before))
     row = db.first("SELECT value FROM meta WHERE name='turns'")
-    turns = (row[0] if row is not None else None, transcripts.revision())
-    return Difference(checked, changed, list(known.items()), turns)
+    before = row[0] if row is not None else None
+    now, degraded = revision_of(transcripts, before)
+    return Difference(checked, changed, list(known.items()), (before, now), degraded)

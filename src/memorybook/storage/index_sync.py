@@ -264,12 +264,14 @@ def _record(connection: Connection, plan: _Plan) -> None:
 
 
 def _bring_turns(
-    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int], brought: _Outcome
+    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: _Outcome
 ) -> None:
     """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
     from memorybook.text.passages import turn_passage
 
     before, now = revisions
+    if now is None:  # there are transcripts that cannot be read
+        return
     afresh = before is not None and now < before
     changes = transcripts.changes(0 if afresh or before is None else before)
     present: set[tuple[str, str]] = set()

@@ -23,6 +23,7 @@ from memorybook.storage.candidates import (
     neighbour_places,
     paused_reason,
     question_vector,
+    revision_of,
     searched,
     vectors_of,
 )
@@ -184,7 +185,9 @@ class ScanIndex:
         gone = [path for path in self._documents if path not in seen]
         for path in gone:
             del self._documents[path]
-        changed += self._read_turns(transcripts)
+        now, reasons = revision_of(transcripts, self._revision)
+        degraded += reasons
+        changed += self._read_turns(transcripts, now)
         return SyncReport(len(seen), changed, len(gone), 0, tuple(degraded), tuple(warnings))
 
     def _read(self, documents: Documents, info: DocumentInfo, held: _Held | None, warnings: list[str]) -> bool:
@@ -200,11 +203,11 @@ class ScanIndex:
         self._documents[info.path] = _Held(*row, [_indexed(passage) for passage in made.passages])
         return held is None or held.hash != document.revision
 
-    def _read_turns(self, transcripts: Transcripts) -> int:
+    def _read_turns(self, transcripts: Transcripts, now: int | None) -> int:
         from memorybook.text.passages import turn_passage
 
-        before, now = self._revision, transcripts.revision()
-        if before == now:
+        before = self._revision
+        if now is None or before == now:
             return 0
         if before is not None and now < before:
             self._turns, before = {}, None

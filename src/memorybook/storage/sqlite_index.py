@@ -20,6 +20,7 @@ from memorybook.storage.candidates import (
     neighbour_places,
     paused_reason,
     question_vector,
+    revision_of,
     searched,
 )
 from memorybook.storage.freshness import bring_up_to_date, is_whole
@@ -84,7 +85,7 @@ class SqliteIndex:
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """Bring in what changed since the last time, whoever changed it and in whatever way."""
         self._truth = (documents, transcripts)
-        self._blank = self._absent and not transcripts.revision() and not any(True for _ in documents.list())
+        self._blank = self._absent and not revision_of(transcripts, None)[0] and not any(True for _ in documents.list())
         if self._blank:
             return SyncReport()
         if self._connection is not None and inode(self._path) != self._inode:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from memorybook.draft import MEMORY
-from memorybook.errors import MemoryBookError, MissingDocument
+from memorybook.errors import MemoryBookError, MissingDocument, Unavailable
 from memorybook.formats import memory_md
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def status(memory: Memory) -> dict[str, Any]:
         "provider": config.provider,
         "documents": {"count": 0, "bytes": 0, "notes": 0, "summaries": 0},
         "entries": {"active": 0, "archived": 0, "superseded": 0},
-        "transcripts": dict(book.transcripts.counts()),
+        "transcripts": _transcripts(memory),
         "pending_operations": book.pending_operations(),
         "index": {},
         "degraded": [],
@@ -60,6 +60,14 @@ def status(memory: Memory) -> dict[str, Any]:
     if exists:
         _count(memory, shown)
     return shown
+
+
+def _transcripts(memory: Memory) -> dict[str, int]:
+    """Counts; empty if they cannot be read, for which the index's sync gives the reason."""
+    try:
+        return dict(memory.book.transcripts.counts())
+    except Unavailable:
+        return {}
 
 
 def _count(memory: Memory, shown: dict[str, Any]) -> None:
