@@ -44,7 +44,8 @@ def root() -> Iterator[Path]:
 
 
 def opened(root: Path) -> Memory:
-    return memorybook.open(str(root), config=Config(timezone="UTC"), clock=lambda: NOW)
+    """By words alone: whoever may enter the book's folder may not be able to enter that of the bundled weights."""
+    return memorybook.open(str(root), config=Config(timezone="UTC", vector_enabled=False), clock=lambda: NOW)
 
 
 @contextmanager

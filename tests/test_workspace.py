@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,12 @@ import pytest
 from memorybook.config import Config
 from memorybook.errors import InvalidInput
 from memorybook.workspace import book_root, project_key
+
+
+@pytest.fixture(autouse=True)
+def _git() -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
 
 
 def checkout(path: Path, remote: str | None = None) -> Path:

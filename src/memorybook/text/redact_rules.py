@@ -80,7 +80,7 @@ _LOOSE = ("sk-", "m0-", "fw_", "r8_", "secret_", "pul-", "dapi", "cio", "fc-", "
 """Short prefixes, `sk-` of many providers among them, that ordinary names have too: what follows must look random."""
 
 _NEAR = r"[\s\S]{{1,80}}?(?<![{0}])(?P<secret>[{0}]{{{1}}})(?![{0}=])"
-_BODY = r"(?=[A-Za-z0-9_\-.+/=]{16})[A-Za-z0-9_\-]++(?:[.+/=][A-Za-z0-9_\-]++)*+=*+"
+_BODY = r"(?=[A-Za-z0-9_\-.+/=]{16})[A-Za-z0-9_\-]++(?:[.+/=][A-Za-z0-9_\-]++)*=*+"
 
 
 def _prefixed(kind: str, prefixes: tuple[str, ...], check: str) -> Rule:
@@ -95,7 +95,7 @@ RULES: tuple[Rule, ...] = (
         "private-key",  # with its key inside: the bare words are only talk
         ("private key",),
         rf"-----BEGIN {_PEM}(?=(?:\\[nr]|[\s\"']|[A-Za-z\-]{{3,20}}: [^\n]{{0,80}}\n){{0,12}}[A-Za-z0-9+/=]{{16}})"
-        rf"(?:(?:(?!-----)[\s\S]){{0,20000}}+-----END {_PEM}|(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{{16,}}{_BREAK}?)+)",
+        rf"(?:(?:(?!-----)[\s\S]){{0,20000}}-----END {_PEM}|(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{{16,}}{_BREAK}?)+)",
         "shape",
     ),
     Rule(

@@ -26,8 +26,9 @@ MAX_QUERY_WORDS = 64
 _MAX_TOKEN = 96
 
 # A chunk is what may be one name: words with single joints between them. Bounded, so that a hostile
-# line cannot fill the memo; possessive, which halves the time.
-_CHUNK = r"W(?:(?:[-_./\\@:+#?&=%~']|,(?=[0-9]{3}(?![0-9])))(?://)?W){0,16}+(?:\+\+|#)?+"
+# line cannot fill the memo. Only single characters repeat possessively: Python before 3.11.5 gets
+# possessive groups wrong.
+_CHUNK = r"W(?:(?:[-_./\\@:+#?&=%~']|,(?=[0-9]{3}(?![0-9])))(?://)?W){0,16}(?:\+\+|#)?"
 _ASCII_CHUNK = re.compile(_CHUNK.replace("W", "[a-zA-Z0-9_]{1,96}+"))
 _ANY_CHUNK = re.compile(_CHUNK.replace("W", r"\w{1,96}+"))
 _JOINTS = "-_./\\@:+#?&=%~',"
