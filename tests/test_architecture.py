@@ -121,10 +121,16 @@ def test_no_drawer_modules() -> None:
     assert not [path for path in modules() if path.stem in drawers]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+HANDS_ON_THE_ENVIRONMENT = {"memory", "cli"}
+"""`open` and the command line give it to config; the command line also asks how to speak to a terminal."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if part_of(path) not in HANDS_ON_THE_ENVIRONMENT],
+    ids=lambda path: str(path.relative_to(SOURCE)),
+)
 def test_only_config_and_the_wiring_read_the_environment(path: Path) -> None:
-    if part_of(path) in {"memory", "cli"}:
-        pytest.skip("hands the environment to config, or speaks to a terminal")
     assert "os.environ" not in path.read_text(encoding="utf-8").replace("``os.environ``", "")
 
 

@@ -37,10 +37,11 @@ class Memory:
             through `cli` is trusted as the user's word, the rest as an agent's.
     """
 
-    def __init__(self, book: Book, config: Config, *, door: str = "python") -> None:
+    def __init__(self, book: Book, config: Config, *, door: str = "python", embedder: Embedder | None = None) -> None:
         self.book = book
         self.config = config
         self.door = door
+        self.embedder = embedder
 
     def __enter__(self) -> Memory:
         return self
@@ -428,6 +429,7 @@ def open(
     from memorybook.storage.journal import SqliteJournal, new_operation_id
     from memorybook.storage.transcripts import SqliteTranscripts
 
+    embedder = (embedder or _embedder(config, machine)) if _uses_vectors(config) else None
     index, degraded = _index(config, machine, embedder)
     opened = Book(
         documents=DirectoryDocuments(root),
@@ -441,7 +443,7 @@ def open(
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
     )
-    return Memory(opened, config, door=door)
+    return Memory(opened, config, door=door, embedder=embedder)
 
 
 def _utc_now() -> datetime:
@@ -468,10 +470,11 @@ def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Ind
     from memorybook.storage.sqlite_index import SqliteIndex
 
     path = config.db_path or os.path.join(machine, "index.sqlite")
-    if config.backend == "sqlite_fts" or not config.vector_enabled:
-        return SqliteIndex(path), []
-    made = embedder or _embedder(config, machine)
-    return SqliteIndex(path, embedder=made, sqlite_vec=config.sqlite_vec_extension_path), []
+    return SqliteIndex(path, embedder=embedder, sqlite_vec=config.sqlite_vec_extension_path), []
+
+
+def _uses_vectors(config: Config) -> bool:
+    return config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
 
 
 def _embedder(config: Config, machine: str) -> Embedder:

@@ -122,6 +122,9 @@ class Transcripts(Protocol):
     def update(self, session: Session) -> None:
         """Store the session's own fields (title, summary, path, ended …). Raises NotFound."""
 
+    def set_summary_embedding(self, session: str, model: str, vector: bytes, dimensions: int) -> None:
+        """Keep the vector of a session's summary, little-endian float32; a new summary drops it. Raises NotFound."""
+
     def session(self, name: str) -> Session:
         """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
 

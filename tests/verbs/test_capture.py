@@ -20,6 +20,8 @@ from memorybook.errors import InvalidInput, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Put
 from memorybook.recall.format import CLOSE, OPEN
+from memorybook.storage.transcripts import SqliteTranscripts
+from memorybook.testing import FailingEmbedder, HashEmbedder
 from verbs.conftest import CONFIG, Reopen, files
 
 ENGLISH = [
@@ -552,3 +554,34 @@ def test_a_put_made_from_another_text_is_refused(memory: Memory) -> None:
     memory.book.apply([Put(path="sessions/x.md", text="a", made_from="")], actor="user", door="test")
     memory.book.apply([Put(path="sessions/x.md", text="c", made_from="a")], actor="user", door="test")
     assert memory.book.documents.read("sessions/x.md").text == "c"
+
+
+def test_a_summary_has_its_vector_beside_it(tmp_path: Path) -> None:
+    chat = tmp_path / "chat.jsonl"
+    lines = ["The heron database was slow all morning.", "We moved it to the new server in the afternoon."]
+    chat.write_text(
+        "".join(json.dumps({"role": "user", "session": "s", "content": line}) + "\n" for line in lines), "utf-8"
+    )
+    embedder = HashEmbedder()
+    with memorybook.open(str(tmp_path / "b"), embedder=embedder) as memory:
+        memory.import_file(str(chat))
+        session = memory.book.transcripts.session("s")
+        transcripts = memory.book.transcripts
+        assert isinstance(transcripts, SqliteTranscripts)
+        kept = transcripts.summary_embedding(session.uuid)
+        assert kept is not None
+        assert (kept.model, kept.dimensions) == (embedder.name, embedder.dimensions)
+        rows: Any = embedder.embed([session.summary])
+        assert kept.vector == memoryview(rows).tobytes()
+
+
+def test_an_embedder_that_is_down_costs_an_import_only_the_vector(tmp_path: Path) -> None:
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "session": "s", "content": "The heron database is slow."}\n', encoding="utf-8")
+    with memorybook.open(str(tmp_path / "b"), embedder=FailingEmbedder()) as memory:
+        assert memory.import_file(str(chat)).new_turns == 1
+        session = memory.book.transcripts.session("s")
+        transcripts = memory.book.transcripts
+        assert isinstance(transcripts, SqliteTranscripts)
+        assert transcripts.summary_embedding(session.uuid) is None
+        assert session.summary

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import importers
 from memorybook.answers import Imported
 from memorybook.book import ATTEMPTS
-from memorybook.errors import Conflict, MissingDocument
+from memorybook.errors import Conflict, EmbedderFailed, MissingDocument
 from memorybook.formats import memory_md, notes, session_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.extract import Candidate, Extraction, NoteCandidate, extract
@@ -249,6 +249,22 @@ def _mirror(memory: Memory, session: Session, path: str) -> None:
     session = replace(session, path=path, title=told.title, summary=told.summary)
     if session != memory.book.transcripts.session(session.uuid):
         memory.book.transcripts.update(session)
+        _embed_summary(memory, session)
+
+
+def _embed_summary(memory: Memory, session: Session) -> None:
+    """Keep the vector of the summary beside it; without one, sessions are compared by words."""
+    embedder = memory.embedder
+    if embedder is None or not session.summary:
+        return
+    try:
+        rows: Any = embedder.embed([session.summary])
+    except EmbedderFailed:
+        return
+    vector = memoryview(rows).tobytes()
+    if any(vector):
+        transcripts = memory.book.transcripts
+        transcripts.set_summary_embedding(session.uuid, embedder.name, vector, embedder.dimensions)
 
 
 def _changes(
