@@ -273,6 +273,7 @@ def test_damaged_transcripts_do_not_stop_a_search_and_are_left_as_they_are(tmp_p
     with memorybook.open(str(tmp_path / "b"), config=config) as memory:
         answer = memory.search("zebras")
         assert answer.hits
+        assert answer.state["fresh"] is False
         assert any("turns are searched as they were known before" in reason for reason in answer.state["degraded"])
         if backend == "sqlite_hybrid":
             assert memory.search("heron").has_relevant

@@ -114,7 +114,7 @@ class Book:
         )
         degraded = tuple(dict.fromkeys((*self.degraded, *report.degraded, *candidates.degraded)))
         state = {
-            "fresh": True,
+            "fresh": not report.degraded,  # what sync could not bring in
             "backend": candidates.backend,
             "checked_files": report.checked,
             "pending_vectors": max(report.pending_vectors, candidates.pending_vectors),
@@ -132,7 +132,8 @@ class Book:
         if self._fallback is None:
             self._fallback = self._make_fallback()
         report = self._fallback.sync(self.documents, self.transcripts)
-        return report._replace(degraded=(*report.degraded, reason)), self._fallback.candidates(query)
+        candidates = self._fallback.candidates(query)
+        return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
     def _passage_strength(self, passage: Passage) -> float:
         if passage.score is None or passage.scored is None or passage.pinned:

@@ -192,7 +192,8 @@ class Answer(NamedTuple):
         cut: How many candidates the threshold left out.
         backend: What answered.
         root: Where the book is.
-        state: Of the index: `fresh`, `backend`, `checked_files`, `pending_vectors`, `degraded`.
+        state: Of the index: `fresh` (whether all that is on disk now was brought in), `backend`,
+            `checked_files`, `pending_vectors`, `degraded`.
         disabled: True when memory is switched off: nothing was searched.
     """
 
