@@ -448,3 +448,12 @@ def test_conversations_hold_next_to_no_false_alarms_and_lose_their_pasted_secret
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("word", ["Todo", "fake", "FAKE", "your", "Example", "sample"])
+def test_a_key_that_holds_a_placeholders_word_by_chance_is_masked(word: str) -> None:
+    for prefix in ("ghp_", "glpat-", "sk-proj-"):
+        key = prefix + "A8f3kQ9zLm2Xc" + word + "Nw5Rt6Yp0Gh4JsDq7Kx2"
+        assert key not in redact(f"the key is {key}, keep it").text, key
+    assert redact("token: ghp_YOUR_TOKEN_GOES_HERE_0000000000000").masked == ()
+    assert redact("password: your-password").masked == ()

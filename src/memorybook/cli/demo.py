@@ -156,7 +156,7 @@ class _Stage:
             later = today + timedelta(weeks=weeks)
             score = fade(entry["score"], scored=today, activated=activated, today=later)
             bounds = ((PROMPT_FROM, "in every prompt"), (ARCHIVE_BELOW, "found by search"), (REMOVE_BELOW, "archived"))
-            state = next((words for least, words in bounds if score >= least), "gone; the journal can bring it back")
+            state = next((words for least, words in bounds if score >= least), "gone from the documents")
             rows.append({"id": entry["id"], "weeks": weeks, "score": round(score, 3), "state": state})
         if self.page:
             self.page.line(self.page.clipped(entry["text"], 0))

@@ -20,12 +20,15 @@ _REFERENCE = (
     r"(?:\.|:|\[|://)"
     r"|\w+\("
 )
-_STAND_IN = (
+_STAND_IN_WORD = (
     r"(?i:your|example|placeholder|redacted|masked|dummy|sample|change[-_]?(?:me|it|this)|replace|insert|todo|fake"
     r"|test[-_]?(?:key|token|secret)|not[-_]?(?:a[-_])?real|(?:my|the|some|any)[-_]?(?:api|secret|token|pass|key"
-    r"|strong)"
-    r"|abcdefgh|1234567890abc|deadbeef|\.\.\.|…)"
+    r"|strong))"
+)
+_STAND_IN = (
+    r"(?i:abcdefgh|1234567890abc|deadbeef|\.\.\.|…)"
     r"|(?i:x{4})|\*{3}|•{2}|#{3}|_{4}|-{4}|^0{6}|0{12}"
+    rf"|(?<![A-Za-z0-9]){_STAND_IN_WORD}(?![a-z0-9])"
 )
 _TECHNICAL = (  # names that end in digits: AES-256-GCM, utf8mb4, gpt-4o, x509, h264
     r"(?i:aes|sha|rsa|hmac|rfc|iso|hs|rs|es|ps|md|utf|gpt|tls|http|ipv|pkcs|ed|curve|secp|base|argon|oauth|chacha"
@@ -83,12 +86,21 @@ def _ordinary() -> re.Pattern[str]:
     return re.compile(f"(?:{_REFERENCE}|{_PLAIN})|.*?(?:{_STAND_IN})", re.DOTALL)
 
 
+@lru_cache(maxsize=1)
+def _stand_in_word() -> re.Pattern[str]:
+    return re.compile(_STAND_IN_WORD)
+
+
 def is_stand_in(value: str) -> bool:
-    """Whether the value stands for a secret or names something ordinary: a placeholder, reference, path, date, word."""
+    """Whether the value stands for a secret or names something ordinary: a placeholder, reference, path, date, word.
+
+    What a machine made may hold `todo` or `fake` by chance: there such a word counts only by itself.
+    """
     return (
         value.lower() in _WORDS
         or (len(value) >= 6 and len(set(value)) <= 3 and not value.isdigit())
         or _ordinary().match(value[:256]) is not None
+        or (_stand_in_word().search(value[:256]) is not None and not is_random(value))
         or _WORD_PATH.fullmatch(value[:256]) is not None
     )
 

@@ -157,7 +157,7 @@ def _remains(memory: Memory, meant: _Meant) -> tuple[str, ...]:
     if meant.entries or meant.notes or meant.session:
         kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant.entries or meant.notes or meant.documents:
-        kept.append("journal.sqlite keeps the text so that this can be undone")
+        kept.append("journal.sqlite keeps what stood there before")
         kept.append("versions/ keeps the last versions for merging with an editor")
     if meant.entries:
         kept.append("MEMORY.md.bak is the document as it was before the last write")
