@@ -243,6 +243,11 @@ def test_a_blank_section_is_refused_and_not_the_daily_file(memory: Memory, secti
     assert not Path(memory.root).exists()
 
 
+def test_a_bullet_that_was_given_is_not_doubled(memory: Memory) -> None:
+    memory.append("- buy milk", section="TODO")
+    assert "\n- buy milk\n" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+
+
 def test_a_managed_section_is_not_for_items(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="Active Memories"):
         memory.append("x y z", section="Active Memories")
@@ -682,3 +687,16 @@ def test_a_stale_editor_takes_nothing_away_and_its_deletions_stay(memory: Memory
         "The first statement stays",
         "The third statement came meanwhile",
     }
+
+
+def test_an_entry_whose_title_is_broken_is_still_found(memory: Memory) -> None:
+    memory.remember("The user sails a dinghy on Sundays")
+    path = Path(memory.root, "MEMORY.md")
+    text = path.read_text(encoding="utf-8")
+    entry = memory.entries().entries[0].entry.id
+    path.write_text(text.replace(f"### [{entry}] fact", f"### [{entry} fact"), encoding="utf-8")
+    hits = memory.search("who sails a dinghy?").hits
+    assert hits
+    assert hits[0].passage.source == "document"
+    assert "dinghy" in hits[0].snippet
+    assert memory.status()["warnings"]

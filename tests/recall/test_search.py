@@ -61,6 +61,16 @@ def test_a_note_that_quotes_a_turn_is_shown_once_with_the_turns_id() -> None:
     assert [hit.passage.source for hit in hits] == ["turn"]
 
 
+def test_a_note_that_names_its_speaker_quotes_the_turn_all_the_same() -> None:
+    note = Candidate(passage("Ann: I adopted a beagle called Max."), 5.0, None)
+    said = Candidate(
+        passage("Guess what! I adopted a beagle called Max.", source="turn", session="s", turn="t1", speaker="Ann"),
+        3.0,
+        None,
+    )
+    assert [hit.passage.turn for hit in search(said, note, idf={"beagl": 2.0}).hits] == ["t1"]
+
+
 def test_two_turns_that_say_the_same_are_both_shown() -> None:
     one = Candidate(passage("Good morning to you", source="turn", session="s", turn="t1", position=0), 3.0, None)
     two = Candidate(passage("Good morning to you", source="turn", session="s", turn="t9", position=9), 3.0, None)

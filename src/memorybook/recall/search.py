@@ -16,6 +16,9 @@ RELEVANT = 0.45
 QUOTED = 12
 """Shortest text, characters, that is compared with others to show each piece of evidence once."""
 
+LONGEST_NAME = 40
+"""Of a speaker, characters, where a text begins with one."""
+
 JUDGED = 40
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
 
@@ -79,7 +82,7 @@ def once(ranked: Sequence[Ranked]) -> list[Ranked]:
         passage = item.candidate.passage
         mark = (passage.session, passage.turn) if passage.turn else None
         same = turns.get(mark) if mark else None
-        text = normalise(passage.text) if len(kept) < JUDGED else ""
+        text = _said(passage) if len(kept) < JUDGED else ""
         if same is None and len(text) >= QUOTED:
             same = _quoted(text, passage.source, texts)
         if same is None:
@@ -91,6 +94,13 @@ def once(ranked: Sequence[Ranked]) -> list[Ranked]:
         if mark:
             turns.setdefault(mark, same)
     return kept
+
+
+def _said(passage: Passage) -> str:
+    """The statement to compare; what was written down from a talk between people begins with a name."""
+    text = normalise(passage.text)
+    name, colon, statement = text.partition(": ")
+    return statement if colon and len(name) <= LONGEST_NAME and passage.source != "turn" else text
 
 
 def _quoted(text: str, source: str, texts: Sequence[tuple[str, str]]) -> int | None:

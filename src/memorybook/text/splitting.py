@@ -65,6 +65,10 @@ def _memory(path: str, text: str, modified: float) -> Split:
     for part in document.parts:
         if isinstance(part, str):
             found += _written(path, part, line)
+        else:  # a block that could not be read as an entry is found as what it is: text
+            for block in part.blocks:
+                if block.entry is None and block.raw.strip():
+                    found += _written(path, block.raw, block.line)
         line += raw(part).count("\n")
     return Split(tuple(sorted(found, key=lambda passage: passage.start_line)), document.warnings)
 

@@ -105,7 +105,7 @@ def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], 
     if section is None:
         change = note_change(memory, text, kind=kind, tags=tags, reason="appended")
     else:
-        item = " ".join(text.split()) + "".join(f" #{tag}" for tag in tags)
+        item = " ".join(text.split()).removeprefix("- ") + "".join(f" #{tag}" for tag in tags)
         line = f"[{kind}] {item}" if kind else item
         change = Append(path="MEMORY.md", line=line, section=mask.text(section), reason="appended")
     result = book.apply([change], actor=memory.actor, door=memory.door)
