@@ -569,6 +569,14 @@ def test_the_answer_says_what_it_did(memory: Memory) -> None:
     assert shown["results"][0]["why"]["words"] > 0
 
 
+def test_the_answer_names_what_a_threshold_left_out_and_nothing_else_besides(memory: Memory) -> None:
+    memory.append("tea in the morning")
+    memory.append("tea and zebras")
+    plain = memory.search("zebras and tea").json()
+    assert list(plain) == ["results", "has_relevant", "threshold", "disabled", "backend", "root", "index"]
+    assert memory.search("zebras and tea", min_score=0.9).json()["cut"] == 1
+
+
 @pytest.mark.parametrize("backend", ["sqlite_hybrid", "sqlite_fts", "scan"])
 def test_every_back_end_answers(tmp_path: Path, backend: str) -> None:
     config = CONFIG._replace(backend=backend)

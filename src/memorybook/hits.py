@@ -207,12 +207,12 @@ class Answer(NamedTuple):
     disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """The answer as every door shows it."""
+        """The answer as every door shows it; `cut` only where a threshold left something out."""
         return {
             "results": [hit.json() for hit in self.hits],
             "has_relevant": self.has_relevant,
             "threshold": self.threshold,
-            "cut": self.cut,
+            **({"cut": self.cut} if self.cut else {}),
             "disabled": self.disabled,
             "backend": self.backend,
             "root": self.root,

@@ -125,6 +125,8 @@ def _hits(shown: dict[str, Any], page: Page) -> None:
         page.line(f"Nothing above the threshold of {shown['threshold']:g}.")
     for rank, hit in enumerate(results, 1):
         _hit(rank, hit, page)
+    if shown.get("cut"):
+        page.remark(f"{shown['cut']} less relevant left out by the threshold of {shown['threshold']:g}")
     index = shown["index"]
     for reason in index.get("degraded") or ():
         page.remark(f"degraded to {shown['backend']}: {reason}")
