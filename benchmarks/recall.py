@@ -1,90 +1,324 @@
-"""Recall of a book on labelled conversations, per back end: the figures in docs/benchmarks.md.
+"""Recall of a book on labelled conversations: per set, category and setting, with what it costs.
 
-Usage: python benchmarks/recall.py DATA [--set locomo] [--backend sqlite_hybrid] [--scope conv-26]
+Usage: python benchmarks/recall.py DATA [--set locomo …] [--setting words backend=sqlite_fts …]
 
 DATA holds a folder per set, each with `queries.jsonl` ({"id", "scope", "question", "relevant_ids",
-"before_idx"?}) and either `corpus.jsonl` or one `SCOPE.jsonl` per conversation. Each scope is
-imported into a book of its own; a query counts the share of its relevant turns among the first k
-results that are of a turn (a result that rests on a turn counts as that turn).
+"category"?, "before_idx"?}) and either `corpus.jsonl` or one `SCOPE.jsonl` per conversation. Each
+scope is imported into a book of its own, once per setting, and every question that has evidence is
+asked there.
+
+What is counted, per question, in percent, then averaged over questions. The list that is judged
+holds the turns of the first 20 results, in their order: a result that rests on a turn counts as that turn, one
+that rests on none (a summary, say) is passed over, a turn counts once. A question with `before_idx` may only
+find turns before it: the first 200 results are asked for, and later turns are left out.
+
+- R@k: the share of the relevant turns that are among the first k of the list.
+- session R@k: the same for the sessions of the relevant turns; a session is found once any of its turns is
+  among the first k.
+- nDCG@10: sum over relevant turns at rank r <= 10 of 1/log2(r + 1), over the best that sum can be.
+- MRR: one over the rank of the first relevant turn, 0 if it is not in the list.
+- tokens: of the text of the first 10 results, by the book's own counter.
+- knows: the share of questions for which the answer says `has_relevant`.
+- p50: of the whole search, milliseconds, warm.
+
+`--held-out` reports two fixed halves apart, `--half` runs one: a scope is in half `a` or `b` by the lowest bit of
+the CRC-32 of "SET/SCOPE" (of "SET/QUESTION" in a set of less than three scopes). Every setting is compared with the first by
+a paired bootstrap over questions (the questions drawn anew 10,000 times, a fixed seed); a difference below two
+points, or one whose 95 % interval holds zero, is noise. The same compares two runs: `--compare OLD.json NEW.json`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+if not __package__:  # run as a file: `benchmarks` is a package of the checkout
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 import memorybook
-from memorybook.config import Config
+from benchmarks import compare, measure
+from memorybook.text.tokens import count_tokens
 
-BACKENDS = ("sqlite_hybrid", "sqlite_fts", "scan")
+SETS = ("locomo", "realmem", "memdaily", "madial", "cmrc")
+DEFAULTS = (("words", "backend=sqlite_fts"), ("hybrid",))
+DEPTHS = (1, 5, 10, 20)
+SHOWN, DEEP = 20, 200
+FEWEST = 3
+"""Scopes of a set that is split by scope; one of fewer is split by question."""
+
+COLUMNS = (*(f"R@{k}" for k in DEPTHS), "nDCG@10", "MRR", *(f"session R@{k}" for k in DEPTHS), "tokens", "knows")
+
+Row = dict[str, Any]
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+# --- one question --------------------------------------------------------------------------------
+
+
+def recall_at(found: Sequence[object], relevant: Iterable[object], k: int) -> float:
+    """Share of what is relevant among the first k, percent."""
+    wanted = set(relevant)
+    return 100 * len(set(found[:k]) & wanted) / len(wanted)
+
+
+def ndcg(found: Sequence[object], relevant: Iterable[object], k: int = 10) -> float:
+    """Normalised discounted cumulative gain of the first k, every relevant one worth the same, percent."""
+    wanted = set(relevant)
+    gain = sum(1 / math.log2(rank + 2) for rank, turn in enumerate(found[:k]) if turn in wanted)
+    return 100 * gain / sum(1 / math.log2(rank + 2) for rank in range(min(k, len(wanted))))
+
+
+def reciprocal_rank(found: Sequence[object], relevant: Iterable[object]) -> float:
+    """One over the rank of the first relevant one, percent; 0 without any."""
+    wanted = set(relevant)
+    return next((100 / rank for rank, turn in enumerate(found, 1) if turn in wanted), 0.0)
+
+
+def judged(found: Sequence[str], query: Mapping[str, Any], sessions: Mapping[str, str]) -> Row:
+    """The figures of one question whose list of turns is `found`, best first; `sessions` has each turn's."""
+    relevant = query["relevant_ids"]
+    met = [sessions.get(turn, turn) for turn in found]
+    wanted = [sessions.get(turn, turn) for turn in relevant]
+    return {
+        **{f"R@{k}": recall_at(found, relevant, k) for k in DEPTHS},
+        "nDCG@10": ndcg(found, relevant),
+        "MRR": reciprocal_rank(found, relevant),
+        **{f"session R@{k}": recall_at(met, wanted, k) for k in DEPTHS},
+    }
+
+
+def ask(memory: memorybook.Memory, query: Mapping[str, Any], turns: Mapping[str, Row]) -> Row:
+    """One question to an open book whose turns are known."""
+    limit = query.get("before_idx")
+    started = time.perf_counter()
+    answer = memory.search(query["question"], max_results=SHOWN if limit is None else DEEP)
+    taken = 1000 * (time.perf_counter() - started)
+    hits = [hit for hit in answer.hits if limit is None or _index(turns, hit.passage.turn) < limit]
+    found = list(dict.fromkeys(hit.passage.turn for hit in hits if hit.passage.turn))[:SHOWN]
+    sessions = {turn: str(row.get("session", "")) for turn, row in turns.items()}
+    return {
+        **judged(found, query, sessions),
+        "tokens": sum(count_tokens(hit.passage.text) for hit in hits[:10]),
+        "knows": 100.0 * answer.has_relevant,
+        "ms": measure.significant(taken),
+        "found": found,
+        "degraded": [*answer.state["degraded"]],
+    }
+
+
+def _index(turns: Mapping[str, Row], turn: str | None) -> float:
+    """Place of a turn in its conversation; what rests on no turn that is known is from after everything."""
+    return float(turns[turn].get("idx", 0)) if turn is not None and turn in turns else math.inf
+
+
+# --- a set ---------------------------------------------------------------------------------------
+
+
+def lines(path: Path) -> list[Row]:
+    """The objects of a JSON Lines file."""
     with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+        return [json.loads(line) for line in file if line.strip()]
 
 
-def scopes(folder: Path, queries: list[dict[str, Any]]) -> Iterator[tuple[str, Path]]:
-    """Each scope that is asked about, with the file that holds its turns."""
-    for scope in dict.fromkeys(query["scope"] for query in queries):
+def half_of(name: str, scope: str) -> str:
+    """`a` or `b`, for good: the lowest bit of the CRC-32 of "NAME/SCOPE"."""
+    return "ab"[zlib.crc32(f"{name}/{scope}".encode()) & 1]
+
+
+def questions(folder: Path) -> list[Row]:
+    """The questions of a set that have evidence, each with the `half` it is in."""
+    asked = [query for query in lines(folder / "queries.jsonl") if query["relevant_ids"]]
+    key = "scope" if len({query["scope"] for query in asked}) >= FEWEST else "id"
+    return [{"category": "", **query, "half": half_of(folder.name, str(query[key]))} for query in asked]
+
+
+def run(folder: Path, settings: Mapping[str, Mapping[str, str]], chosen: Sequence[Row]) -> Iterator[Row]:
+    """Each chosen question under each setting, book by book."""
+    for scope in dict.fromkeys(query["scope"] for query in chosen):
         own = folder / f"{scope}.jsonl"
-        yield scope, own if own.exists() else folder / "corpus.jsonl"
+        path = own if own.exists() else folder / "corpus.jsonl"
+        turns = {str(row["id"]): row for row in lines(path) if row.get("scope", scope) == scope}
+        asked = [query for query in chosen if query["scope"] == scope]
+        for name, given in settings.items():
+            with tempfile.TemporaryDirectory() as root, opened(Path(root), given) as memory:
+                memory.import_file(str(path), scope=scope)
+                finish(memory)
+                memory.search(asked[0]["question"])  # what a process pays once is not a search's time
+                for query in asked:
+                    kept = {key: query[key] for key in ("id", "scope", "category", "half")}
+                    yield {"set": folder.name, "setting": name, **kept, **ask(memory, query, turns)}
+        measure.say(f"{folder.name} {scope}: {len(asked)} questions")
 
 
-def recall_at(found: list[str], relevant: list[str], k: int) -> float:
-    return len(set(found[:k]) & set(relevant)) / len(set(relevant))
+def opened(folder: Path, given: Mapping[str, str]) -> memorybook.Memory:
+    """A book in the folder under these settings and no others: neither files nor the environment count."""
+    config = memorybook.load_config(cwd=str(folder), env={"HOME": str(folder)}, arguments=given)
+    return memorybook.open(str(folder / "book"), config=config)
 
 
-def run(folder: Path, backend: str, only: str | None) -> dict[str, Any]:
-    queries = [q for q in lines(folder / "queries.jsonl") if q["relevant_ids"]]
-    if only:
-        queries = [query for query in queries if query["scope"] == only]
-    totals: dict[str, list[float]] = defaultdict(list)
-    for scope, path in scopes(folder, queries):
-        position = {str(row["id"]): row.get("idx", 0) for row in lines(path) if row.get("scope", scope) == scope}
-        with tempfile.TemporaryDirectory() as root, memorybook.open(root, config=Config(backend=backend)) as memory:
-            memory.import_file(str(path), scope=scope)
-            for query in queries:
-                if query["scope"] != scope:
-                    continue
-                limit = query.get("before_idx")
-                started = time.perf_counter()
-                answer = memory.search(query["question"], max_results=200 if limit is not None else 20)
-                totals["ms"].append((time.perf_counter() - started) * 1000)
-                found = [hit.passage.turn for hit in answer.hits if hit.passage.turn]
-                if limit is not None:
-                    found = [turn for turn in found if position.get(turn, 0) < limit]
-                for k in (1, 5, 10):
-                    totals[f"R@{k}"].append(100 * recall_at(found, query["relevant_ids"], k))
-                totals["relevant"].append(100.0 * answer.has_relevant)
-    report: dict[str, Any] = {"set": folder.name, "backend": backend, "queries": len(totals["R@10"])}
-    for name in ("R@1", "R@5", "R@10", "relevant"):
-        report[name] = round(sum(totals[name]) / len(totals[name]), 1)
-    report["p50_ms"] = round(sorted(totals["ms"])[len(totals["ms"]) // 2], 1)
-    return report
+def finish(memory: memorybook.Memory) -> None:
+    """Wait until every passage has its vector, or no more get theirs."""
+    waiting = math.inf
+    while (left := memory.sync()["pending_vectors"]) and left < waiting:
+        waiting = left
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def averages(rows: Sequence[Row]) -> dict[str, float]:
+    """Each figure averaged over questions; `p50` of the time."""
+    return {
+        **{name: measure.mean([row[name] for row in rows]) for name in COLUMNS},
+        "p50": measure.median([row["ms"] for row in rows]),
+    }
+
+
+def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[str, ...], list[Row]]:
+    """Rows by the values of these keys, in the order they came."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups
+
+
+def by(rows: Sequence[Row], *keys: str, columns: Sequence[str]) -> str:
+    """A table with one line for each group of these keys."""
+    ordered = sorted(grouped(rows, *keys).items(), key=lambda item: item[0][: len(keys) - 1])
+    body = []
+    for group, members in ordered:
+        figures = averages(members)
+        body.append([*group, len(members), *(f"{figures[name]:.{0 if name == 'tokens' else 1}f}" for name in columns)])
+    return measure.table([*keys, "questions", *columns], body)
+
+
+def macro(rows: Sequence[Row]) -> str:
+    """Averages of the sets' averages, one line for each setting."""
+    body = []
+    for (setting,), members in grouped(rows, "setting").items():
+        sets = [averages(group) for group in grouped(members, "set").values()]
+        body.append([setting, *(f"{measure.mean([one[name] for one in sets]):.1f}" for name in MAIN)])
+    return measure.table(["setting", *MAIN], body)
+
+
+MAIN = ("R@1", "R@5", "R@10", "R@20", "nDCG@10", "MRR", "session R@10", "tokens", "knows", "p50")
+SHORT = ("R@1", "R@5", "R@10", "R@20", "nDCG@10", "session R@10")
+
+
+def report(rows: Sequence[Row], facts: Mapping[str, str], *, held_out: bool) -> str:
+    """All tables, as they stand in docs/benchmarks.md."""
+    parts = [by(rows, "set", "setting", columns=MAIN)]
+    if len({row["set"] for row in rows}) > 1:
+        parts.append("Averaged over the sets:\n\n" + macro(rows))
+    with_categories = [row for row in rows if len(categories(rows, row["set"])) > 1]
+    if with_categories:
+        parts.append("By category:\n\n" + by(with_categories, "set", "category", "setting", columns=SHORT))
+    if held_out:
+        parts.append("By half:\n\n" + by(rows, "set", "half", "setting", columns=SHORT))
+    names = list(dict.fromkeys(row["setting"] for row in rows))
+    for name in names[1:]:
+        text = compare.table([r for r in rows if r["setting"] == names[0]], [r for r in rows if r["setting"] == name])
+        parts.append(f"`{name}` against `{names[0]}`, R@10, paired bootstrap:\n\n{text}")
+    degraded = sorted({f"{row['setting']}: {reason}" for row in rows for reason in row["degraded"]})
+    parts += [f"Degraded: {'; '.join(degraded)}.\n"] if degraded else []
+    return "\n".join([*parts, measure.where_and_when(facts)])
+
+
+def categories(rows: Sequence[Row], name: str) -> set[str]:
+    """The categories of a set."""
+    return {row["category"] for row in rows if row["set"] == name}
+
+
+def panels(rows: Sequence[Row]) -> list[measure.Panel]:
+    """R@k curves: one diagram for each set, one line for each setting."""
+    shown = []
+    for (name,), members in grouped(rows, "set").items():
+        curves = {
+            setting: [(k, averages(group)[f"R@{k}"]) for k in DEPTHS]
+            for (setting,), group in grouped(members, "setting").items()
+        }
+        shown.append(measure.Panel(f"{name}, {len(members) // len(curves)} questions", curves, "k", "R@k, %"))
+    return shown
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def parser() -> argparse.ArgumentParser:
+    """The flags."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("data", type=Path, nargs="?", help="folder of the sets")
+    made.add_argument("--set", action="append", dest="sets", help=f"only this set (default: {', '.join(SETS)})")
+    made.add_argument("--scope", help="only this conversation")
+    made.add_argument("--setting", action="append", nargs="+", metavar=("NAME", "KEY=VALUE"), dest="settings")
+    made.add_argument("--half", choices=("a", "b"), help="only this half")
+    made.add_argument("--held-out", action="store_true", help="report both halves apart")
+    made.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="compare two runs' recall.json")
+    made.add_argument("--out", type=Path, help="folder for recall.json, recall.md and recall.png")
+    made.add_argument("--page", type=Path, help="a page with a place for these tables, docs/benchmarks.md")
+    return made
+
+
+def settings_of(given: Sequence[Sequence[str]] | None) -> dict[str, dict[str, str]]:
+    """Name -> settings of `--setting NAME KEY=VALUE …`. Raises ValueError for a value without `=`."""
+    named = {}
+    for name, *values in given or DEFAULTS:
+        wrong = [value for value in values if "=" not in value]
+        if wrong:
+            raise ValueError(f"--setting {name}: {wrong[0]!r} is no KEY=VALUE")
+        named[name] = dict(value.split("=", 1) for value in values)
+    return named
+
+
+def measured(options: argparse.Namespace, settings: Mapping[str, Mapping[str, str]]) -> list[Row]:
+    """All questions of all sets that are there."""
+    rows: list[Row] = []
+    for name in options.sets or SETS:
+        folder = options.data / name
+        if not (folder / "queries.jsonl").exists():
+            measure.say(f"skipped {name}: no {folder / 'queries.jsonl'}")
+            continue
+        chosen = [query for query in questions(folder) if options.scope in (None, query["scope"])]
+        rows += run(folder, settings, [query for query in chosen if options.half in (None, query["half"])])
+    return rows
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--set", action="append", dest="sets")
-    parser.add_argument("--backend", action="append", dest="backends", choices=BACKENDS)
-    parser.add_argument("--scope")
-    arguments = parser.parse_args()
-    for name in arguments.sets or ("locomo", "realmem", "memdaily", "madial", "cmrc"):
-        folder = arguments.data / name
-        if not (folder / "queries.jsonl").exists():
-            print(f"skipped {name}: no {folder / 'queries.jsonl'}", file=sys.stderr)
-            continue
-        for backend in arguments.backends or BACKENDS:
-            print(json.dumps(run(folder, backend, arguments.scope)), flush=True)
+    """Measure, or compare what was measured."""
+    flags = parser()
+    options = flags.parse_args()
+    if options.compare:
+        print(compare.files(*options.compare))
+        return 0
+    if options.data is None:
+        flags.error("name the folder of the sets")
+    try:
+        settings = settings_of(options.settings)
+    except ValueError as error:
+        flags.error(str(error))
+    rows = measured(options, settings)
+    if not rows:
+        measure.say(f"nothing to ask in {options.data}")
+        return 1
+    facts = measure.machine()
+    text = report(rows, facts, held_out=options.held_out)
+    print(text)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        found = {"facts": facts, "settings": settings, "questions": rows}
+        (options.out / "recall.json").write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
+        (options.out / "recall.md").write_text(text, encoding="utf-8")
+        measure.plot(options.out / "recall.png", panels(rows))
+    if options.page:
+        measure.refresh(options.page, "recall", text)
     return 0
 
 
