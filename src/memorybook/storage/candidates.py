@@ -19,6 +19,12 @@ PAUSE = 30.0
 EVERYWHERE = 0.25
 """Share of the passages from which a word tells nothing of any: it is asked for only if no rarer one is."""
 
+K1 = 0.9
+"""How fast a word that is repeated in a passage stops adding to its BM25."""
+
+B = 0.4
+"""How much a passage's length counts in BM25, 0..1."""
+
 NEIGHBOURED = 50
 """How many of the best candidates of each leg bring their neighbours along."""
 
