@@ -134,10 +134,10 @@ class Connection:
         with self.lock, _translated(self):
             return self.raw.execute(sql, values).fetchall()
 
-    def executemany(self, sql: str, rows: Iterable[Values]) -> None:
-        """Run a statement once for each of `rows`."""
+    def executemany(self, sql: str, rows: Iterable[Values]) -> list[Row]:
+        """Run a statement once for each of `rows` and return all that it returned, in their order."""
         with self.lock, _translated(self):
-            self.raw.executemany(sql, rows)
+            return self.raw.executemany(sql, rows).fetchall()
 
     def first(self, sql: str, values: Values = ()) -> Row | None:
         """The first row, or None if there is none."""
