@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memorybook.documents import Document, DocumentInfo
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 STATE = ".memorybook"
 """The folder of machine state in a book."""
 
+_Known = tuple[tuple[int, int, int, int], DocumentInfo]
+Listed = dict[str, dict[str, _Known]]
+"""What a listing saw: folder -> name -> size, change times and inode, with what was told of it."""
+
 _TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
 _HOUR = 3_600_000_000_000
 _OLD = 60.0  # s after which a temporary file belongs to nobody
@@ -58,6 +62,7 @@ class DirectoryDocuments:
         self.lock_timeout = lock_timeout
         self._held: dict[tuple[int, int], int] = {}
         self._swept: set[str] = set()
+        self._listed: Listed = {}
 
     def close(self) -> None:
         """Nothing stays open between calls."""
@@ -68,14 +73,14 @@ class DirectoryDocuments:
         """Every document that `read` would open, in no order; none if there is no book yet.
 
         Stamps are empty for documents changed in the last 20 ms: their time stamps cannot tell a
-        second change from the first.
+        second change from the first. Documents that are as they were in the last listing are the same
+        objects as there, so that two listings are compared as fast as two lists can be.
         """
-        now = time.time_ns()
-        found: list[DocumentInfo] = []
+        walk = _Walk(self._listed, time.time_ns())
         with _refusals(f"the book {self.root!r} cannot be read"), contextlib.suppress(FileNotFoundError):
-            folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            _walk(folder, "", MAX_PARTS, (now - _TICK, now + _HOUR), found.append)
-        return found
+            walk.through(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
+        self._listed = walk.listed
+        return walk.found
 
     def read(self, path: str) -> Document:
         """The document, with whatever a person's save from a stale editor had dropped put back.
@@ -343,27 +348,66 @@ def _refusals(what: str) -> Iterator[None]:
 # --- steps -------------------------------------------------------------------------------------
 
 
-def _walk(folder: int, above: str, depth: int, racy: tuple[int, int], found: Callable[[DocumentInfo], None]) -> None:
-    """Tell `found` of the documents in `folder`, which is closed, and below; `above` is its path with its slash."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                name = entry.name
-                if name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                    if is_safe_name(name) and (info := _info(above + name, entry.stat(follow_symlinks=False), racy)):
-                        found(info)
-                elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
-                    with contextlib.suppress(FileNotFoundError, MissingDocument, UnsafePath):
-                        _walk(open_folder(folder, [name], name), f"{above}{name}/", depth - 1, racy, found)
-    finally:
-        os.close(folder)
+class _Walk:
+    """One pass over all folders: every document's status is asked for, but only what is new is looked into.
 
+    Args:
+        before: What the last pass left in `listed`.
+        now: The time, ns since the epoch.
+    """
 
-def _info(path: str, status: os.stat_result, racy: tuple[int, int]) -> DocumentInfo | None:
-    if status.st_nlink != 1 or status.st_size > MAX_BYTES or len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
+    def __init__(self, before: Listed, now: int) -> None:
+        self.found: list[DocumentInfo] = []
+        self.listed: Listed = {}
+        self._before = before
+        self._racy = (now - _TICK, now + _HOUR)
+
+    def through(self, folder: int, above: str, depth: int) -> None:
+        """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
+        before, here = self._before.get(above, {}), {}
+        low, high = self._racy
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    name = entry.name
+                    known = before.get(name)
+                    if known is not None:
+                        try:
+                            status = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue
+                        changed = status.st_ctime_ns
+                        same = known[0] == (status.st_size, status.st_mtime_ns, changed, status.st_ino)
+                        if same and not low < changed < high:
+                            here[name] = known
+                            self.found.append(known[1])
+                            continue
+                    if new := self._look(folder, entry, above, depth):
+                        here[name] = new
+        finally:
+            os.close(folder)
+        if here:
+            self.listed[above] = here
+
+    def _look(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> _Known | None:
+        """Take in what was not there in the last listing, or was different; what of it to know the next time."""
+        name = entry.name
+        with contextlib.suppress(FileNotFoundError, MissingDocument, UnsafePath):
+            if name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                return self._document(above + name, entry) if is_safe_name(name) else None
+            if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
+                self.through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
         return None
-    just_now = racy[0] < status.st_ctime_ns < racy[1]
-    return DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
+
+    def _document(self, path: str, entry: os.DirEntry[str]) -> _Known | None:
+        status = entry.stat(follow_symlinks=False)
+        if status.st_nlink != 1 or status.st_size > MAX_BYTES or len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
+            return None
+        changed = status.st_ctime_ns
+        just_now = self._racy[0] < changed < self._racy[1]
+        info = DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
+        self.found.append(info)
+        return None if just_now else ((status.st_size, status.st_mtime_ns, changed, status.st_ino), info)
 
 
 def _mismatch(path: str, found: str | None, expect: str | None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.hits import SyncReport
 from memorybook.storage.candidates import revision_of
-from memorybook.storage.sqlite import Connection, readable
+from memorybook.storage.sqlite import Connection, Value, bindable, readable
 
 if TYPE_CHECKING:
     from memorybook.documents import DocumentInfo
@@ -50,21 +50,81 @@ class Difference(NamedTuple):
         return not self.changed and not self.removed and self.turns[0] == self.turns[1]
 
 
+class Table:
+    """What an index has of the documents, kept from one sync to the next while nobody else writes to it.
+
+    Serves one index; safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        self._version: tuple[object, int] | None = None
+        self._rows: set[tuple[Value, int, str]] = set()
+        self._agreed: list[DocumentInfo] | None = None
+
+    def compare(
+        self, db: Connection, listed: list[DocumentInfo]
+    ) -> tuple[list[tuple[DocumentInfo, Known | None]], list[tuple[str, Known]]]:
+        """Documents that may have changed, and those that are gone, each with what the index has of them."""
+        with db.lock:
+            version = db.version()
+            if version != self._version:
+                self._rows = set(db.execute("SELECT path, size, stamp FROM documents"))
+                self._version, self._agreed = version, None
+            elif listed == self._agreed:
+                return [], []
+            # an empty stamp vouches for nothing
+            suspects = [info for info in listed if not info[2] or (info[:3] not in self._rows and not self._has(info))]
+            gone = []
+            if len(listed) - len(suspects) < len(self._rows):
+                paths = {info.path for info in listed}
+                stored = {readable(path): path for path, *_ in self._rows}
+                gone = [(path, known) for path in stored.keys() - paths if (known := _known(db, path))]
+            changed = [(info, _known(db, info.path) if self._rows else None) for info in suspects]
+            self._agreed = None if changed or gone else listed
+        return changed, gone
+
+    def _has(self, info: DocumentInfo) -> bool:
+        """Whether there is such a row of a path that SQLite holds as bytes."""
+        path = bindable(info.path)
+        return isinstance(path, bytes) and (path, info.size, info.stamp) in self._rows
+
+    def refresh(self, db: Connection, known: Iterable[tuple[str, Known | None]]) -> None:
+        """Look at these documents' rows anew, which were as given before something was brought in."""
+        with db.lock:
+            for path, before in known:
+                bound = bindable(path)
+                if before is not None:
+                    self._rows.discard((bound, before.size, before.stamp))
+                if now := _known(db, path):
+                    self._rows.add((bound, now.size, now.stamp))
+
+
 def bring_up_to_date(
-    db: Connection, documents: Documents, transcripts: Transcripts, progress: Progress | None = None
+    db: Connection,
+    documents: Documents,
+    transcripts: Transcripts,
+    progress: Progress | None = None,
+    *,
+    table: Table | None = None,
 ) -> SyncReport:
-    """Bring in the words of all that changed; vectors are not looked at."""
+    """Bring in the words of all that changed; vectors are not looked at.
+
+    `table` is what an earlier call with the same index left; None reads it.
+    """
+    table = table or Table()
     changed = removed = 0
     warnings: list[str] = []
     degraded = [f"documents change faster than they can be read: some are not up to date after {ROUNDS} rounds"]
     for _ in range(ROUNDS):
-        difference = _difference(db, documents, transcripts)
+        difference = _difference(db, table, documents, transcripts)
         if difference.nothing and is_whole(db):
             degraded = []
             break
         from memorybook.storage.index_sync import bring_in
 
         brought = bring_in(db, documents, transcripts, difference, _counter(progress, difference, transcripts))
+        table.refresh(db, ((info.path, known) for info, known in difference.changed))
+        table.refresh(db, difference.removed)
         changed, removed = changed + brought.changed, removed + brought.removed
         warnings += brought.warnings
         if brought.settled:
@@ -90,18 +150,15 @@ def is_whole(db: Connection) -> bool:
     return db.first("SELECT 1 FROM meta WHERE name='whole'") is not None
 
 
-def _difference(db: Connection, documents: Documents, transcripts: Transcripts) -> Difference:
-    rows = db.execute("SELECT path, id, size, stamp, hash, modified FROM documents")
-    known = {readable(path): Known(*rest) for path, *rest in rows}
-    changed = []
-    checked = 0
-    for info in documents.list():
-        checked += 1
-        before = known.pop(info.path, None)
-        # an empty stamp vouches for nothing
-        if before is None or not info.stamp or (before.size, before.stamp) != (info.size, info.stamp):
-            changed.append((info, before))
+def _difference(db: Connection, table: Table, documents: Documents, transcripts: Transcripts) -> Difference:
+    listed = list(documents.list())
+    changed, gone = table.compare(db, listed)
     row = db.first("SELECT value FROM meta WHERE name='turns'")
     before = row[0] if row is not None else None
     now, degraded = revision_of(transcripts, before)
-    return Difference(checked, changed, list(known.items()), (before, now), degraded)
+    return Difference(len(listed), changed, gone, (before, now), degraded)
+
+
+def _known(db: Connection, path: str) -> Known | None:
+    row = db.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
+    return Known(*row) if row is not None else None

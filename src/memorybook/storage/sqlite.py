@@ -10,8 +10,7 @@ forbids taking an open database into a child process. Nothing here opens the dat
 means while a connection is open: closing such a descriptor would drop SQLite's locks. A fork in the
 midst of a transaction leaves the child without that database: it gets Unavailable, never damage.
 
-A database in a folder that cannot be written is read as it stands, without the locks that SQLite
-would put there; writing it raises Unavailable.
+A database in a folder that cannot be written is read as it stands, without locks; writing it raises Unavailable.
 """
 
 from __future__ import annotations
@@ -100,6 +99,11 @@ class Connection:
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
         return self.raw.in_transaction
+
+    def version(self) -> tuple[object, int]:
+        """Equal to an earlier one only if no other connection has committed anything since."""
+        with self.lock:
+            return self.raw, self.execute("PRAGMA data_version")[0][0]
 
     def _open(self) -> apsw.Connection:
         if self.path in _lost:
@@ -474,7 +478,7 @@ _lost: set[str] = set()
 
 
 def _alive() -> list[Connection]:
-    return [connection for reference in list(_open_connections.values()) if (connection := reference()) is not None]
+    return [one for reference in list(_open_connections.values()) if (one := reference()) is not None]
 
 
 def _before_fork() -> None:

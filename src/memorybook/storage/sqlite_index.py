@@ -23,7 +23,7 @@ from memorybook.storage.candidates import (
     revision_of,
     searched,
 )
-from memorybook.storage.freshness import bring_up_to_date, is_whole
+from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
 from memorybook.storage.index_schema import COLUMNS, inode, open_index, passage_of, passages, throw_away
 from memorybook.storage.sqlite import Connection, bindable, readable, reading
 from memorybook.text.tokens import query_words
@@ -79,6 +79,7 @@ class SqliteIndex:
         self._inode: tuple[int, int] | None = None
         self._truth: tuple[Documents, Transcripts] | None = None
         self._blank = False
+        self._table = Table()
 
     # --- the seam ---
 
@@ -124,6 +125,7 @@ class SqliteIndex:
         self._truth = (documents, transcripts)
         report = self._mended(lambda db: rebuild(db, documents, transcripts, progress))
         self._vectors.forget()
+        self._table = Table()
         self._mended(self._vectors.discard_uncounted)
         after = self.sync(documents, transcripts)
         self._mended(self._fold)  # the new database counts on no vector files yet
@@ -193,7 +195,7 @@ class SqliteIndex:
     # --- freshness ---
 
     def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
-        report = bring_up_to_date(db, documents, transcripts)
+        report = bring_up_to_date(db, documents, transcripts, table=self._table)
         if self._embedder is None:
             return report
         model = vector_leg.register(db, self._embedder)
