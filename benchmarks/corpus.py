@@ -1,9 +1,8 @@
 """A made-up corpus of any size: seeded, with words by Zipf's law and topics, so that questions have answers.
 
 A passage is 20 to 60 words of one topic, dated, said by somebody; one in five is Chinese. Passage
-number n is the same in a corpus of any size. `fill` lays the corpus out as a book: entries of
-MEMORY.md, half of the passages as Markdown (notes of a day, sections of documents), half as turns
-of conversations.
+number n is the same in a corpus of any size. As a book, half of the passages are Markdown (notes of a day,
+sections of documents), half are turns of conversations, and MEMORY.md has entries of its own.
 """
 
 from __future__ import annotations
@@ -217,21 +216,22 @@ def _turn(said: Passage) -> dict[str, str]:
     }
 
 
-def write_documents(root: Path, count: int) -> int:
-    """The even passages as Markdown in the book's folder, and a MEMORY.md; returns how many passages that is."""
+def write_entries(root: Path, count: int) -> None:
+    """A MEMORY.md with an entry for ten passages, at most a hundred, that are not among the others."""
     root.mkdir(parents=True, exist_ok=True)
-    (root / "MEMORY.md").write_text(_memory_md(min(ENTRIES, count // 10)), encoding="utf-8")
+    lines = ["# Agent Memory", "", "## Preferences", "", "## Active Memories", ""]
+    for number in range(min(ENTRIES, count // 10)):
+        lines += [f"### [e{number:05d}] fact | 0.60 | 2025-11-01 | 1", passage(-1 - number).text, ""]
+    (root / "MEMORY.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_documents(root: Path, count: int) -> int:
+    """The even passages as Markdown in the book's folder; returns how many they are."""
+    root.mkdir(parents=True, exist_ok=True)
     evens = range(0, count, 2)
     _write_days(root / "daily", evens[::2])
     _write_documents(root / "notes", evens[1::2])
     return len(evens)
-
-
-def _memory_md(entries: int) -> str:
-    lines = ["# Agent Memory", "", "## Preferences", "", "## Active Memories", ""]
-    for number in range(entries):
-        lines += [f"### [e{number:05d}] fact | 0.60 | 2025-11-01 | 1", passage(-1 - number).text, ""]
-    return "\n".join(lines)
 
 
 def _write_days(folder: Path, numbers: range) -> None:

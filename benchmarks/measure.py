@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 PACKAGES = ("memorybook", "apsw", "numpy", "simsimd", "wordllama", "onnxruntime")
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""Of timed processes: without the switch that makes every process compile every module anew."""
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name != "PYTHONDONTWRITEBYTECODE" and not name.startswith("MEMORYBOOK_")
+}
+"""Of timed processes: without the switch that makes each compile every module anew, and without settings."""
 
 _SPAWNER = """
 import os, sys
@@ -239,7 +243,9 @@ class Panel(NamedTuple):
 
 
 def plot(path: Path, panels: Sequence[Panel]) -> bool:
-    """Draw the panels side by side as PNG; without matplotlib, say how to get it and return False."""
+    """Draw the panels side by side as PNG; False without panels, or, saying how to get it, without matplotlib."""
+    if not panels:
+        return False
     try:
         from matplotlib.figure import Figure
     except ImportError:

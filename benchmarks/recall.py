@@ -22,9 +22,9 @@ find turns before it: the first 200 results are asked for, and later turns are l
 - p50: of the whole search, milliseconds, warm.
 
 `--held-out` reports two fixed halves apart, `--half` runs one: a scope is in half `a` or `b` by the lowest bit of
-the CRC-32 of "SET/SCOPE" (of "SET/QUESTION" in a set of less than three scopes). Every setting is compared with the first by
-a paired bootstrap over questions (the questions drawn anew 10,000 times, a fixed seed); a difference below two
-points, or one whose 95 % interval holds zero, is noise. The same compares two runs: `--compare OLD.json NEW.json`.
+the CRC-32 of "SET/SCOPE" (of "SET/QUESTION" in a set of less than three scopes). Every setting is compared with
+the first by a paired bootstrap over questions (the questions drawn anew 10,000 times, a fixed seed); a difference
+below two points, or one whose 95 % interval holds zero, is noise. `--compare OLD.json NEW.json` does so for two runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 import memorybook
-from benchmarks import compare, measure
+from benchmarks import books, compare, measure
 from memorybook.text.tokens import count_tokens
 
 SETS = ("locomo", "realmem", "memdaily", "madial", "cmrc")
@@ -148,27 +148,14 @@ def run(folder: Path, settings: Mapping[str, Mapping[str, str]], chosen: Sequenc
         turns = {str(row["id"]): row for row in lines(path) if row.get("scope", scope) == scope}
         asked = [query for query in chosen if query["scope"] == scope]
         for name, given in settings.items():
-            with tempfile.TemporaryDirectory() as root, opened(Path(root), given) as memory:
+            with tempfile.TemporaryDirectory() as root, books.opened(Path(root), given) as memory:
                 memory.import_file(str(path), scope=scope)
-                finish(memory)
+                books.finish(memory)
                 memory.search(asked[0]["question"])  # what a process pays once is not a search's time
                 for query in asked:
                     kept = {key: query[key] for key in ("id", "scope", "category", "half")}
                     yield {"set": folder.name, "setting": name, **kept, **ask(memory, query, turns)}
         measure.say(f"{folder.name} {scope}: {len(asked)} questions")
-
-
-def opened(folder: Path, given: Mapping[str, str]) -> memorybook.Memory:
-    """A book in the folder under these settings and no others: neither files nor the environment count."""
-    config = memorybook.load_config(cwd=str(folder), env={"HOME": str(folder)}, arguments=given)
-    return memorybook.open(str(folder / "book"), config=config)
-
-
-def finish(memory: memorybook.Memory) -> None:
-    """Wait until every passage has its vector, or no more get theirs."""
-    waiting = math.inf
-    while (left := memory.sync()["pending_vectors"]) and left < waiting:
-        waiting = left
 
 
 # --- tables --------------------------------------------------------------------------------------

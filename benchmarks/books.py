@@ -1,0 +1,29 @@
+"""Books as the benchmarks open them: under given settings alone, with every vector made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import memorybook
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Embedder
+
+BOOK = "book"
+"""Folder of the book in the folder of one measurement."""
+
+
+def opened(folder: Path, given: Mapping[str, str], *, embedder: Embedder | None = None) -> memorybook.Memory:
+    """The book in the folder under these settings and no others: neither files nor the environment count."""
+    config = memorybook.load_config(cwd=str(folder), env={"HOME": str(folder)}, arguments=given)
+    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder)
+
+
+def finish(memory: memorybook.Memory) -> None:
+    """Wait until every passage has its vector, or no more get theirs."""
+    waiting = math.inf
+    while (left := memory.sync()["pending_vectors"]) and left < waiting:
+        waiting = left

@@ -1,0 +1,282 @@
+"""The steps of the speed benchmark, each for a process of its own, on one book that they share in a folder.
+
+Each returns the figures of its step by name; a `Timing` is given as its JSON. Rates are per second.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import corpus, measure
+from benchmarks.books import BOOK, finish, opened
+
+if TYPE_CHECKING:
+    import memorybook
+    from memorybook.protocols import Embedder, Vectors
+
+DIMENSIONS = 256
+NEAREST = 10
+EMBEDDED = 20_000
+"""Most texts that are embedded alone, before and after a rebuild."""
+
+BATCH = 512
+PAUSE = 0.2
+"""Seconds between searches while the index is rebuilt."""
+
+Figures = dict[str, Any]
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long one call takes."""
+    return measure.milliseconds(call) / 1000
+
+
+# --- making the book -----------------------------------------------------------------------------
+
+
+def ingest(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
+    """Conversations imported, then Markdown brought in, each until it can be found by words and meaning."""
+    files = corpus.write_chats(folder / "chats", count)
+    corpus.write_entries(folder / BOOK, count)
+    with opened(folder, given) as memory:
+        finish(memory)
+        importing = seconds(lambda: _import(memory, files))
+        notes = corpus.write_documents(folder / BOOK, count)
+        syncing = seconds(lambda: finish(memory))
+        index = memory.status()["index"]
+    return {
+        "turns_per_s": round(count // 2 / importing),
+        "notes_per_s": round(notes / syncing),
+        "passages": index["passages"],
+        "files": sum(name.endswith(".md") for _, _, names in os.walk(folder / BOOK) for name in names),
+        "documents_mb": round(measure.folder_mb(folder / BOOK) - measure.folder_mb(folder / BOOK / ".memorybook"), 2),
+        "machine_mb": measure.folder_mb(folder / BOOK / ".memorybook"),
+    }
+
+
+def _import(memory: memorybook.Memory, files: Sequence[Path]) -> None:
+    for path in files:
+        memory.import_file(str(path))
+    finish(memory)
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+def search(folder: Path, count: int, given: Mapping[str, str], each: int, rounds: int) -> Figures:
+    """Warm searches in turn with numpy's exact search of as many vectors; per question the median of the rounds."""
+    asked = corpus.questions(count, each)
+    with opened(folder, given) as memory:
+        found = [_is_found(memory, question) for question in asked]
+        peak = measure.peak_mb()  # before the reference takes its own
+        reference = _numpy_search(count)
+        taken: dict[str, list[tuple[list[float], list[float]]]] = {kind: [] for kind in corpus.KINDS}
+        for question in asked:
+            taken[question.kind].append(([], []))
+        for _ in range(rounds):
+            for number, question in enumerate(asked):
+                ours, theirs = taken[question.kind][number // len(corpus.KINDS)]
+                ours.append(measure.milliseconds(partial(memory.search, question.text)))
+                theirs.append(measure.milliseconds(reference))
+        listing = measure.median([measure.milliseconds(partial(listed, folder / BOOK)) for _ in range(5)])
+    kinds = {kind: _per_question(pairs) for kind, pairs in taken.items()}
+    every = _per_question([pair for pairs in taken.values() for pair in pairs])
+    return {
+        "all": every.json(),
+        "kinds": {kind: timing.json() for kind, timing in kinds.items()},
+        "found": round(100 * measure.mean(found), 1),
+        "listing_ms": measure.significant(listing),
+        "peak_mb": round(peak, 1),
+    }
+
+
+def _is_found(memory: memorybook.Memory, question: corpus.Question) -> bool:
+    """Whether the passage whose words are asked for is among the first ten."""
+    answer = corpus.passage(question.answer).text
+    passages = [hit.passage for hit in memory.search(question.text).hits]
+    return any(passage.turn == f"p{question.answer}" or answer in passage.text for passage in passages)
+
+
+def _per_question(pairs: Sequence[tuple[list[float], list[float]]]) -> measure.Timing:
+    """Over questions, each with the median of its rounds."""
+    return measure.timing([measure.median(ours) for ours, _ in pairs], [measure.median(theirs) for _, theirs in pairs])
+
+
+def _numpy_search(count: int) -> Callable[[], npt.NDArray[np.intp]]:
+    """The ten nearest of `count` float32 rows of 256 to one vector, exactly: a product and a selection."""
+    rng = np.random.default_rng(corpus.SEED)
+    matrix = rng.standard_normal((count, DIMENSIONS), dtype=np.float32)
+    vector = rng.standard_normal(DIMENSIONS, dtype=np.float32)
+
+    def nearest() -> npt.NDArray[np.intp]:
+        scores = matrix @ vector
+        best = np.argpartition(scores, -NEAREST)[-NEAREST:]
+        return best[np.argsort(scores[best])[::-1]]
+
+    return nearest
+
+
+def cold(folder: Path, count: int, given: Mapping[str, str], runs: int) -> Figures:
+    """The whole process `memorybook search`, in turn with `python -c pass`, asking questions of every kind."""
+    bare = [sys.executable, "-c", "pass"]
+    commands = [[*command(folder, given), question.text] for question in corpus.questions(count, 1)]
+    for warm in (*commands, bare):
+        measure.process_ms(warm)
+    taken = [(measure.process_ms(commands[run % len(commands)]), measure.process_ms(bare)) for run in range(runs)]
+    timed = measure.timing([ours for ours, _ in taken], [theirs for _, theirs in taken])
+    peak = max(measure.process_peak_mb(one) for one in commands)
+    return {"time": timed.json(), "peak_mb": peak, "bare_peak_mb": measure.process_peak_mb(bare)}
+
+
+def command(folder: Path, given: Mapping[str, str]) -> list[str]:
+    """The command line of a search in the folder's book; the question is to follow."""
+    script = Path(sys.executable).with_name("memorybook")
+    program = [str(script)] if script.exists() else [sys.executable, "-m", "memorybook"]
+    settings = [part for name, value in given.items() for part in ("--set", f"{name}={value}")]
+    return [*program, "--book", str(folder / BOOK), *settings, "search"]
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def append(folder: Path, count: int, given: Mapping[str, str], rounds: int) -> Figures:
+    """A note appended and found by the next search, in turn with a line appended by hand: locked and fsynced."""
+    taken: list[tuple[float, float, float]] = []
+    found = 0
+    with opened(folder, given) as memory:
+        for number in range(rounds + 1):
+            mark = f"mark{os.getpid()}n{number}"
+            said = corpus.passage(count + number)
+            text, question = f"{said.text} {mark}", f"{' '.join(said.words[:3])} {mark}"
+            writing = measure.milliseconds(partial(memory.append, text))
+            started = time.perf_counter()
+            answer = memory.search(question)
+            finding = 1000 * (time.perf_counter() - started)
+            by_hand = measure.milliseconds(partial(_append_by_hand, folder / "by-hand.md", text))
+            found += any(mark in hit.passage.text for hit in answer.hits)
+            taken.append((writing, finding, by_hand))
+    taken = taken[1:]  # the first opens files
+    hand = [by_hand for _, _, by_hand in taken]
+    return {
+        "found": round(100 * found / (rounds + 1), 1),
+        "append": measure.timing([writing for writing, _, _ in taken], hand).json(),
+        "append_to_found": measure.timing([writing + finding for writing, finding, _ in taken], hand).json(),
+    }
+
+
+def _append_by_hand(path: Path, text: str) -> None:
+    """What a durable append that is safe between processes takes at least."""
+    with path.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(f"- {text}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+# --- upkeep --------------------------------------------------------------------------------------
+
+
+def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
+    """The index made anew: with its vectors kept, then with every vector made again, while searches go on.
+
+    The reference is the embedder alone on the same texts, before and after.
+    """
+    with opened(folder, given) as memory:
+        kept = seconds(memory.rebuild)
+        passages = memory.status()["index"]["passages"]
+        figures = {"passages": passages, "kept_per_s": round(passages / kept)}
+        if memory.embedder is None:
+            return figures
+        texts = [corpus.passage(number).text for number in range(min(count, EMBEDDED))]
+        embed = _embedding(memory.embedder, texts)
+        embed()  # vocabulary and memo are warm in a rebuild, too
+        before = seconds(embed)
+        with opened(folder, given, embedder=_Again(memory.embedder)) as again:
+            taken, answered = _rebuilt_while_searched(again, memory, corpus.questions(count, 10))
+        alone = len(texts) / (measure.mean([before, seconds(embed)]))
+    return {
+        **figures,
+        "again_per_s": round(passages / taken),
+        "embed_per_s": round(alone),
+        "ratio": measure.significant(passages / taken / alone),
+        "searches": len(answered),
+        "search_p50": measure.significant(measure.median(answered)),
+        "search_p95": measure.significant(measure.percentile(answered, 0.95)),
+    }
+
+
+class _Again:
+    """The same embedder under a name that no vector was made by."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name = f"{embedder.name}-again-{time.time_ns()}"
+        self.dimensions = embedder.dimensions
+        self.local = embedder.local
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._embedder.embed(texts)
+
+
+def _embedding(embedder: Embedder, texts: Sequence[str]) -> Callable[[], None]:
+    def embed() -> None:
+        for at in range(0, len(texts), BATCH):
+            embedder.embed(texts[at : at + BATCH])
+
+    return embed
+
+
+def _rebuilt_while_searched(
+    again: memorybook.Memory, reader: memorybook.Memory, asked: Sequence[corpus.Question]
+) -> tuple[float, list[float]]:
+    """Seconds of the rebuild, and milliseconds of the searches that another thread was answered meanwhile."""
+
+    def whole() -> None:
+        if again.rebuild()["pending_vectors"]:
+            finish(again)
+
+    answered: list[float] = []
+    with ThreadPoolExecutor(1) as pool:
+        rebuilt = pool.submit(seconds, whole)
+        while not rebuilt.done():
+            question = asked[len(answered) % len(asked)].text
+            answered.append(measure.milliseconds(partial(reader.search, question)))
+            time.sleep(PAUSE)
+        return rebuilt.result(), answered
+
+
+def unchanged(folder: Path, files: int, given: Mapping[str, str], rounds: int) -> Figures:
+    """A sync that finds nothing to do in a book of that many files, in turn with listing them and their stamps."""
+    for number in range(files):
+        path = folder / BOOK / "notes" / f"{number % 100:02d}" / f"{number:06d}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Note {number}\n\nThe note number {number} says this.\n", encoding="utf-8")
+    with opened(folder, given) as memory:
+        finish(memory)
+        syncing = measure.pairs(memory.sync, lambda: listed(folder / BOOK), rounds)
+    return {"files": files, "time": syncing.json()}
+
+
+def listed(folder: Path) -> int:
+    """How many files there are below a folder; each is asked for its size and stamp, as any check must."""
+    count = 0
+    folders = [str(folder)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    count += bool(entry.stat(follow_symlinks=False).st_mtime_ns)
+    return count
