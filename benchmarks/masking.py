@@ -1,6 +1,6 @@
 """How many secrets are masked, and how many look-alikes by mistake, per language.
 
-Usage: python make_lines.py > lines.jsonl; python benchmarks/secrets.py lines.jsonl
+Usage: python make_lines.py > lines.jsonl; python benchmarks/masking.py lines.jsonl
 
 Lines are {"label": "secret" | "benign", "lang", "text", "secret"}: a secret counts as masked if its
 `secret` part does not survive whole (without such a part: if the line changed), a benign line as a
