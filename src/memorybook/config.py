@@ -57,11 +57,11 @@ class LLMSettings(NamedTuple):
 
 
 class EmbeddingSettings(NamedTuple):
-    """A remote embedder; no `model` means the bundled one.
+    """An embedder: a service, `local/…` a model on this machine, and without `model` the bundled one.
 
     Attributes:
         base_url, api_key: "" is that of `llm` (see `Config.embedding_base_url`).
-        model: "" is the bundled embedder.
+        model: "" is the bundled embedder; `local/` before a folder (`/`, `~/`, `./`) or a name on the hub.
         dimensions: 0 is the model's own.
         batch: Texts per request.
         timeout: Seconds per request.
@@ -220,6 +220,8 @@ _NEEDS_TRUST = _PATHS | {
     "transcripts.url",
     "redaction.enabled",
 }
+_LOCAL = "local/"
+_FOLDERS = tuple(_LOCAL + first for first in "/~.")
 _PREFIX = "MEMORYBOOK_"
 _NOT_SETTINGS = frozenset({"MEMORYBOOK_DEBUG", "MEMORYBOOK_DATA", "MEMORYBOOK_TOKEN"})
 _LARGEST = 1e15
@@ -350,13 +352,10 @@ def _value(key: str, default: Any, given: Given, home: str) -> Any:
     except ValueError as problem:
         shown = "that" if key.endswith(("api_key", "url")) else repr(given.value)
         raise ConfigError(f"{given.name} ({given.origin}) must be {problem}, not {shown}") from None
-    return _absolute(value, given.base, home) if key in _PATHS and value else value
-
-
-def _absolute(path: str, base: str, home: str) -> str:
-    if path == "~" or path.startswith("~/"):
-        path = home + path[1:]
-    return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+    place = _LOCAL if key == "embeddings.model" and value.startswith(_FOLDERS) else ""
+    if place or (key in _PATHS and value):
+        return place + config_files.absolute(value.removeprefix(place), given.base, home)
+    return value
 
 
 def _typed(default: Any, given: Given) -> Any:
@@ -477,8 +476,9 @@ def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
 
 
 def _risky(given: list[Given]) -> list[Given]:
-    names = _names()
-    return [one for one in given if _find(one.name, names) in _NEEDS_TRUST]
+    names, local = _names(), ("embeddings.model", _LOCAL)  # that reads a file, or fetches one
+    keyed = [(one, _find(one.name, names)) for one in given]
+    return [one for one, key in keyed if key in _NEEDS_TRUST or (key, str(one.value)[: len(_LOCAL)]) == local]
 
 
 def trust(path: str, *, env: Mapping[str, str], home: str | None = None) -> list[str]:

@@ -36,6 +36,13 @@ def config_dir(env: Mapping[str, str], home: str) -> str:
     return os.path.join(folder if os.path.isabs(folder) else os.path.join(home, ".config"), "memorybook")
 
 
+def absolute(path: str, base: str, home: str) -> str:
+    """A path as somebody wrote it in the folder `base`, `~` being `home`."""
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+
+
 _PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "config.json")
 
 

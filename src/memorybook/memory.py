@@ -479,6 +479,11 @@ def _uses_vectors(config: Config) -> bool:
 
 def _embedder(config: Config, machine: str) -> Embedder:
     remote = config.embeddings
+    if remote.model.startswith("local/"):
+        from memorybook.inference.local import LocalEmbedder
+
+        cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "memorybook")
+        return LocalEmbedder(remote.model.removeprefix("local/"), cache_dir=cache, dimensions=remote.dimensions)
     if remote.model:
         from memorybook.inference.remote import RemoteEmbedder
 

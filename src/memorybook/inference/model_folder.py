@@ -1,0 +1,199 @@
+"""A folder with a sentence-transformer exported to ONNX: which of its files count, and how they want to be used.
+
+The layouts are those of the `sentence-transformers` and `optimum` exports: `tokenizer.json`, `config.json`, the
+ONNX file beside them or in `onnx/`, and where they are there `1_Pooling/config.json`, `modules.json`,
+`sentence_bert_config.json`, `tokenizer_config.json` and `config_sentence_transformers.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONGEST = 1024
+"""Tokens that are read of a text, even where the model could take more: attention grows with their square."""
+
+SETTINGS = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "modules.json",
+    "1_Pooling/config.json",
+)
+"""Every file but the ONNX one that is looked at."""
+
+_INT8 = (
+    "model_quantized.onnx",
+    "model_int8.onnx",
+    "model_qint8_arm64.onnx",
+    "model_quint8_avx2.onnx",
+    "model_uint8.onnx",
+    "model_qint8_avx512.onnx",
+    "model_qint8_avx512_vnni.onnx",
+)
+_FLOAT = "model.onnx"
+_POOLINGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean",  # of the same direction
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "last",
+}
+_ACCEPTED_MODULES = ("Transformer", "Pooling", "Normalize")
+
+
+class Recipe(NamedTuple):
+    """How to use a model.
+
+    Attributes:
+        onnx, tokenizer: Paths.
+        int8: Whether the ONNX file is a quantised one, as far as its name says.
+        pooling: How token vectors become one: `mean`, `cls`, `max` or `last`.
+        plain: Whether nothing but pooling is to follow the transformer; else only an output named
+            `sentence_embedding` says what the model means.
+        longest: Most tokens of a text.
+        question, passage: What is put before each text.
+    """
+
+    onnx: str
+    tokenizer: str
+    int8: bool
+    pooling: str
+    plain: bool
+    longest: int
+    question: str
+    passage: str
+
+
+def read(folder: str) -> Recipe:
+    """What the folder says. Raises ValueError if a file is missing or says something that cannot be done."""
+    chosen = choose(files(folder))
+    tokenizer = os.path.join(folder, "tokenizer.json")
+    if not os.path.isfile(tokenizer):
+        raise ValueError("it has no tokenizer.json")
+    sentence = _settings(folder, "config_sentence_transformers.json")
+    prompts = sentence.get("prompts")
+    prompts = prompts if isinstance(prompts, dict) else {}
+    usual = prompts.get(sentence.get("default_prompt_name"), "")
+    return Recipe(
+        onnx=os.path.join(folder, chosen),
+        tokenizer=tokenizer,
+        int8=os.path.basename(chosen) in _INT8,
+        pooling=_pooling(folder),
+        plain=_is_plain(folder),
+        longest=_longest(folder),
+        question=str(prompts.get("query", usual)),
+        passage=str(prompts.get("document", prompts.get("passage", usual))),
+    )
+
+
+def choose(files: Iterable[str]) -> str:
+    """The ONNX file to use, of these relative paths: int8 before float32. Raises ValueError if none can be."""
+    found = [name for name in files if name.endswith(".onnx") and os.path.dirname(name) in ("", "onnx")]
+    by_name = {os.path.basename(name): name for name in sorted(found, reverse=True)}
+    arm = os.uname().machine in ("arm64", "aarch64")
+    for name in (*_INT8, _FLOAT):
+        if name in by_name and (arm or "arm64" not in name):
+            return by_name[name]
+    if len(found) == 1:
+        return found[0]
+    raise ValueError(
+        f"it has {len(found)} ONNX files of which none is called {_FLOAT!r}" if found else f"it has no {_FLOAT!r}"
+    )
+
+
+def belongs(onnx: str, file: str) -> bool:
+    """Whether a file holds weights of that ONNX file, which may lie beside it as `model.onnx_data`."""
+    return file == onnx or file.startswith((onnx + "_", onnx + "."))
+
+
+def fingerprint(folder: str) -> str:
+    """Eight characters that change when the model is replaced by another one, wherever the folder lies.
+
+    Raises ValueError as `read`, OSError.
+    """
+    from binascii import crc32
+
+    seen = int(fingerprint_of(os.path.join(folder, choose(files(folder)))), 16)
+    for name in SETTINGS:
+        seen = crc32(_bytes(folder, name), seen)
+    return f"{seen:08x}"
+
+
+def fingerprint_of(onnx: str) -> str:
+    """The same of one file, by its size and both its ends. Raises OSError."""
+    from binascii import crc32
+
+    with open(onnx, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        seen = crc32(file.read(65536), size & 0xFFFFFFFF)
+        file.seek(max(0, size - 65536))
+        return f"{crc32(file.read(), seen):08x}"
+
+
+def files(folder: str) -> list[str]:
+    """Relative paths of what is in the folder and in its `onnx/`; none if there is no such folder."""
+    found: list[str] = []
+    for below in ("", "onnx"):
+        inside = os.path.join(folder, below)
+        if os.path.isdir(inside):
+            found += [os.path.join(below, name) for name in sorted(os.listdir(inside))]
+    return found
+
+
+def _bytes(folder: str, name: str) -> bytes:
+    try:
+        with open(os.path.join(folder, name), "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _parsed(folder: str, name: str) -> Any:
+    """The JSON of a file; None if there is no such file. Raises ValueError."""
+    data = _bytes(folder, name)
+    try:
+        return json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        raise ValueError(f"its {name} is not JSON") from None
+
+
+def _settings(folder: str, name: str) -> dict[str, Any]:
+    found = _parsed(folder, name)
+    return found if isinstance(found, dict) else {}
+
+
+def _pooling(folder: str) -> str:
+    settings = _settings(folder, "1_Pooling/config.json")
+    wanted = [name for name, on in settings.items() if name.startswith("pooling_mode_") and on is True]
+    known = [_POOLINGS[name] for name in wanted if name in _POOLINGS]
+    if len(known) != len(wanted) or len(known) > 1:
+        raise ValueError(f"its pooling {' with '.join(wanted)} is not one of {', '.join(_POOLINGS)}")
+    return known[0] if known else "mean"
+
+
+def _is_plain(folder: str) -> bool:
+    modules = _parsed(folder, "modules.json")
+    kinds = [str(one.get("type", "")) for one in modules if isinstance(one, dict)] if isinstance(modules, list) else []
+    return all(kind.rpartition(".")[2] in _ACCEPTED_MODULES for kind in kinds)
+
+
+def _longest(folder: str) -> int:
+    """The least of what the files say, and `LONGEST`."""
+    config = _settings(folder, "config.json")
+    positions = config.get("max_position_embeddings")
+    if isinstance(positions, int) and config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        positions -= 2  # they count positions from the padding token on
+    said = (
+        _settings(folder, "sentence_bert_config.json").get("max_seq_length"),
+        _settings(folder, "tokenizer_config.json").get("model_max_length"),
+        positions,
+    )
+    return min([LONGEST, *(int(tokens) for tokens in said if isinstance(tokens, int | float) and 8 <= tokens < 1e9)])
