@@ -32,7 +32,7 @@ EMBEDDED = 20_000
 
 BATCH = 512
 PAUSE = 0.2
-"""Seconds between searches while the index is rebuilt."""
+"""Least seconds between searches while the index is rebuilt."""
 
 Figures = dict[str, Any]
 
@@ -190,7 +190,8 @@ def _append_by_hand(path: Path, text: str) -> None:
 def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
     """The index made anew: with its vectors kept, then with every vector made again, while searches go on.
 
-    The reference is the embedder alone on the same texts, before and after.
+    The reference is the embedder alone on the same texts, before and after; `cpu_ratio` compares the CPU time of
+    the two threads, which other work on the machine does not change.
     """
     with opened(folder, given) as memory:
         kept = seconds(memory.rebuild)
@@ -201,19 +202,28 @@ def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
         texts = [corpus.passage(number).text for number in range(min(count, EMBEDDED))]
         embed = _embedding(memory.embedder, texts)
         embed()  # vocabulary and memo are warm in a rebuild, too
-        before = seconds(embed)
+        before = _wall_and_cpu(embed)
         with opened(folder, given, embedder=_Again(memory.embedder)) as again:
             taken, answered = _rebuilt_while_searched(again, memory, corpus.questions(count, 10))
-        alone = len(texts) / (measure.mean([before, seconds(embed)]))
+        alone = [measure.mean(pair) for pair in zip(before, _wall_and_cpu(embed), strict=True)]
+    share = passages / len(texts)
     return {
         **figures,
-        "again_per_s": round(passages / taken),
-        "embed_per_s": round(alone),
-        "ratio": measure.significant(passages / taken / alone),
+        "again_per_s": round(passages / taken[0]),
+        "embed_per_s": round(len(texts) / alone[0]),
+        "ratio": measure.significant(share * alone[0] / taken[0]),
+        "cpu_ratio": measure.significant(share * alone[1] / taken[1]),
         "searches": len(answered),
         "search_p50": measure.significant(measure.median(answered)),
         "search_p95": measure.significant(measure.percentile(answered, 0.95)),
     }
+
+
+def _wall_and_cpu(call: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of one call, and of this thread on a processor."""
+    started = time.thread_time()
+    wall = seconds(call)
+    return wall, time.thread_time() - started
 
 
 class _Again:
@@ -239,8 +249,8 @@ def _embedding(embedder: Embedder, texts: Sequence[str]) -> Callable[[], None]:
 
 def _rebuilt_while_searched(
     again: memorybook.Memory, reader: memorybook.Memory, asked: Sequence[corpus.Question]
-) -> tuple[float, list[float]]:
-    """Seconds of the rebuild, and milliseconds of the searches that another thread was answered meanwhile."""
+) -> tuple[tuple[float, float], list[float]]:
+    """Seconds of the rebuild, wall and CPU, and milliseconds of the searches answered by another thread meanwhile."""
 
     def whole() -> None:
         if again.rebuild()["pending_vectors"]:
@@ -248,11 +258,11 @@ def _rebuilt_while_searched(
 
     answered: list[float] = []
     with ThreadPoolExecutor(1) as pool:
-        rebuilt = pool.submit(seconds, whole)
+        rebuilt = pool.submit(_wall_and_cpu, whole)
         while not rebuilt.done():
             question = asked[len(answered) % len(asked)].text
             answered.append(measure.milliseconds(partial(reader.search, question)))
-            time.sleep(PAUSE)
+            time.sleep(max(PAUSE, answered[-1] / 250))  # a fifth of the time at most goes to searches
         return rebuilt.result(), answered
 
 

@@ -278,10 +278,10 @@ def measured(options: argparse.Namespace, settings: Mapping[str, Mapping[str, st
     return rows
 
 
-def main() -> int:
-    """Measure, or compare what was measured."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, or compare what was measured; the arguments are those of the command line if None."""
     flags = parser()
-    options = flags.parse_args()
+    options = flags.parse_args(arguments)
     if options.compare:
         print(compare.files(*options.compare))
         return 0

@@ -145,6 +145,7 @@ ROWS: tuple[tuple[str, Cell], ...] = (
     ("rebuild, vectors kept, passages/s", number_of("rebuild", "kept_per_s")),
     ("rebuild, vectors made again, passages/s", number_of("rebuild", "again_per_s")),
     ("the same, × embedding alone", number_of("rebuild", "ratio")),
+    ("the same by CPU time", number_of("rebuild", "cpu_ratio")),
     ("search during that rebuild, p50 ms", number_of("rebuild", "search_p50")),
     ("peak memory, MB: search", number_of("search", "peak_mb")),
     ("peak memory, MB: cold search", number_of("cold", "peak_mb")),
@@ -268,10 +269,10 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def main() -> int:
-    """Measure and show."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and show; the arguments are those of the command line if None. 1 if a step failed."""
     flags = parser()
-    options = flags.parse_args()
+    options = flags.parse_args(arguments)
     wrong = [text for text in options.given if "=" not in text]
     if wrong:
         flags.error(f"--set {wrong[0]!r} is no KEY=VALUE")

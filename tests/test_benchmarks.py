@@ -1,0 +1,321 @@
+"""The benchmarks run, on next to nothing, and their figures are what they are said to be."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import compare, corpus, measure, phases, recall, speed
+
+ROOT = Path(__file__).parent.parent
+
+TURNS = (
+    ("t0", "s1", "Ann", "My sister plays the cello in an orchestra in Lisbon."),
+    ("t1", "s1", "Bob", "The bakery on Mill Street sells rye bread on Fridays."),
+    ("t2", "s2", "Ann", "I painted the kitchen yellow last weekend."),
+    ("t3", "s2", "Bob", "我昨天在博物馆看了恐龙化石。"),
+    ("t4", "s3", "Ann", "My sister left the orchestra and moved to Porto."),
+)
+ASKED: tuple[dict[str, Any], ...] = (
+    {"id": "q0", "question": "Where is rye bread sold?", "category": "place", "relevant_ids": ["t1"]},
+    {"id": "q1", "question": "Which orchestra is my sister in?", "category": "kin", "relevant_ids": ["t0", "t4"]},
+    {"id": "q2", "question": "在哪里看了恐龙？", "category": "place", "relevant_ids": ["t3"]},
+    {"id": "q3", "question": "What about the orchestra?", "category": "kin", "relevant_ids": ["t0"], "before_idx": 4},
+    {"id": "q4", "question": "Nobody knows this", "category": "kin", "relevant_ids": []},
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with one set of one conversation."""
+    folder = tmp_path / "data" / "tiny"
+    folder.mkdir(parents=True)
+    turns = [
+        {"id": id, "session": session, "speaker": speaker, "ts": f"2026-02-0{number + 1}", "idx": number, "text": text}
+        for number, (id, session, speaker, text) in enumerate(TURNS)
+    ]
+    write_lines(folder / "corpus.jsonl", [{**turn, "scope": "one"} for turn in turns])
+    write_lines(folder / "queries.jsonl", [{"scope": "one", **query} for query in ASKED])
+    return folder.parent
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+# --- recall --------------------------------------------------------------------------------------
+
+
+def test_recall_is_the_share_of_what_is_relevant() -> None:
+    assert recall.recall_at(["a", "b", "c"], ["c", "x"], 2) == 0
+    assert recall.recall_at(["a", "b", "c"], ["c", "x"], 3) == 50
+
+
+def test_gain_is_discounted_by_rank_and_complete_when_the_relevant_lead() -> None:
+    assert recall.ndcg(["a", "b", "c"], ["a", "b"]) == pytest.approx(100)
+    assert recall.ndcg(["x", "a"], ["a"]) == pytest.approx(100 / math.log2(3))
+    assert recall.ndcg(["x"], ["a"]) == 0
+
+
+def test_reciprocal_rank_looks_at_the_first_relevant() -> None:
+    assert recall.reciprocal_rank(["x", "a", "b"], ["a", "b"]) == 50
+    assert recall.reciprocal_rank(["x"], ["a"]) == 0
+
+
+def test_a_session_counts_once_any_of_its_turns_is_found() -> None:
+    sessions = {"a1": "A", "a2": "A", "b1": "B"}
+    figures = recall.judged(["a2"], {"relevant_ids": ["a1", "b1"]}, sessions)
+    assert figures["R@10"] == 0
+    assert figures["session R@1"] == 50
+
+
+def test_halves_are_fixed() -> None:
+    assert [recall.half_of("locomo", f"conv-{number}") for number in (26, 30, 41, 42, 43)] == list("bbaaa")
+
+
+def test_a_set_of_few_scopes_is_split_by_question(data: Path) -> None:
+    assert {query["id"]: query["half"] for query in recall.questions(data / "tiny")} == {
+        name: recall.half_of("tiny", name) for name in ("q0", "q1", "q2", "q3")
+    }
+
+
+def test_recall_runs_and_keeps_every_question(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    code = recall.main([str(data), "--set", "tiny", "--set", "absent", "--held-out", "--out", str(out)])
+    printed = capsys.readouterr()
+    assert code == 0
+    assert f"skipped absent: no {data / 'absent' / 'queries.jsonl'}" in printed.err
+    assert "| tiny | hybrid | 4 |" in printed.out
+    assert "`hybrid` against `words`" in printed.out
+    assert (out / "recall.md").read_text(encoding="utf-8") + "\n" == printed.out
+    assert (out / "recall.png").read_bytes().startswith(b"\x89PNG")
+    rows = json.loads((out / "recall.json").read_text(encoding="utf-8"))["questions"]
+    assert [(row["setting"], row["id"]) for row in rows] == [
+        (setting, f"q{number}") for setting in ("words", "hybrid") for number in range(4)
+    ]
+    assert all(row["R@5"] == 100 and row["tokens"] > 0 and row["ms"] > 0 for row in rows)
+    earlier = next(row for row in rows if row["id"] == "q3")
+    assert "t0" in earlier["found"]
+    assert "t4" not in earlier["found"]
+
+
+def test_nothing_to_ask_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert recall.main([str(tmp_path)]) == 1
+    assert f"nothing to ask in {tmp_path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["data", "--setting", "words", "backend"]])
+def test_wrong_use_of_recall_is_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        recall.main(arguments)
+    assert "error: " in capsys.readouterr().err
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+
+def test_a_difference_that_every_question_shows_is_better() -> None:
+    found = compare.difference([0.0, 50.0] * 20, [10.0, 60.0] * 20)
+    assert (found.change, found.low, found.high, found.agree) == (10, 10, 10, 1)
+    assert not found.noise
+
+
+def test_a_difference_that_questions_disagree_on_is_noise() -> None:
+    found = compare.difference([0.0, 100.0] * 10, [100.0, 50.0] * 10)
+    assert found.change == 25
+    assert found.low < 0 < found.high
+    assert found.noise
+
+
+def test_a_small_difference_is_noise_however_sure() -> None:
+    assert compare.difference([50.0] * 30, [51.0] * 30).noise
+
+
+def test_two_runs_are_compared_by_set_category_and_question(tmp_path: Path) -> None:
+    def run(name: str, *values: float) -> Path:
+        rows = [
+            {"set": "tiny", "setting": "hybrid", "id": f"q{n}", "category": "ab"[n % 2], "R@10": value}
+            for n, value in enumerate(values)
+        ]
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({"questions": rows}), encoding="utf-8")
+        return path
+
+    text = compare.files(run("old", 0, 100, 0, 100), run("new", 50, 100, 50, 100, 0))
+    assert "| tiny | all | 4 | 50.0 | 75.0 | +25.0 |" in text
+    assert "| tiny | a | 2 | 0.0 | 50.0 | +50.0 | +50.0 … +50.0 | 100 % | better |" in text
+
+
+def test_runs_without_a_common_setting_cannot_be_compared(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        row = {"set": "tiny", "setting": name, "id": "q", "category": "", "R@10": 1}
+        (tmp_path / name).write_text(json.dumps({"questions": [row]}), encoding="utf-8")
+    with pytest.raises(ValueError, match="no setting of the same name"):
+        compare.files(tmp_path / "old", tmp_path / "new")
+
+
+# --- the corpus ----------------------------------------------------------------------------------
+
+
+def test_the_corpus_is_the_same_every_time_and_one_in_five_is_chinese() -> None:
+    said = list(corpus.passages(500))
+    assert said == [corpus.passage(number) for number in range(500)]
+    assert len({one.text for one in said}) == 500
+    assert 70 <= sum(one.chinese for one in said) <= 130
+
+
+def test_questions_ask_with_the_words_of_their_answer() -> None:
+    asked = corpus.questions(300, 3)
+    assert [question.kind for question in asked] == [*corpus.KINDS] * 3
+    for question in asked:
+        answer = corpus.passage(question.answer)
+        told = [word for word in answer.words if word in question.text]
+        assert len(told) >= {"three words": 3, "twelve with function words": 5}.get(question.kind, 6)
+        assert answer.chinese == (question.kind == "six Chinese words")
+
+
+def test_a_book_of_the_corpus_holds_every_passage_once(tmp_path: Path) -> None:
+    files = corpus.write_chats(tmp_path / "chats", 150)
+    corpus.write_documents(tmp_path / "book", 150)
+    turns = [json.loads(line)["content"] for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    pages = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "book").rglob("*.md"))
+    for said in corpus.passages(150):
+        assert turns.count(said.text) + pages.count(said.text) == 1
+
+
+# --- speed ---------------------------------------------------------------------------------------
+
+
+def test_speed_runs_every_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "apart", lambda call, *arguments: {"peak_mb": 1.0, **call(*arguments)})
+    small = ["--sizes", "40", "--questions", "1", "--repeat", "1", "--rounds", "2", "--files", "20"]
+    code = speed.main([*small, "--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    found = json.loads((tmp_path / "out" / "speed.json").read_text(encoding="utf-8"))
+    steps = found["sizes"]["40"]
+    assert {*steps} == {"ingest", "search", "cold", "append", "rebuild"}
+    assert steps["append"]["found"] == steps["search"]["found"] == 100
+    assert steps["rebuild"]["ratio"] > 0
+    assert found["sync"]["files"] == 20
+    assert "–" not in printed.out, "every cell has its figure"
+    assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_kept_book_is_used_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "40" / "ingest.json"
+    made.parent.mkdir()
+    made.write_text('{"passages": 41}', encoding="utf-8")
+    assert speed.main(["--sizes", "40", "--only", "ingest", "--work", str(tmp_path)]) == 0
+    assert "| passages in the index | 41 |" in capsys.readouterr().out
+
+
+def test_a_step_that_fails_is_shown_and_does_not_cost_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ["--sizes", "40", "--rounds", "1", "--files", "2", "--only", "ingest,sync", "--set", "backend=none"]
+    assert speed.main([*small, "--work", str(tmp_path)]) == 1
+    printed = capsys.readouterr().out
+    assert "Failed: 40 ingest: ConfigError: " in printed
+    assert "Failed: sync: ConfigError: " in printed
+
+
+@pytest.mark.parametrize("wrong", [["--sizes", "3"], ["--only", "lunch"], ["--set", "backend"]])
+def test_wrong_use_of_speed_is_one_sentence(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        speed.main(wrong)
+    assert "error: " in capsys.readouterr().err
+
+
+def test_sizes_have_suffixes() -> None:
+    assert speed.sizes_of("50,1k,2.5k,1M") == [50, 1_000, 2_500, 1_000_000]
+
+
+def test_listing_sees_every_file(tmp_path: Path) -> None:
+    for name in ("a.md", "b/c.md", "b/d/e.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert phases.listed(tmp_path) == 3
+
+
+# --- what they share -----------------------------------------------------------------------------
+
+
+def test_percentiles_lie_between_neighbours() -> None:
+    assert measure.percentile([4, 1, 3, 2], 0.5) == 2.5
+    assert measure.percentile([7], 0.95) == 7
+    assert math.isnan(measure.median([]))
+
+
+def test_a_ratio_is_the_median_of_the_pairs() -> None:
+    timed = measure.timing([2, 30, 4], [1, 10, 1])
+    assert (timed.p50, timed.reference, timed.ratio, timed.rounds) == (4, 1, 3, 3)
+
+
+def test_numbers_keep_their_digits() -> None:
+    assert [measure.significant(value) for value in (123456.7, 0.00123456, 12345)] == [123500, 0.001235, 12345]
+
+
+def test_what_a_process_of_its_own_answers_comes_back_with_its_memory() -> None:
+    assert measure.apart(dict, {"answer": 42}).keys() == {"answer", "peak_mb"}
+
+
+def test_a_process_that_fails_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    assert measure.apart(dict, 5) == {"failed": "TypeError: 'int' object is not iterable"}
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_whole_processes_are_timed_and_weighed() -> None:
+    assert measure.process_ms([sys.executable, "-c", "pass"]) > 1
+    small = measure.process_peak_mb([sys.executable, "-c", "pass"])
+    assert measure.process_peak_mb([sys.executable, "-c", "bytearray(50_000_000)"]) > small + 40
+
+
+def test_a_timed_process_that_fails_is_an_error() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        measure.process_ms([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_a_place_on_a_page_is_filled_and_nothing_else_changes(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- x -->\nold\n<!-- /x -->\nafter\n", encoding="utf-8")
+    for text in ("new\n", "newer"):
+        measure.refresh(page, "x", text)
+    assert page.read_text(encoding="utf-8") == "before\n<!-- x -->\nnewer\n<!-- /x -->\nafter\n"
+    with pytest.raises(ValueError, match="no place for 'y'"):
+        measure.refresh(page, "y", "text")
+
+
+def test_without_matplotlib_a_plot_is_skipped_visibly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    panel = measure.Panel("x", {"line": [(1, 2)]}, "x", "y")
+    assert not measure.plot(tmp_path / "x.png", [panel])
+    assert "skipped x.png: no matplotlib; run: pip install 'memorybook[bench]'" in capsys.readouterr().err
+    assert not (tmp_path / "x.png").exists()
+
+
+@pytest.mark.parametrize("name", ["recall", "speed"])
+def test_the_page_has_a_place_for_each(name: str, tmp_path: Path) -> None:
+    page = tmp_path / "benchmarks.md"
+    page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
+    measure.refresh(page, name, "figures")
+    assert "figures" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["recall", "speed"])
+def test_each_is_one_command_from_anywhere(name: str, tmp_path: Path) -> None:
+    script = ROOT / "benchmarks" / f"{name}.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert f"Usage: python benchmarks/{name}.py" in done.stdout
