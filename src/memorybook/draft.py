@@ -417,6 +417,7 @@ _normalised = lru_cache(maxsize=20_000)(normalise)
 """Of entries, which are compared with every new statement."""
 
 
+@lru_cache(maxsize=5_000)
 def _statement(line: str) -> str:
     """What a line says, whatever its stamp: equal statements on one day are one note."""
     note = notes.parse_line(line)

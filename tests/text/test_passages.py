@@ -12,7 +12,7 @@ from memorybook.formats import memory_md, notes, session_md
 from memorybook.hits import Passage
 from memorybook.model import Entry, Note, Session, SessionSummary, Turn
 from memorybook.text.passages import dense_text, indexed_text, turn_passage
-from memorybook.text.splitting import MAX_TOKENS, split
+from memorybook.text.splitting import MAX_TOKENS, split, split_added
 from memorybook.text.tokens import count_tokens, text_digest
 
 MEMORY = """# Agent Memory
@@ -146,6 +146,60 @@ def test_each_note_is_a_passage_of_its_day() -> None:
 
 def test_a_note_in_a_file_of_another_name_has_the_day_of_its_stamp() -> None:
     assert only("daily/old.md", "- 2026-02-24T10:00:00Z tea\n").date == "2026-02-24"
+
+
+_DAILY_LINES = st.lists(
+    st.sampled_from(
+        [
+            "- 2026-02-24T10:12:33Z [pref] The user wants short answers. #prefs",
+            "- 2026-02-24T10:12:34Z 用户喜欢简短的回答。#偏好",
+            "- 2026-02-24T10:12:35Z &#x;",
+            "* 09:30 a note written by hand",
+            "- an item without a time",
+            "# A heading",
+            "prose in a line",
+            "  behind an item",
+            "",
+            "===",
+            "```",
+            "~~~~",
+            "<!-- a comment",
+            "-->",
+            "\ufeff",
+            "- 2026-02-24 #one #two",
+        ]
+    )
+)
+
+
+@given(_DAILY_LINES, _DAILY_LINES, st.sampled_from(["daily/2026-02-24.md", "daily/loose.md"]))
+def test_what_is_added_to_a_page_is_split_as_if_all_of_it_were_read(
+    before: list[str], added: list[str], path: str
+) -> None:
+    old, new = ("".join(f"{line}\n" for line in lines) for lines in (before, added))
+    more = split_added(path, old, new)
+    if more is not None:
+        assert split(path, old, 0.0).passages + more == split(path, old + new, 0.0).passages
+
+
+def test_notes_added_to_a_page_of_notes_are_split_alone() -> None:
+    page = "# 24 February\n\n- 2026-02-24T10:12:33Z one\n"
+    (passage,) = split_added("daily/2026-02-24.md", page, "- 2026-02-24T10:12:34Z [pref] 第二条 #tag\n") or ()
+    assert (passage.start_line, passage.text, passage.heading) == (4, "第二条", "pref, tag")
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "added"),
+    [
+        ("notes.md", "- 2026-02-24T10:12:33Z one\n", "- 2026-02-24T10:12:34Z two\n"),
+        ("daily/2026-02-24.md", "- 2026-02-24T10:12:33Z on", "e\n- 2026-02-24T10:12:34Z two\n"),
+        ("daily/2026-02-24.md", "- 2026-02-24T10:12:33Z one\n", "- 2026-02-24T10:12:34Z tw"),
+        ("daily/2026-02-24.md", "- 2026-02-24T10:12:33Z one\n", "  that goes on\n"),
+        ("daily/2026-02-24.md", "<!-- a comment\n", "- 2026-02-24T10:12:34Z two\n"),
+    ],
+)
+def test_anything_else_added_is_for_the_whole_document_to_tell(path: str, before: str, added: str) -> None:
+    assert split_added(path, before, added) is None
 
 
 def test_prose_on_both_sides_of_a_note_is_not_one_passage() -> None:

@@ -11,7 +11,7 @@ from memorybook.hits import Passage
 from memorybook.text.passages import utc_day
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     from memorybook.formats.memory_md import Located
     from memorybook.text.blocks import Block
@@ -50,6 +50,22 @@ def split(path: str, text: str, modified: float) -> Split:
     if path.startswith("sessions/"):
         return Split(tuple(_session(path, text)))
     return Split(tuple(_document(path, text)))
+
+
+def split_added(path: str, before: str, added: str) -> tuple[Passage, ...] | None:
+    """The passages that `added`, written behind `before`, adds to those of `before`, so that they need not be read.
+
+    None where that cannot be told, as the text as a whole may mean something else now: anything but whole
+    lines of notes on a page of notes.
+    """
+    if not path.startswith("daily/") or not before.endswith("\n") or not added.endswith("\n") or "<!--" in before:
+        return None
+    from memorybook.formats import notes
+
+    day, first = notes.day_of(path), before.count("\n") + 1
+    read = [_note(path, day, number, line) for number, line in enumerate(added.split("\n")[:-1], first)]
+    found = tuple(note for note in read if note is not None)
+    return tuple(note for note in found if note.text) if len(found) == len(read) else None
 
 
 # --- by kind of document -----------------------------------------------------------------------
@@ -112,17 +128,31 @@ def _daily(path: str, text: str) -> Iterator[Passage]:
     day = notes.day_of(path)
     lines = text.split("\n")
     found: list[Passage] = []
+    others = False
     for number, line in enumerate(lines, 1):
-        note = notes.parse_line(line, day=day)
+        note = _note(path, day, number, line)
         if note is None:
+            others = others or bool(line.strip())
             continue
         lines[number - 1] = "<!-- -->"  # so that what stands around it is not taken for one run
-        if note.text.strip():
-            date = day.isoformat() if day else utc_day(note.time)
-            filed = ", ".join(filter(None, (note.kind, *note.tags)))
-            found.append(Passage(path, number, number, note.text, "note", heading=filed, date=date))
-    found += _document(path, "\n".join(lines))
-    yield from sorted(found, key=lambda passage: passage.start_line)
+        if note.text:
+            found.append(note)
+    if others:
+        found += _document(path, "\n".join(lines))
+        found.sort(key=lambda passage: passage.start_line)
+    yield from found
+
+
+def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
+    """The note in a line, with blank text if it says nothing; None if there is none."""
+    from memorybook.formats import notes
+
+    note = notes.parse_line(line, day=day)
+    if note is None:
+        return None
+    filed = ", ".join(filter(None, (note.kind, *note.tags)))
+    said = note.text if note.text.strip() else ""
+    return Passage(path, number, number, said, "note", heading=filed, date=(day or note.time.date()).isoformat())
 
 
 def _session(path: str, text: str) -> Iterator[Passage]:

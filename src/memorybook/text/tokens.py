@@ -98,10 +98,13 @@ def normalise(text: str) -> str:
     """
     folded = _nfkc(_nfkc(text).lower())
     words = folded.split()
-    joined = "".join(
-        word if not before or _is_spaceless(before[-1]) or _is_spaceless(word[0]) else f" {word}"
-        for before, word in zip(["", *words], words, strict=False)
-    )
+    if folded.isascii():
+        joined = " ".join(words)
+    else:
+        joined = "".join(
+            word if not before or _is_spaceless(before[-1]) or _is_spaceless(word[0]) else f" {word}"
+            for before, word in zip(["", *words], words, strict=False)
+        )
     return joined.rstrip(" .。!,、;:~·…") or joined
 
 
