@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import platform
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
     from multiprocessing.connection import Connection
 
 PACKAGES = ("memorybook", "apsw", "numpy", "simsimd", "wordllama", "onnxruntime")
@@ -213,16 +215,55 @@ def where_and_when(facts: Mapping[str, str]) -> str:
     return f"{facts['date']}, {facts['machine']}, {facts['python']}; {versions}.\n"
 
 
+def add_output(flags: ArgumentParser, name: str) -> None:
+    """The flags that say where the results go."""
+    flags.add_argument("--out", type=Path, help=f"folder for {name}.json, {name}.md and {name}.png")
+    flags.add_argument("--page", type=Path, help="a page with a place for the tables, such as docs/benchmarks.md")
+
+
+def parsed(flags: ArgumentParser, arguments: Sequence[str] | None, name: str) -> Namespace:
+    """The options; a page without a place is refused now, not after an hour of measuring."""
+    options = flags.parse_args(arguments)
+    if options.page:
+        try:
+            _split(options.page, name)
+        except (OSError, ValueError) as error:
+            flags.error(str(error))
+    return options
+
+
+def publish(
+    options: Namespace, name: str, text: str, figures: Mapping[str, Any], panels: Callable[[], Sequence[Panel]]
+) -> None:
+    """Print the tables, and write what the flags of `add_output` ask for."""
+    print(text)
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        found = json.dumps(figures, ensure_ascii=False, indent=1)
+        (options.out / f"{name}.json").write_text(f"{found}\n", encoding="utf-8")
+        (options.out / f"{name}.md").write_text(text, encoding="utf-8")
+        plot(options.out / f"{name}.png", panels())
+    if options.page:
+        refresh(options.page, name, text)
+
+
 def refresh(page: Path, name: str, text: str) -> None:
     """Put the text into its place on a page: between `<!-- name -->` and `<!-- /name -->`.
 
     Raises ValueError if the page has no such place.
     """
-    before, begin, rest = page.read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
-    _, end, after = rest.partition(f"<!-- /{name} -->")
-    if not begin or not end:
+    before, after = _split(page, name)
+    page.write_text(f"{before}{text.strip()}\n{after}", encoding="utf-8")
+
+
+def _split(page: Path, name: str) -> tuple[str, str]:
+    """What stands before and after the place, the marks included."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
         raise ValueError(f"{page} has no place for {name!r}: write <!-- {name} --> and <!-- /{name} --> on lines")
-    page.write_text(f"{before}{begin}{text.strip()}\n{end}{after}", encoding="utf-8")
+    return before + begin, end + after
 
 
 class Panel(NamedTuple):

@@ -19,7 +19,7 @@ find turns before it: the first 200 results are asked for, and later turns are l
 - MRR: one over the rank of the first relevant turn, 0 if it is not in the list.
 - tokens: of the text of the first 10 results, by the book's own counter.
 - knows: the share of questions for which the answer says `has_relevant`.
-- p50: of the whole search, milliseconds, warm.
+- p50: of the whole search for that many results, milliseconds, warm.
 
 `--held-out` reports two fixed halves apart, `--half` runs one: a scope is in half `a` or `b` by the lowest bit of
 the CRC-32 of "SET/SCOPE" (of "SET/QUESTION" in a set of less than three scopes). Every setting is compared with
@@ -110,7 +110,7 @@ def ask(memory: memorybook.Memory, query: Mapping[str, Any], turns: Mapping[str,
         "knows": 100.0 * answer.has_relevant,
         "ms": measure.significant(taken),
         "found": found,
-        "degraded": [*answer.state["degraded"]],
+        "degraded": [*answer.state["degraded"], *(["vectors are pending"] if answer.state["pending_vectors"] else [])],
     }
 
 
@@ -249,8 +249,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--half", choices=("a", "b"), help="only this half")
     made.add_argument("--held-out", action="store_true", help="report both halves apart")
     made.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="compare two runs' recall.json")
-    made.add_argument("--out", type=Path, help="folder for recall.json, recall.md and recall.png")
-    made.add_argument("--page", type=Path, help="a page with a place for these tables, docs/benchmarks.md")
+    measure.add_output(made, "recall")
     return made
 
 
@@ -281,31 +280,24 @@ def measured(options: argparse.Namespace, settings: Mapping[str, Mapping[str, st
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, or compare what was measured; the arguments are those of the command line if None."""
     flags = parser()
-    options = flags.parse_args(arguments)
-    if options.compare:
-        print(compare.files(*options.compare))
-        return 0
+    options = measure.parsed(flags, arguments, "recall")
+    try:
+        if options.compare:
+            print(compare.files(*options.compare))
+            return 0
+        settings = settings_of(options.settings)
+    except (OSError, ValueError) as error:
+        flags.error(str(error))
     if options.data is None:
         flags.error("name the folder of the sets")
-    try:
-        settings = settings_of(options.settings)
-    except ValueError as error:
-        flags.error(str(error))
     rows = measured(options, settings)
     if not rows:
         measure.say(f"nothing to ask in {options.data}")
         return 1
     facts = measure.machine()
+    figures = {"facts": facts, "settings": settings, "questions": rows}
     text = report(rows, facts, held_out=options.held_out)
-    print(text)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        found = {"facts": facts, "settings": settings, "questions": rows}
-        (options.out / "recall.json").write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
-        (options.out / "recall.md").write_text(text, encoding="utf-8")
-        measure.plot(options.out / "recall.png", panels(rows))
-    if options.page:
-        measure.refresh(options.page, "recall", text)
+    measure.publish(options, "recall", text, figures, lambda: panels(rows))
     return 0
 
 

@@ -264,15 +264,14 @@ def parser() -> argparse.ArgumentParser:
     add("--rounds", type=int, default=30, help="pairs of everything else (default 30)")
     add("--files", type=int, default=10_000, help="files of the sync that finds nothing changed")
     add("--work", type=Path, help="folder for the books, kept; a temporary one by default")
-    add("--out", type=Path, help="folder for speed.json, speed.md and speed.png")
-    add("--page", type=Path, help="a page with a place for these tables, docs/benchmarks.md")
+    measure.add_output(made, "speed")
     return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and show; the arguments are those of the command line if None. 1 if a step failed."""
     flags = parser()
-    options = flags.parse_args(arguments)
+    options = measure.parsed(flags, arguments, "speed")
     wrong = [text for text in options.given if "=" not in text]
     if wrong:
         flags.error(f"--set {wrong[0]!r} is no KEY=VALUE")
@@ -283,15 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = measured(work, options, given)
     facts = measure.machine()
     text = report(found, facts)
-    print(text)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        whole = {"facts": facts, "settings": given, **found}
-        (options.out / "speed.json").write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-        (options.out / "speed.md").write_text(text, encoding="utf-8")
-        measure.plot(options.out / "speed.png", panels(found))
-    if options.page:
-        measure.refresh(options.page, "speed", text)
+    measure.publish(options, "speed", text, {"facts": facts, "settings": given, **found}, lambda: panels(found))
     return 1 if "Failed: " in text else 0
 
 

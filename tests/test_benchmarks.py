@@ -110,7 +110,10 @@ def test_nothing_to_ask_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert f"nothing to ask in {tmp_path}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["data", "--setting", "words", "backend"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["data", "--setting", "words", "backend"], ["--compare", "no-a", "no-b"], ["data", "--page", "no"]],
+)
 def test_wrong_use_of_recall_is_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         recall.main(arguments)
