@@ -150,6 +150,9 @@ def _plan(
     row = (info.size, info.stamp, document.revision, document.modified)
     if known is not None and (known.hash, known.modified) == row[2:]:
         return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
+    added = _added(info.path, document.text, known) if known is not None else None
+    if added is not None:
+        return _Plan(info.path, known, row, [], [], [_draft(passage) for passage in added])
     from memorybook.text.splitting import split
 
     made = split(info.path, document.text, document.modified)
@@ -159,6 +162,18 @@ def _plan(
     if any(passage.source == "entry" for passage in (*made.passages, *(passage for _, passage in stored))):
         plan = plan._replace(entries=_entries(info.path, document))
     return plan
+
+
+def _added(path: str, text: str, known: Known) -> tuple[Passage, ...] | None:
+    """The passages that came with what was appended, if the document is as the index has it but for that."""
+    from memorybook.storage.safe_open import digest
+    from memorybook.text.splitting import split_added
+
+    data = text.encode("utf-8", "surrogatepass")
+    if not 0 < known.size < len(data) or digest(data[: known.size]) != known.hash:
+        return None
+    before = data[: known.size].decode("utf-8", "surrogatepass")
+    return split_added(path, before, text[len(before) :])
 
 
 def _entries(path: str, document: Document) -> set[Row]:
