@@ -39,9 +39,13 @@ class Difference(NamedTuple):
     agree: float
 
     @property
-    def noise(self) -> bool:
-        """Whether it may be chance, or is too small to matter."""
-        return abs(self.change) < LEAST or self.low <= 0 <= self.high
+    def verdict(self) -> str:
+        """`equal` if no question differs, `noise` if it may be chance or is too small to matter, `better`, `worse`."""
+        if self.low == self.high == 0:
+            return "equal"
+        if abs(self.change) < LEAST or self.low <= 0 <= self.high:
+            return "noise"
+        return "better" if self.change > 0 else "worse"
 
 
 def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
@@ -88,7 +92,7 @@ def _cells(found: Difference) -> list[str]:
         f"{found.change:+.1f}",
         f"{found.low:+.1f} … {found.high:+.1f}",
         f"{100 * found.agree:.0f} %",
-        "noise" if found.noise else "better" if found.change > 0 else "worse",
+        found.verdict,
     ]
 
 

@@ -302,6 +302,8 @@ def plot(path: Path, panels: Sequence[Panel]) -> bool:
         if panel.log:
             axes.set_xscale("log")
             axes.set_yscale("log")
+        else:
+            axes.set_xticks(sorted({x for points in panel.lines.values() for x, _ in points}))
         axes.set_title(panel.title)
         axes.set_xlabel(panel.xlabel)
         axes.set_ylabel(panel.ylabel)

@@ -178,13 +178,17 @@ def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[str, ...], list[Row]]
 
 
 def by(rows: Sequence[Row], *keys: str, columns: Sequence[str]) -> str:
-    """A table with one line for each group of these keys."""
-    ordered = sorted(grouped(rows, *keys).items(), key=lambda item: item[0][: len(keys) - 1])
-    body = []
-    for group, members in ordered:
-        figures = averages(members)
-        body.append([*group, len(members), *(f"{figures[name]:.{0 if name == 'tokens' else 1}f}" for name in columns)])
+    """A table with one line for each group of these keys: sets and settings in their order, the rest sorted."""
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    groups = grouped(rows, *keys).items()
+    ordered = sorted(groups, key=lambda group: (sets.index(group[0][0]), *group[0][1:-1]))
+    body = [[*group, len(members), *cells(averages(members), columns)] for group, members in ordered]
     return measure.table([*keys, "questions", *columns], body)
+
+
+def cells(figures: Mapping[str, float], columns: Sequence[str]) -> list[str]:
+    """The figures with one decimal; tokens are whole."""
+    return [f"{figures[name]:.{0 if name == 'tokens' else 1}f}" for name in columns]
 
 
 def macro(rows: Sequence[Row]) -> str:
@@ -192,7 +196,7 @@ def macro(rows: Sequence[Row]) -> str:
     body = []
     for (setting,), members in grouped(rows, "setting").items():
         sets = [averages(group) for group in grouped(members, "set").values()]
-        body.append([setting, *(f"{measure.mean([one[name] for one in sets]):.1f}" for name in MAIN)])
+        body.append([setting, *cells({name: measure.mean([one[name] for one in sets]) for name in MAIN}, MAIN)])
     return measure.table(["setting", *MAIN], body)
 
 

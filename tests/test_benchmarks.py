@@ -126,18 +126,23 @@ def test_wrong_use_of_recall_is_one_sentence(arguments: list[str], capsys: pytes
 def test_a_difference_that_every_question_shows_is_better() -> None:
     found = compare.difference([0.0, 50.0] * 20, [10.0, 60.0] * 20)
     assert (found.change, found.low, found.high, found.agree) == (10, 10, 10, 1)
-    assert not found.noise
+    assert found.verdict == "better"
+    assert compare.difference([10.0, 60.0] * 20, [0.0, 50.0] * 20).verdict == "worse"
 
 
 def test_a_difference_that_questions_disagree_on_is_noise() -> None:
     found = compare.difference([0.0, 100.0] * 10, [100.0, 50.0] * 10)
     assert found.change == 25
     assert found.low < 0 < found.high
-    assert found.noise
+    assert found.verdict == "noise"
 
 
 def test_a_small_difference_is_noise_however_sure() -> None:
-    assert compare.difference([50.0] * 30, [51.0] * 30).noise
+    assert compare.difference([50.0] * 30, [51.0] * 30).verdict == "noise"
+
+
+def test_no_difference_is_called_equal() -> None:
+    assert compare.difference([0.0, 50.0], [0.0, 50.0]).verdict == "equal"
 
 
 def test_two_runs_are_compared_by_set_category_and_question(tmp_path: Path) -> None:
