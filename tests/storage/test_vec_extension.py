@@ -89,7 +89,7 @@ def test_the_vector_files_are_not_looked_at(
 ) -> None:
     index = SqliteIndex(path, embedder=HashEmbedder(), sqlite_vec=library)
     book.say("red apples")
-    monkeypatch.setattr(index._vectors, "nearest", None)
+    monkeypatch.setattr(index._vectors, "scan", None)
     found = book.search(index, "red apples")
     assert (found.backend, len(by_cosine(found))) == ("sqlite_hybrid", 1)
     index.close()

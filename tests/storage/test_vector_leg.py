@@ -12,6 +12,7 @@ from memorybook.hits import Query
 from memorybook.inference.remote import RemoteEmbedder
 from memorybook.storage import vector_leg
 from memorybook.storage.sqlite_index import SqliteIndex
+from memorybook.storage.vectors import Question, best
 
 __all__ = ["book"]
 
@@ -149,10 +150,10 @@ def test_an_index_that_is_open_meanwhile_mixes_nothing(
     assert own is not None
     # as a search that has begun before: it asks with an old vector, and finds none like it
     old = own._replace(dimensions=64)
-    assert before._vectors.nearest(connection, old, bytes(256), 10, None) == []
-    assert len(before._vectors.nearest(connection, own, bytes(128), 10, None)) == 1
+    assert best(before._vectors.scan(connection, old, Question(bytes(256))), 10) == []
+    assert len(best(before._vectors.scan(connection, own, Question(bytes(128))), 10)) == 1
     index.embed_pending()
-    assert len(before._vectors.nearest(connection, own, bytes(128), 10, None)) == 4
+    assert len(best(before._vectors.scan(connection, own, Question(bytes(128))), 10)) == 4
     for opened in (before, index):
         opened.close()
 

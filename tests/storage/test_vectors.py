@@ -7,13 +7,29 @@ from array import array
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.hits import Query
 from memorybook.storage import vector_leg
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
-from memorybook.storage.vectors import Stamp, Tail, VectorFile, cosines, discard, stamp_of, write
+from memorybook.storage.vectors import (
+    Block,
+    Chosen,
+    Question,
+    Stamp,
+    Tail,
+    VectorFile,
+    best,
+    block_of,
+    cosines,
+    discard,
+    rescored,
+    stamp_of,
+    write,
+)
 from memorybook.testing import HashEmbedder
 
 __all__ = ["book"]
@@ -38,59 +54,134 @@ def rows_of(count: int) -> list[tuple[int, bytes]]:
     return [(3 * n + 1, unit(n)) for n in range(count)]
 
 
-def test_a_file_finds_what_an_exact_search_finds(tmp_path: Path) -> None:
-    rows = rows_of(6000)
-    path = str(tmp_path / "vectors.1")
-    assert write(path, WIDTH, rows) == stamp_of(path)
-    file = VectorFile(path, WIDTH)
-    for seed in range(10_000, 10_005):
-        query = unit(seed)
-        found = file.best(query, 200)
-        assert len(found) == 200
-        assert set(exact(query, rows, 50)) <= {scored.id for scored in found}
-        wanted = dict(zip((n for n, _ in rows), cosines(query, b"".join(v for _, v in rows)), strict=True))
-        assert all(abs(scored.similarity - wanted[scored.id]) < 0.02 for scored in found)
+def put(path: Path, rows: list[tuple[int, bytes]], each: int = 10_000) -> VectorFile:
+    """The rows in a file of blocks of so many rows, each in the units that suit it."""
+    parts = [rows[at : at + each] for at in range(0, len(rows), each)]
+    width = len(rows[0][1]) // 4
+    assert write(str(path), width, [block(part) for part in parts]) == stamp_of(str(path))
+    return VectorFile(str(path), width)
 
 
-def test_a_tail_is_exact(tmp_path: Path) -> None:
-    rows = rows_of(300)
+def block(rows: list[tuple[int, bytes]]) -> Block:
+    return block_of((number for number, _ in rows), b"".join(vector for _, vector in rows))
+
+
+def tail_of(rows: list[tuple[int, bytes]]) -> Tail:
     tail = Tail()
-    assert tail.best(unit(1), 5) == []
+    tail.add([(number, number, vector) for number, vector in rows])
+    return tail
+
+
+def texts(chosen: list[Chosen]) -> list[int]:
+    return [rows.text(place) for _, rows, place in chosen]
+
+
+@pytest.mark.parametrize("width", [32, 31, 256, 1024])
+def test_a_file_finds_what_an_exact_search_finds(tmp_path: Path, width: int) -> None:
+    rows = [(3 * n + 1, unit(n, width)) for n in range(192_000 // width)]
+    file = put(tmp_path / "vectors.1", rows, each=len(rows) // 5)
+    data = b"".join(vector for _, vector in rows)
+    for seed in range(10_000, 10_005):
+        query = unit(seed, width)
+        chosen = best(file.scan(Question(query)), 100)
+        assert len(chosen) == 100
+        assert set(exact(query, rows, 20)) <= set(texts(chosen))
+        wanted = dict(zip((n for n, _ in rows), cosines(query, data), strict=True))
+        assert all(abs(chose[0] - wanted[text]) < 0.02 for chose, text in zip(chosen, texts(chosen), strict=True))
+        found = rescored(Question(query), chosen)
+        assert all(abs(cosine - wanted[text]) < 2e-5 for text, cosine in found)
+        assert found == sorted(found, key=lambda pair: -pair[1])
+
+
+@given(st.lists(st.floats(-1, 1, width=32), min_size=8, max_size=64).filter(lambda row: any(row)))
+def test_a_row_comes_out_of_a_file_as_it_went_in(tmp_path_factory: pytest.TempPathFactory, row: list[float]) -> None:
+    path = tmp_path_factory.mktemp("rows") / "vectors.1"
+    file = put(path, [(1, array("f", row).tobytes()), (2, unit(1, len(row)))])
+    step = file.block.runs[0][1]
+    back = array("f", file.floats([0]))
+    assert all(abs(x - y * step) <= step * 0.51 for x, y in zip(row, back, strict=True))
+
+
+def test_blocks_of_other_sizes_keep_their_own_units(tmp_path: Path) -> None:
+    sharp = array("f", [1.0, *[0.0] * (WIDTH - 1)]).tobytes()
+    rows = [(1, unit(1)), (2, unit(1)), (3, sharp)]
+    file = put(tmp_path / "vectors.1", rows, each=1)
+    assert [count for count, _ in file.block.runs] == [2, 1]
+    found = dict(rescored(Question(sharp), best(file.scan(Question(sharp)), 3)))
+    assert found == pytest.approx(
+        dict(zip((1, 2, 3), cosines(sharp, b"".join(v for _, v in rows)), strict=True)), abs=2e-5
+    )
+
+
+def test_a_tail_is_exact() -> None:
+    rows = [(n, n + 7, vector) for n, vector in rows_of(300)]
+    tail = Tail()
+    assert best(tail.scan(Question(unit(1))), 5) == []
+    assert rescored(Question(unit(1)), []) == []
     tail.add(rows[:100])
     tail.add(rows)
     tail.add(rows)
     assert tail.last == rows[-1][0]
     query = unit(999)
-    found = sorted(tail.best(query, 20), key=lambda scored: -scored.similarity)
-    assert [scored.id for scored in found] == exact(query, rows, 20)
+    found = best(tail.scan(Question(query)), 20)
+    assert texts(found) == [number + 7 for number in exact(query, [(n, v) for n, _, v in rows], 20)]
 
 
-def test_only_allowed_rows_take_part(tmp_path: Path) -> None:
-    rows = rows_of(500)
-    path = str(tmp_path / "vectors.1")
-    write(path, WIDTH, rows)
-    tail = Tail()
-    tail.add(rows)
-    allowed = {rows[n][0] for n in (3, 77, 400)}
-    for part in (VectorFile(path, WIDTH), tail):
-        assert {scored.id for scored in part.best(unit(5), 10, allowed)} == allowed
+def test_only_allowed_texts_take_part(tmp_path: Path) -> None:
+    rows = rows_of(6000)
+    file, tail = put(tmp_path / "vectors.1", rows), tail_of(rows)
+    for places in ((3, 77, 400), range(0, 6000, 100), range(6000)):
+        allowed = {rows[n][0] for n in places}
+        wanted = exact(unit(5), [row for row in rows if row[0] in allowed], 10)
+        for part in (file, tail):
+            found = texts(best(part.scan(Question(unit(5))), 30, allowed))
+            assert len(found) == min(30, len(allowed))
+            assert set(wanted) <= set(found)
+    assert best(file.scan(Question(unit(5))), 10, {2}) == []
+    assert best(file.scan(Question(unit(5))), 10, set()) == []
+
+
+def test_files_and_a_tail_are_chosen_from_alike(tmp_path: Path) -> None:
+    rows = rows_of(3000)
+    scans = put(tmp_path / "vectors.1", rows[:1000]).scan(Question(unit(9)))
+    scans += put(tmp_path / "vectors.2", rows[1000:2900]).scan(Question(unit(9)))
+    scans += tail_of(rows[2900:]).scan(Question(unit(9)))
+    assert [text for text, _ in rescored(Question(unit(9)), best(scans, 50))[:20]] == exact(unit(9), rows, 20)
 
 
 def test_many_equal_rows_are_counted_right(tmp_path: Path) -> None:
-    rows = [(n, unit(7)) for n in range(1, 9001)]
-    path = str(tmp_path / "vectors.1")
-    write(path, WIDTH, rows)
-    assert len(VectorFile(path, WIDTH).best(unit(7), 300)) == 300
+    file = put(tmp_path / "vectors.1", [(n, unit(7)) for n in range(1, 9001)])
+    chosen = best(file.scan(Question(unit(7))), 300)
+    found = rescored(Question(unit(7)), chosen)
+    assert [text for text, _ in found] == sorted(texts(chosen), reverse=True)
+    assert len(found) == 300
 
 
 def test_a_few_near_rows_among_many_far_ones_are_found(tmp_path: Path) -> None:
     far = array("f", [-v for v in array("f", unit(7))]).tobytes()
-    rows = [(n, unit(7) if n % 1000 == 1 else far) for n in range(1, 9001)]
-    path = str(tmp_path / "vectors.1")
-    write(path, WIDTH, rows)
-    found = VectorFile(path, WIDTH).best(unit(7), 100)
+    file = put(tmp_path / "vectors.1", [(n, unit(7) if n % 1000 == 1 else far) for n in range(1, 9001)])
+    found = best(file.scan(Question(unit(7))), 100)
     assert len(found) == 100
-    assert len([scored for scored in found if scored.similarity > 0.9]) == 9
+    assert len([similarity for similarity, _, _ in found if similarity > 0.9]) == 9
+
+
+def test_rows_that_a_sample_misses_are_found(tmp_path: Path) -> None:
+    # every eighth row, the ones sampled, is nearer than any other: they make it seem that many are near
+    rows = [(n + 1, unit(7) if n % 8 == 0 and n < 64 else unit(n)) for n in range(9000)]
+    file = put(tmp_path / "vectors.1", rows)
+    assert len(best(file.scan(Question(unit(7))), 60)) == 60
+
+
+def test_a_file_gives_away_some_of_its_rows(tmp_path: Path) -> None:
+    rows = rows_of(100)
+    file = put(tmp_path / "vectors.1", rows, each=25)
+    kept = {number for number, _ in rows[30:40]} | {rows[99][0], 10_000}
+    some = file.only(kept)
+    assert write(str(tmp_path / "vectors.2"), WIDTH, [some]) == stamp_of(str(tmp_path / "vectors.2"))
+    less = VectorFile(str(tmp_path / "vectors.2"), WIDTH)
+    assert set(less.block.texts) == kept - {10_000}
+    assert less.floats([0, 10]) == file.floats([30, 99])
+    assert less.block.rows == 11
 
 
 @pytest.mark.parametrize(
@@ -104,11 +195,18 @@ def test_a_few_near_rows_among_many_far_ones_are_found(tmp_path: Path) -> None:
         lambda data: data[:8] + struct.pack("=q", 0) + data[16:],
         lambda data: data[:8] + struct.pack("=q", -5) + data[16:],
         lambda data: data[:8] + struct.pack("=q", 2**60) + data[16:],
+        lambda data: data[:24] + struct.pack("=q", 0) + data[32:],
+        lambda data: data[:24] + struct.pack("=q", -1) + data[32:],
+        lambda data: data[:24] + struct.pack("=q", 2**60) + data[32:],
+        lambda data: data[:24] + struct.pack("=q", 2) + data[32:],
+        lambda data: data[:32] + struct.pack("=q", 4) + data[40:],
+        lambda data: data[:40] + struct.pack("=d", 0.0) + data[48:],
+        lambda data: data[:40] + struct.pack("=d", float("nan")) + data[48:],
     ],
 )
 def test_what_is_no_whole_vector_file_is_refused(tmp_path: Path, damage: object) -> None:
     path = tmp_path / "vectors.1"
-    write(str(path), WIDTH, rows_of(10))
+    put(path, rows_of(10))
     data = path.read_bytes()
     path.write_bytes(damage(data))  # type: ignore[operator]
     with pytest.raises(ValueError):
@@ -117,26 +215,25 @@ def test_what_is_no_whole_vector_file_is_refused(tmp_path: Path, damage: object)
 
 def test_rows_of_another_length_are_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "vectors.1")
-    write(path, WIDTH, rows_of(10))
+    put(tmp_path / "vectors.1", rows_of(10))
     with pytest.raises(ValueError):
         VectorFile(path, WIDTH * 2)
 
 
 def test_a_file_stays_readable_when_it_is_unlinked(tmp_path: Path) -> None:
     path = str(tmp_path / "vectors.1")
-    write(path, WIDTH, rows_of(10))
-    file = VectorFile(path, WIDTH)
+    file = put(tmp_path / "vectors.1", rows_of(10))
     discard(path)
     discard(path)
     assert stamp_of(path) is None
-    assert len(file.best(unit(1), 3)) == 3
+    assert len(best(file.scan(Question(unit(1))), 3)) == 3
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "vectors.1").mkdir()
     (tmp_path / "vectors.1" / "x").touch()
     with pytest.raises(OSError):
-        write(str(tmp_path / "vectors.1"), WIDTH, rows_of(3))
+        write(str(tmp_path / "vectors.1"), WIDTH, [block(rows_of(3))])
     assert os.listdir(tmp_path) == ["vectors.1"]
 
 
@@ -259,7 +356,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
     slow, fast = SqliteIndex(path, embedder=HashEmbedder()), SqliteIndex(path, embedder=HashEmbedder())
     raced: list[str] = []
 
-    def overtaken(path: str, dimensions: int, rows: list[tuple[int, bytes]]) -> Stamp:
+    def overtaken(path: str, dimensions: int, blocks: list[Block]) -> Stamp:
         if not raced:
             raced.append(path)
             book.sync(fast)
@@ -267,7 +364,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
             model = vector_leg.known_model(connection, HashEmbedder())
             assert model is not None
             fast._vectors.fold(connection, model)
-        return write(path, dimensions, rows)
+        return write(path, dimensions, blocks)
 
     monkeypatch.setattr(vector_leg, "write", overtaken)
     fill(book, slow, 1)

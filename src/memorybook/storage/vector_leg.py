@@ -7,7 +7,7 @@ embedder finds its vectors still there. An embedding belongs to a text (by diges
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +15,27 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.errors import EmbedderFailed
 from memorybook.storage.candidates import PAUSE, vectors_of
 from memorybook.storage.index_schema import COLUMNS, listed, passage_of
-from memorybook.storage.sqlite import Connection, Value, immediate
-from memorybook.storage.vectors import Scored, Stamp, Tail, VectorFile, cosines, discard, stamp_of, write
+from memorybook.storage.sqlite import Connection, Value, immediate, reading
+from memorybook.storage.vectors import (
+    Block,
+    Question,
+    Scan,
+    Stamp,
+    Tail,
+    VectorFile,
+    best,
+    block_of,
+    discard,
+    rescored,
+    stamp_of,
+    write,
+)
 
 if TYPE_CHECKING:
     from memorybook.protocols import Embedder, Progress
 
-FOLD = 512
-"""Vectors that gather in the tail before a file is written: reading a thousand from SQLite costs some 3 ms."""
+FOLD = 256
+"""Vectors that gather in the tail before a file is written: a cold process reads them from SQLite one by one."""
 
 BATCH = {True: 512, False: 64}
 """Texts embedded, and committed, at a time; by whether the embedder is local."""
@@ -30,9 +43,24 @@ BATCH = {True: 512, False: 64}
 RESCORED = 200
 """At least so many of the scan's best are compared exactly; recall is 1.0 with 200 of 100,000."""
 
-LARGEST = 131_072
-"""Rows of a vector file: what is held in memory while one is written."""
+LARGEST = 65_536
+"""Rows of a vector file at most."""
 
+COPIED = 16_384
+"""Rows of the file that a fold writes for the sake of a few new ones: what an append may have to wait for."""
+
+KEPT = 4096
+"""Texts that no passage has any longer keep their vectors, should they come back: so many, or as many as passages."""
+
+DROPPED = 4096
+"""Vectors of such texts that go at a time."""
+
+COUNTED = 10_000
+"""Passages that wait for their vectors are counted up to so many; beyond, texts are."""
+
+_COPIED_EACH = 8
+_TRIED = 4
+_READ = 4096
 _FOLD_EACH = 16_384
 _STALE = 600.0
 _ALL = 2**63 - 1
@@ -57,6 +85,15 @@ class Segment(NamedTuple):
     stamp: Stamp
 
 
+class _Known(NamedTuple):
+    """What must be as it was when a file that was written meanwhile is made to count; the files it replaces."""
+
+    born: str
+    dimensions: int
+    after: int
+    segments: list[Segment]
+
+
 class Vectors:
     """The mapped files and the tail in memory; one per index, shared by its threads.
 
@@ -77,109 +114,152 @@ class Vectors:
         """Unmap everything, as after the database was made anew."""
         self._files, self._tails = {}, {}
 
-    def nearest(
-        self, connection: Connection, model: Model, query: bytes, count: int, allowed: Container[int] | None
-    ) -> list[tuple[int, float]]:
-        """(text, exact cosine) of the `count` texts most similar to the query, best first.
+    def scan(self, connection: Connection, model: Model, question: Question) -> list[Scan]:
+        """All vectors of the model compared with the question.
 
         Args:
             connection: In a transaction that reads.
             model: Whose vectors.
-            query: A vector of that model, float32.
-            count: At most so many.
-            allowed: Ids of embeddings that may take part; None all.
+            question: A vector of that model.
         """
         born, held = _born(connection), segments(connection, model.id)
-        chosen: list[Scored] = []
-        wanted = max(RESCORED, 2 * count)
-        gaps: list[tuple[int, int]] = []
+        scans: list[Scan] = []
         for segment in held:
-            file = self._file(born, segment, model.dimensions)
+            file = self._file(born, segment, model.dimensions, held)
             if file is None:
-                gaps.append((segment.after, segment.upto))
+                rest = Tail()
+                rest.add(_rows(connection, model, segment.after, -1, segment.upto))
+                scans += rest.scan(question)
             else:
-                chosen += file.best(query, wanted, allowed)
-        for after, upto in gaps:
-            rest = Tail()
-            rest.add(_rows(connection, model, after, -1, upto))
-            chosen += rest.best(query, wanted, allowed)
+                scans += file.scan(question)
         last = held[-1].upto if held else 0
         tail = self._tail(born, model, last)
         tail.add(_rows(connection, model, max(last, tail.last), -1))
-        chosen += tail.best(query, wanted, allowed)
-        chosen.sort(key=lambda scored: -scored.similarity)
-        return _rescored(connection, query, [scored.id for scored in chosen[:wanted]])[:count]
+        return scans + tail.scan(question)
 
-    def _file(self, born: str, segment: Segment, dimensions: int) -> VectorFile | None:
+    def _file(self, born: str, segment: Segment, dimensions: int, held: Sequence[Segment]) -> VectorFile | None:
         path, key = self.path(segment.generation), (born, segment.generation)
-        if key not in self._files:
+        file = self._files.get(key)
+        if file is None:
             try:
                 if stamp_of(path) != segment.stamp:
                     return None
-                self._files[key] = VectorFile(path, dimensions)
+                file = VectorFile(path, dimensions)
             except (OSError, ValueError):
                 return None
-        return self._files[key]
+            # a file that is merged by now takes its place on the disk as long as it is mapped
+            present = {(born, other.generation) for other in held}
+            self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
+        return file
 
     def _tail(self, born: str, model: Model, last: int) -> Tail:
         key = (born, model.id, model.dimensions, last)
-        if key not in self._tails:
-            self._tails = {key: Tail()}
-        return self._tails[key]
+        tail = self._tails.get(key)
+        if tail is None:
+            tail = Tail()
+            self._tails = {key: tail}
+        return tail
 
-    def fold(self, connection: Connection, model: Model) -> None:
-        """Move the tail into a file once it is long, with files not much larger; make damaged files anew.
+    def fold(self, connection: Connection, model: Model, made: int = _ALL) -> None:
+        """Move the tail into files once it is long, with files not much larger; make damaged files anew.
 
-        So there are only about log2(rows / `FOLD`) files, and each vector is copied as often. Without
-        the files answers are the same, only slower.
+        So there are few files, and each vector is copied a few times only. Without the files answers are
+        the same, only slower.
+
+        Args:
+            connection: Not in a transaction.
+            model: Whose vectors.
+            made: How many vectors were made just now: where few were, little is copied, so that nobody waits.
 
         Raises:
             OSError: The folder cannot be written to.
         """
+        for segment in segments(connection, model.id):
+            if stamp_of(self.path(segment.generation)) != segment.stamp:
+                self._write(connection, model, segment.after, segment.upto)
+        written = True
+        while written and (place := self._place(connection, model, made)) is not None:
+            written = self._write(connection, model, place, _ALL)
+            self._drop_gone(connection, model)
+
+    def _place(self, connection: Connection, model: Model, made: int) -> int | None:
+        """After which id the next file is to begin; None if the tail is short enough."""
         held = segments(connection, model.id)
-        good = [s for s in held if stamp_of(self.path(s.generation)) == s.stamp]
-        if len(good) < len(held):
-            first = next(s for s in held if s not in good)
-            good = [s for s in good if s.upto <= first.after]
-        after = good[-1].upto if good else 0
-        [(newest,)] = connection.execute("SELECT coalesce(max(id), 0) FROM embeddings")
-        if newest - after < FOLD and len(good) == len(held):
-            return
-        [(rows,)] = connection.execute(
-            "SELECT count(vector) FROM embeddings WHERE id>? AND +model=?", (after, model.id)
-        )
-        if rows == 0 or (rows < FOLD and len(good) == len(held)):
-            return
-        while good and good[-1].rows <= 2 * rows and good[-1].rows + rows <= LARGEST:
-            segment = good.pop()
+        after = held[-1].upto if held else 0
+        rows = _count(connection, model, after, _ALL)
+        if rows < FOLD:
+            return None
+        most = min(LARGEST, max(COPIED, _COPIED_EACH * made))
+        while held and held[-1].rows <= 2 * rows and held[-1].rows + rows <= most:
+            segment = held.pop()
             after, rows = segment.after, rows + segment.rows
-        self._write(connection, model, after)
+        return after
 
     def intact(self, connection: Connection, model: Model) -> bool:
         """Whether every file that the database counts on is there as it was written."""
         return all(stamp_of(self.path(s.generation)) == s.stamp for s in segments(connection, model.id))
 
-    def _write(self, connection: Connection, model: Model, after: int) -> None:
+    def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
+        """Have one file for the embeddings `after < id <= upto`; returns whether there is, and nobody came between.
+
+        Files in that range are copied into it, `thinned` of what is in the database no longer.
+        """
+        known = _known(connection, model, after, upto)
+        blocks: list[Block] = []
+        last = after
+        for segment in known.segments:
+            whole = stamp_of(self.path(segment.generation)) == segment.stamp
+            file = self._file(known.born, segment, model.dimensions, known.segments) if whole else None
+            if file is None:
+                blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
+            else:
+                blocks.append(file.only(_embedded(connection, model, file.block)) if thinned else file.block)
+            last = segment.upto
+        rows = sum(block.rows for block in blocks)
+        for number, block in _read(connection, model, last, upto) if rows < LARGEST else ():
+            blocks.append(block)
+            last, rows = number, rows + block.rows
+            if rows >= LARGEST:
+                break
+        return self._put(connection, model, known, blocks, last)
+
+    def _put(self, connection: Connection, model: Model, known: _Known, blocks: list[Block], upto: int) -> bool:
+        rows, generation, stamp = sum(block.rows for block in blocks), 0, Stamp(0, 0)
+        if rows:
+            generation = _next_generation(connection)
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            stamp = write(self.path(generation), model.dimensions, blocks)
         with immediate(connection):
-            [(generation,)] = connection.execute(
-                "UPDATE meta SET value=value+1 WHERE name='generation' RETURNING value"
-            )
-            known = _later(connection, model, after)
-            vectors = _rows(connection, model, after, LARGEST)
-        if not vectors:
-            return
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        path = self.path(int(generation))
-        stamp = write(path, model.dimensions, vectors)
-        with immediate(connection):
-            unchanged = known == _later(connection, model, after)
+            unchanged = known == _known(connection, model, known.after, upto)
             if unchanged:
-                connection.execute("DELETE FROM segments WHERE model=? AND upto>?", (model.id, after))
-                segment = (generation, model.id, after, vectors[-1][0], len(vectors), *stamp)
-                connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", segment)
-        for gone in (s.generation for s in known[1]) if unchanged else (generation,):
-            discard(self.path(int(gone)))
+                for segment in known.segments:
+                    connection.execute("DELETE FROM segments WHERE generation=?", (segment.generation,))
+                if rows:
+                    values = (generation, model.id, known.after, upto, rows, *stamp)
+                    connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        for gone in [segment.generation for segment in known.segments] if unchanged else [generation]:
+            discard(self.path(gone))
         self._sweep(connection)
+        return unchanged and rows > 0
+
+    def _drop_gone(self, connection: Connection, model: Model) -> None:
+        """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
+        [(gone,)] = connection.execute("SELECT count(*) FROM gone")
+        if gone <= KEPT or gone <= connection.execute("SELECT count(*) FROM passages")[0][0]:
+            return
+        with immediate(connection):
+            texts = connection.execute("SELECT text FROM gone ORDER BY text LIMIT ?", (DROPPED,))
+            numbers = listed(text for (text,) in texts)
+            for table, key in (
+                ("embeddings", "model IN (SELECT id FROM models) AND text"),
+                ("texts", "id"),
+                ("gone", "text"),
+            ):
+                connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))", (numbers,))
+        for segment in segments(connection, model.id):
+            if 4 * _count(connection, model, segment.after, segment.upto) < 3 * segment.rows:
+                self._write(connection, model, segment.after, segment.upto, thinned=True)
+                return
 
     def bytes(self) -> int:
         """What the vector files take on disk."""
@@ -208,8 +288,16 @@ class Vectors:
         return [(path, stamp) for path in paths if (stamp := stamp_of(path)) is not None]
 
 
-def _later(connection: Connection, model: Model, after: int) -> tuple[str, list[Segment]]:
-    return _born(connection), [s for s in segments(connection, model.id) if s.upto > after]
+def _known(connection: Connection, model: Model, after: int, upto: int) -> _Known:
+    with reading(connection):
+        [(dimensions,)] = connection.execute("SELECT dimensions FROM models WHERE id=?", (model.id,)) or [(0,)]
+        held = [s for s in segments(connection, model.id) if s.upto > after and s.after < upto]
+        return _Known(_born(connection), dimensions, after, held)
+
+
+def _next_generation(connection: Connection) -> int:
+    [(generation,)] = connection.execute("UPDATE meta SET value=value+1 WHERE name='generation' RETURNING value")
+    return int(generation)
 
 
 def _born(connection: Connection) -> str:
@@ -226,24 +314,40 @@ def segments(connection: Connection, model: int) -> list[Segment]:
     return [Segment(generation, after, upto, held, Stamp(*stamp)) for generation, after, upto, held, *stamp in rows]
 
 
-def _rows(connection: Connection, model: Model, after: int, count: int, upto: int = _ALL) -> list[tuple[int, bytes]]:
+def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
+    [(rows,)] = connection.execute(
+        "SELECT count(*) FROM embeddings WHERE model=? AND vector IS NOT NULL AND id>? AND id<=?",
+        (model.id, after, upto),
+    )
+    return int(rows)
+
+
+def _embedded(connection: Connection, model: Model, block: Block) -> set[int]:
+    """Those of its texts, and maybe others, that have a vector in the database."""
+    texts = block.texts
+    rows = connection.execute(
+        "SELECT text FROM embeddings WHERE model=? AND text BETWEEN ? AND ?", (model.id, min(texts), max(texts))
+    )
+    return {text for (text,) in rows}
+
+
+def _rows(
+    connection: Connection, model: Model, after: int, count: int, upto: int = _ALL
+) -> list[tuple[int, int, bytes]]:
+    """(id, text, vector) of the first `count` vectors with `after < id <= upto`, all for -1."""
     # of its length, for another process may just have found other dimensions and made them again
     return connection.execute(
-        "SELECT id, vector FROM embeddings WHERE id>? AND id<=? AND +model=? AND length(vector)=? ORDER BY id LIMIT ?",
-        (after, upto, model.id, 4 * model.dimensions, count),
+        "SELECT id, text, vector FROM embeddings WHERE model=? AND vector IS NOT NULL AND id>? AND id<=?"
+        " AND length(vector)=? ORDER BY id LIMIT ?",
+        (model.id, after, upto, 4 * model.dimensions, count),
     )
 
 
-def _rescored(connection: Connection, query: bytes, numbers: list[int]) -> list[tuple[int, float]]:
-    """(text, exact cosine) of these embeddings, best first; the newer text on a tie."""
-    rows = connection.execute(
-        "SELECT text, vector FROM embeddings WHERE id IN (SELECT value FROM json_each(?)) AND length(vector)=?",
-        (listed(numbers), len(query)),
-    )
-    similar = cosines(query, b"".join(vector for _, vector in rows))
-    scored = [(int(text), cosine) for (text, _), cosine in zip(rows, similar, strict=True)]
-    scored.sort(key=lambda pair: (pair[1], pair[0]), reverse=True)
-    return scored
+def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterator[tuple[int, Block]]:
+    """The vectors of a range as blocks for a file, each with its last id; others may use the connection in between."""
+    while rows := _rows(connection, model, after, _READ, upto):
+        after = rows[-1][0]
+        yield after, block_of((text for _, text, _ in rows), b"".join(vector for _, _, vector in rows))
 
 
 # --- embedders -------------------------------------------------------------------------------------
@@ -287,14 +391,18 @@ def _learn(connection: Connection, embedder: Embedder) -> None:
 
 
 def pending(connection: Connection, model: Model | None) -> int:
-    """How many passages wait for their vector: all of them if the model is not known."""
+    """How many passages wait for their vector: all of them if the model is not known.
+
+    From `COUNTED` on it is how many texts wait, if they are more: a search must not take its time counting.
+    """
     if model is None:
         [(count,)] = connection.execute("SELECT count(*) FROM passages")
-    else:
-        [(count,)] = connection.execute(
-            "SELECT count(*) FROM pending JOIN passages ON dense=pending.text WHERE model=?", (model.id,)
-        )
-    return int(count)
+        return int(count)
+    [(count,)] = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM pending JOIN passages ON dense=pending.text WHERE model=? LIMIT ?)",
+        (model.id, COUNTED),
+    )
+    return int(count) if count < COUNTED else max(int(count), _waiting(connection, model, None))
 
 
 def pause(connection: Connection, model: Model, reason: str) -> None:
@@ -333,10 +441,10 @@ def embed_pending(
         if progress is not None:
             progress(done, total)
         if done % _FOLD_EACH < embedded:
-            tidy(connection, model, vectors)
+            tidy(connection, model, vectors, done)
     if done and model.paused:
         pause(connection, model, "")
-    tidy(connection, model, vectors)
+    tidy(connection, model, vectors, done)
 
 
 def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
@@ -344,10 +452,10 @@ def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
     return int(total) if limit is None else min(int(total), limit)
 
 
-def tidy(connection: Connection, model: Model, vectors: Vectors) -> None:
-    """Fold if it is time to; a folder that cannot be written to does no harm, answers only come slower."""
+def tidy(connection: Connection, model: Model, vectors: Vectors, made: int = _ALL) -> None:
+    """`Vectors.fold`; a folder that cannot be written to does no harm, answers only come slower."""
     try:
-        vectors.fold(connection, model)
+        vectors.fold(connection, model, made)
     except OSError:
         return
 
@@ -358,13 +466,43 @@ def any_vector(connection: Connection, model: Model) -> bool:
     return found is not None
 
 
-def embeddings_of(connection: Connection, model: Model, where: str, values: Sequence[Value]) -> set[int]:
-    """Embeddings of the passages that a condition (over `passages AS p`) admits."""
-    rows = connection.execute(
-        f"SELECT e.id FROM passages AS p JOIN embeddings AS e ON e.model=? AND e.text=p.dense WHERE {where}",
-        (model.id, *values),
-    )
-    return {number for (number,) in rows}
+def nearest(
+    connection: Connection,
+    vectors: Vectors,
+    model: Model,
+    query: bytes,
+    count: int,
+    where: str = "",
+    values: Sequence[Value] = (),
+) -> dict[int, float]:
+    """Exact cosine by passage of the `count` passages most similar to the query; newest first among equals.
+
+    Args:
+        connection: In a transaction that reads.
+        vectors: The index's own.
+        model: Whose vectors are compared.
+        query: A vector of that model, float32.
+        count: At most so many.
+        where: Condition over `passages AS p` that they must meet; "" for any passage.
+        values: What to bind in it.
+    """
+    question = Question(query)
+    scans = vectors.scan(connection, model, question)
+    wanted, allowed = count, None
+    while True:
+        near = rescored(question, best(scans, max(RESCORED, 2 * wanted), allowed))[:wanted]
+        found = passages_of(connection, near, where, values, count)
+        if len(found) >= count or len(near) < wanted:
+            return found
+        # texts that no passage has any longer, or that the condition keeps out, have taken the places
+        wanted *= 4
+        if where and allowed is None and wanted > _TRIED * count:
+            allowed = texts_of(connection, where, values)
+
+
+def texts_of(connection: Connection, where: str, values: Sequence[Value]) -> set[int]:
+    """Texts of the passages that a condition (over `passages AS p`) admits."""
+    return {text for (text,) in connection.execute(f"SELECT p.dense FROM passages AS p WHERE {where}", values)}
 
 
 def passages_of(

@@ -1,36 +1,57 @@
-r"""Vectors on disk: an immutable file of int8 rows that is scanned whole, and the float rows behind it.
+r"""Vectors on disk: immutable files of rows in 16 bits, of which the scan of a question reads the upper 8.
 
-SQLite holds every vector as float32 (`embeddings`). Reading them all for each query would be slow, so
-most stand a second time in `vectors.<generation>`: mapped files of int8 rows, scanned with simsimd.
-Rows newer than the files (the tail) are scanned as they are. The scan only chooses; whoever calls
-compares the chosen ones with the float rows, so no cosine in an answer is an approximation.
+SQLite holds every vector as float32 (`embeddings`). Reading them for each question would be slow, so
+most stand a second time in `vectors.<generation>`, mapped files that are scanned whole with simsimd;
+rows newer than the files (the tail) are scanned as they are. The scan of the upper halves only
+chooses; the chosen are then compared with both halves, which is exact to about 1e-5.
+
+A number x of a row is `unit * v`, v between -32767 and 32767. Neighbouring rows with one unit are a run.
 
 A file is written under another name, synced, renamed, and never touched again: a process that has it
 mapped keeps it although it is unlinked. It counts only while its size and time of writing are those
 that the database recorded with it; otherwise its rows are tail until it is written anew.
 
-Layout, in the byte order of the machine: `mbvec\0\0\1`, rows (int64), dimensions (int64), scale (float64;
-int8 = float * scale), then the ids of the rows (int64 each, ascending), then the rows.
+Layout, in the byte order of the machine: `mbvec\0\0\2`, rows, dimensions and runs (int64 each); rows (int64)
+and unit (float64) of each run; the text of each row (int64); `v >> 8` of all rows (int8); `v & 255` (uint8).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from array import array
+from collections.abc import Iterable, Sequence
+from heapq import nlargest
+from math import ceil, inf, log2
+from operator import itemgetter
+from sys import byteorder
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import simsimd
 
-_MAGIC = b"mbvec\0\0\1"
+from memorybook.storage.arrays import arrays
+
+_MAGIC = b"mbvec\0\0\2"
 _HEADER = 32
-_SAMPLED = 4096
+_RUN = 16
 
+LARGEST_V = 32767
 
-class Scored(NamedTuple):
-    """A row's id and about how similar it is, -1..1."""
+# A float32 of 2**23 + n, 0 <= n < 2**23, has the bits 0x4B000000 + n: adding 2**23 rounds to a whole number
+# whose bytes can be cut out and put back by slices. simsimd.wsum adds at the speed of memory.
+_LOW, _HIGH, _EXPONENT = (0, 1, 3) if byteorder == "little" else (3, 2, 0)
+_BIAS = float(2**23 + 2**15)
+_ONE = b"\0\0\x80\x3f" if byteorder == "little" else b"\x3f\x80\0\0"
+_SIGN_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))
+_IS_POSITIVE = bytes(byte < 0x80 for byte in range(256))
 
-    id: int
-    similarity: float
+_LOST = 4e-5
+"""Milliseconds by which numpy finds the largest of some numbers faster, for each of them."""
+
+_SAMPLED, _STEPS = 2048, (8, 128)
+"""About so many similarities tell from which one on there are enough: every 8th to every 128th."""
+
+_SPARE = 8
+"""So many more of the sample must reach it, for chance may have chosen them."""
 
 
 class Stamp(NamedTuple):
@@ -38,6 +59,67 @@ class Stamp(NamedTuple):
 
     size: int
     written: int
+
+
+class Block(NamedTuple):
+    """Rows as they stand in a file.
+
+    Attributes:
+        texts: Text of each row, int64.
+        runs: How many rows with which unit.
+        high, low: The halves of all rows, a byte a number.
+    """
+
+    texts: memoryview[int]
+    runs: Sequence[tuple[int, float]]
+    high: bytes | memoryview[int]
+    low: bytes | memoryview[int]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(rows for rows, _ in self.runs)
+
+
+class Rows(Protocol):
+    """Where rows can be had by their place."""
+
+    def text(self, place: int) -> int:
+        """The text at that place."""
+
+    def floats(self, places: Sequence[int]) -> bytes:
+        """The rows at these places as float32, up to a factor that is above 0 and the same for a row."""
+
+
+class Scan(NamedTuple):
+    """Rows compared with a question: the similarity of row `start + n` is about `dots[n] * unit + offset`."""
+
+    rows: Rows
+    start: int
+    dots: memoryview[float]
+    unit: float
+    offset: float
+
+
+Chosen = tuple[float, Rows, int]
+"""About how similar a row is, -1..1, and where it can be had."""
+
+
+class Question:
+    """A unit vector to compare with others.
+
+    Args:
+        vector: float32.
+    """
+
+    def __init__(self, vector: bytes) -> None:
+        numbers = memoryview(vector).cast("f")
+        self.vector = vector
+        self.unit = _peak(vector) / 127 or 1.0
+        self.sum = sum(numbers)
+        rounded = _whole(vector, self.unit)[_LOW::4]
+        self.packed = memoryview(rounded).cast("b", (1, len(numbers)))
+        self.floats = numbers.cast("B").cast("f", (1, len(numbers)))
 
 
 def stamp_of(path: str) -> Stamp | None:
@@ -63,112 +145,245 @@ class VectorFile:
 
     def __init__(self, path: str, dimensions: int) -> None:
         from mmap import ACCESS_READ, mmap
-        from struct import unpack_from
+        from struct import iter_unpack, unpack_from
 
         with open(path, "rb") as file:
             whole = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
         if len(whole) < _HEADER or whole[:8] != _MAGIC:
             raise ValueError(f"{path!r} is no vector file")
-        rows, width, self._scale = unpack_from("=qqd", whole, 8)
-        start = _HEADER + rows * 8
-        if width != dimensions or rows < 1 or len(whole) != start + rows * width:
+        rows, self._width, count = unpack_from("=qqq", whole, 8)
+        texts = _HEADER + count * _RUN
+        high = texts + rows * 8
+        low = high + rows * dimensions
+        if self._width != dimensions or min(rows, count) < 1 or len(whole) != low + rows * dimensions:
             raise ValueError(f"{path!r} does not hold rows of {dimensions} numbers")
-        self._ids = whole[_HEADER:start].cast("q")
-        self._rows = whole[start:].cast("b", (rows, width))
+        runs = list(iter_unpack("=qd", whole[_HEADER:texts]))
+        if sum(rows for rows, _ in runs) != rows or not all(rows > 0 and unit > 0 for rows, unit in runs):
+            raise ValueError(f"{path!r} does not say how its rows are to be read")
+        self.block = Block(whole[texts:high].cast("q"), runs, whole[high:low], whole[low:])
+        self._matrix = whole[high:low].cast("b", (rows, dimensions))
 
-    def best(self, query: bytes, count: int, allowed: Container[int] | None = None) -> list[Scored]:
-        """The `count` rows most similar to a unit vector (float32), in no order; only ids in `allowed` if given."""
-        numbers = memoryview(query).cast("f")
-        scale = 127.0 / (max(map(abs, numbers)) or 1.0)
-        packed = memoryview(bytes(round(x * scale) & 0xFF for x in numbers)).cast("b", (1, len(numbers)))
-        dots = _compare(self._rows, packed, "dot")
-        unit = 1.0 / (scale * self._scale)
-        return [Scored(number, dot * unit) for number, dot in _largest(dots, count, self._ids, allowed)]
+    def scan(self, question: Question) -> list[Scan]:
+        """All its rows compared with the question."""
+        dots, start, scans = _compare(self._matrix, question.packed, "dot"), 0, []
+        for rows, unit in self.block.runs:
+            upto = start + rows
+            # the lower halves that are left out are 128 on average
+            scale, offset = 256 * unit * question.unit, 128 * unit * question.sum
+            scans.append(Scan(self, start, dots[start:upto], scale, offset))
+            start = upto
+        return scans
+
+    def only(self, texts: set[int]) -> Block:
+        """Its rows of these texts."""
+        keeps = [text in texts for text in self.block.texts]
+        places = [place for place, kept in enumerate(keeps) if kept]
+        runs, start = [], 0
+        for rows, unit in self.block.runs:
+            runs.append((sum(keeps[start : start + rows]), unit))
+            start += rows
+        held = array("q", (self.block.texts[place] for place in places))
+        low, high = self._halves(places)
+        return Block(memoryview(held), [run for run in runs if run[0]], high, low)
+
+    def _halves(self, places: Sequence[int]) -> tuple[bytes, bytes]:
+        """Low and high halves of the rows at these places."""
+        width, block = self._width, self.block
+        cuts = [slice(place * width, (place + 1) * width) for place in places]
+        return b"".join(block.low[cut] for cut in cuts), b"".join(block.high[cut] for cut in cuts)
+
+    def text(self, place: int) -> int:
+        """The text at that place."""
+        return self.block.texts[place]
+
+    def floats(self, places: Sequence[int]) -> bytes:
+        """The rows at these places as float32, each number divided by its unit."""
+        low, high = self._halves(places)
+        numbers = bytearray(4 * len(low))
+        numbers[_LOW::4] = low
+        numbers[_HIGH::4] = high.translate(_SIGN_FLIPPED)
+        numbers[_EXPONENT::4] = b"\x4b" * len(low)
+        return _shifted(memoryview(numbers).cast("f"), -_BIAS)
 
 
 class Tail:
     """Float rows that no vector file holds yet, in ascending order of id; grows, never shrinks."""
 
     def __init__(self) -> None:
-        self._held: tuple[list[int], bytes] = ([], b"")
+        self._held: tuple[int, list[int], bytes] = (0, [], b"")
 
     @property
     def last(self) -> int:
         """The highest id it holds, 0 if none."""
-        return self._held[0][-1] if self._held[0] else 0
+        return self._held[0]
 
-    def add(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Add float32 rows by id; those up to the last one it holds are passed over."""
-        ids, data = self._held
-        last = ids[-1] if ids else 0
-        new = [(number, vector) for number, vector in rows if number > last]
+    def add(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Add float32 rows, (id, text, vector) each; those up to the last one it holds are passed over."""
+        last, texts, data = self._held
+        new = [row for row in rows if row[0] > last]
         if new:
             # one assignment, so that another thread sees either
-            self._held = ([*ids, *(number for number, _ in new)], b"".join((data, *(vector for _, vector in new))))
+            self._held = (
+                new[-1][0],
+                [*texts, *(text for _, text, _ in new)],
+                b"".join((data, *(vector for _, _, vector in new))),
+            )
 
-    def best(self, query: bytes, count: int, allowed: Container[int] | None = None) -> list[Scored]:
-        """As `VectorFile.best`, but exact."""
-        ids, data = self._held
-        if not ids:
+    def scan(self, question: Question) -> list[Scan]:
+        """All rows that it holds now compared with the question."""
+        _, texts, data = self._held
+        if not texts:
             return []
-        return [Scored(number, cosine) for number, cosine in _largest(cosines(query, data), count, ids, allowed)]
+        dots = _compare(_matrix(data, len(question.vector)), question.floats, "dot")
+        return [Scan(_Floats(texts, data), 0, dots, 1.0, 0.0)]
+
+
+class _Floats:
+    def __init__(self, texts: list[int], data: bytes) -> None:
+        self._texts, self._data, self._bytes = texts, data, len(data) // len(texts)
+
+    def text(self, place: int) -> int:
+        return self._texts[place]
+
+    def floats(self, places: Sequence[int]) -> bytes:
+        size = self._bytes
+        return b"".join(self._data[place * size : (place + 1) * size] for place in places)
+
+
+# --- choosing ------------------------------------------------------------------------------------------
+
+
+def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> list[Chosen]:
+    """The `count` rows that seem most similar, best first; fewer only if there are no more.
+
+    Args:
+        scans: All that was compared.
+        count: At most so many.
+        allowed: Texts that may take part; None all.
+    """
+    held = sum(len(scan.dots) for scan in scans)
+    step = min(_STEPS[1], max(_STEPS[0], held // _SAMPLED))
+    sample = [dot * scan.unit + scan.offset for scan in scans for dot in scan.dots[::step].tolist()]
+    wanted = count if allowed is None else count * held // (len(allowed) or 1)
+    rank = 2 * wanted // step + _SPARE
+    while True:
+        floor = nlargest(rank, sample)[-1] if rank < len(sample) else -inf
+        found = [chosen for scan in scans for chosen in _reaching(scan, floor)]
+        if allowed is not None:
+            found = [chosen for chosen in found if chosen[1].text(chosen[2]) in allowed]
+        if len(found) >= count or rank >= len(sample):
+            found.sort(key=itemgetter(0), reverse=True)
+            return found[:count]
+        rank *= 4
+
+
+def _reaching(scan: Scan, floor: float) -> list[Chosen]:
+    """The rows of at least that similarity."""
+    rows, start, dots, unit, offset = scan
+    places = range(len(dots)) if floor == -inf else _at_least(dots, (floor - offset) / unit)
+    return [(dots[place] * unit + offset, rows, start + place) for place in places]
+
+
+def _at_least(values: memoryview[float], least: float) -> list[int]:
+    """Places of the values that are not below `least`, without looking at each in Python."""
+    positive = _shifted(values, -least)[_EXPONENT::4].translate(_IS_POSITIVE)
+    places: list[int] = []
+    place = positive.find(1)
+    while place >= 0:
+        places.append(place)
+        place = positive.find(1, place + 1)
+    return places
+
+
+def rescored(question: Question, chosen: Sequence[Chosen]) -> list[tuple[int, float]]:
+    """(text, cosine) of the chosen rows, best first; the newer text on a tie."""
+    groups: dict[int, tuple[Rows, list[int]]] = {}
+    for _, rows, place in chosen:
+        groups.setdefault(id(rows), (rows, []))[1].append(place)
+    data = b"".join(rows.floats(places) for rows, places in groups.values())
+    texts = [rows.text(place) for rows, places in groups.values() for place in places]
+    pairs = list(zip(texts, cosines(question.vector, data), strict=True))
+    pairs.sort(key=lambda pair: (pair[1], pair[0]), reverse=True)
+    return pairs
 
 
 def cosines(query: bytes, rows: bytes) -> list[float]:
     """Exact cosine of a vector with each of these rows, all float32, the rows one after the other."""
     if not rows:
         return []
-    width = len(query) // 4
-    matrix = memoryview(rows).cast("f", (len(rows) // (4 * width), width))
-    return [1.0 - distance for distance in _compare(matrix, memoryview(query).cast("f", (1, width)), "cos")]
+    asked = memoryview(query).cast("f", (1, len(query) // 4))
+    return [1.0 - distance for distance in _compare(_matrix(rows, len(query)), asked, "cos").tolist()]
 
 
-def _compare(rows: memoryview[Any], query: memoryview[Any], metric: Literal["cos", "dot"]) -> list[float]:
-    tensor = simsimd.cdist(rows, query, metric, out_dtype="float32")
-    values: list[float] = cast("Any", memoryview(cast("Any", tensor))).cast("B").cast("f").tolist()
-    return values
+def _matrix(rows: bytes, size: int) -> memoryview[float]:
+    return memoryview(rows).cast("f", (len(rows) // size, size // 4))
 
 
-def _largest(
-    values: list[float], count: int, ids: Sequence[int] | memoryview[int], allowed: Container[int] | None
-) -> list[tuple[int, float]]:
-    """(id, value) of the `count` largest values, in no order."""
-    places: Sequence[int] = range(len(values))
-    if allowed is not None:
-        places = [place for place, number in enumerate(ids) if number in allowed]
-    elif len(values) > _SAMPLED:
-        floor = _floor(values, count)
-        above = [place for place, value in enumerate(values) if value >= floor]
-        places = above if len(above) >= count else places
-    best = sorted(places, key=values.__getitem__, reverse=True)[:count]
-    return [(ids[place], values[place]) for place in best]
+def _compare(rows: memoryview[Any], query: memoryview[Any], metric: Literal["cos", "dot"]) -> memoryview[float]:
+    return _flat(simsimd.cdist(rows, query, metric, out_dtype="float32"))
 
 
-def _floor(values: list[float], count: int) -> float:
-    """A value that somewhat more than `count` others reach, judged by a sample; it may mislead."""
-    step = 16
-    sample = sorted(values[::step], reverse=True)
-    return sample[min(len(sample) - 1, 2 * count // step + 8)]
+def _shifted(values: memoryview[float], by: float) -> bytes:
+    return _sum(values, 1.0, by)
 
 
-def write(path: str, dimensions: int, rows: Sequence[tuple[int, bytes]]) -> Stamp:
-    """Write a vector file of at least one float32 row by id, ascending; returns what vouches for it.
+def _whole(floats: bytes, unit: float) -> bytes:
+    """`round(x / unit)` of each number as float32 whose lowest bytes hold it, 2**15 more than it is."""
+    return _sum(memoryview(floats).cast("f"), 1.0 / unit, _BIAS)
+
+
+def _sum(values: memoryview[float], factor: float, addend: float) -> bytes:
+    ones = memoryview(_ONE * len(values)).cast("f")
+    return bytes(_flat(simsimd.wsum(cast("Any", values), cast("Any", ones), alpha=factor, beta=addend)).cast("B"))
+
+
+def _flat(tensor: object) -> memoryview[float]:
+    return memoryview(cast("Any", tensor)).cast("B").cast("f")
+
+
+# --- writing -------------------------------------------------------------------------------------------
+
+
+def block_of(texts: Iterable[int], rows: bytes) -> Block:
+    """Float32 rows as they stand in a file, the rows one after the other."""
+    held = array("q", texts)
+    # few different units, so that the blocks of many small files become one run
+    unit = 2 ** (ceil(4 * log2(_peak(rows) or 1.0)) / 4) / LARGEST_V
+    whole = _whole(rows, unit)
+    high = whole[_HIGH::4].translate(_SIGN_FLIPPED)
+    return Block(memoryview(held), [(len(held), unit)], high, whole[_LOW::4])
+
+
+def _peak(data: bytes) -> float:
+    """The largest absolute value of these float32 numbers."""
+    numbers = memoryview(data).cast("f")
+    numpy = arrays(len(numbers) * _LOST)
+    if numpy is None:
+        return max(max(numbers), -min(numbers))
+    held = numpy.frombuffer(numbers, dtype=numpy.float32)
+    return max(float(held.max()), -float(held.min()))
+
+
+def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
+    """Write a vector file of at least one row; returns what vouches for it.
 
     Raises OSError; nothing is left behind then.
     """
     from struct import pack
 
-    import numpy as np
-
-    floats = np.frombuffer(b"".join(vector for _, vector in rows), dtype=np.float32).reshape(len(rows), dimensions)
-    scale = 127.0 / (float(np.abs(floats).max()) or 1.0)
-    ids = np.array([number for number, _ in rows], dtype=np.int64)
+    runs: list[tuple[int, float]] = []
+    for rows, unit in (run for block in blocks for run in block.runs):
+        if runs and runs[-1][1] == unit:
+            rows += runs.pop()[0]
+        runs.append((rows, unit))
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb") as file:
-            file.write(_MAGIC + pack("=qqd", len(rows), dimensions, scale))
-            file.write(ids.tobytes())
-            file.write(np.rint(floats * scale).astype(np.int8).tobytes())
+            file.write(_MAGIC + pack("=qqq", sum(rows for rows, _ in runs), dimensions, len(runs)))
+            file.write(b"".join(pack("=qd", *run) for run in runs))
+            for part in ("texts", "high", "low"):
+                for block in blocks:
+                    file.write(getattr(block, part))
             file.flush()
             os.fsync(file.fileno())
         status = os.stat(temporary)
