@@ -1,0 +1,190 @@
+"""Whom `peers.py` compares memorybook with: what each is installed from, and its settings.
+
+Every peer has its defaults and the best that its documentation recommends for what is installed with it. Their
+adapters are `peers/with_NAME.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PLAIN, LABELLED, FIELDS = "plain", "labelled", "fields"
+"""How a peer is given a turn: its words; `[date] Speaker: words`; or words, speaker and date each in its place."""
+
+
+class Setting(NamedTuple):
+    """One way to run a peer.
+
+    Attributes:
+        name: Short, for the tables.
+        options: What its adapter is told.
+        hybrid: Whether it joins keyword and vector search.
+    """
+
+    name: str
+    options: Mapping[str, Any] = {}
+    hybrid: bool = False
+
+
+class Peer(NamedTuple):
+    """One store, library or tool.
+
+    Attributes:
+        name: Its adapter is `peers/with_NAME.py`.
+        title: For the tables.
+        package: The distribution whose version is named; "" for what is not a Python package.
+        requirements: What pip installs into its environment.
+        settings: Its defaults first.
+        texts: How it can be given a turn.
+        python: The oldest Python it runs on.
+        durable: Whether another process finds what was put in.
+        note: What a reader of its rows must know.
+    """
+
+    name: str
+    title: str
+    package: str
+    requirements: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    texts: tuple[str, ...] = (PLAIN, LABELLED)
+    python: tuple[int, int] = (3, 11)
+    durable: bool = True
+    note: str = ""
+
+
+PEERS = (
+    Peer(
+        "memorybook",
+        "memorybook",
+        "memorybook",
+        ("-e", str(ROOT)),
+        (
+            Setting("hybrid", {"backend": "sqlite_hybrid"}, hybrid=True),
+            Setting("words", {"backend": "sqlite_fts"}),
+        ),
+        texts=(FIELDS,),
+    ),
+    Peer(
+        "sqlite",
+        "SQLite FTS5 + sqlite-vec by hand",
+        "sqlite-vec",
+        ("apsw", "sqlite-vec"),
+        (
+            Setting("RRF", hybrid=True),
+            Setting("RRF, Porter, stop words", {"tokenize": "porter unicode61", "stop": True}, hybrid=True),
+            Setting("words, Porter, stop words", {"tokenize": "porter unicode61", "stop": True, "vectors": False}),
+        ),
+    ),
+    Peer(
+        "lancedb",
+        "LanceDB",
+        "lancedb",
+        ("lancedb",),
+        (
+            Setting("vectors"),
+            Setting("hybrid", {"hybrid": True}, hybrid=True),
+            Setting("hybrid, HNSW", {"hybrid": True, "ann": True}, hybrid=True),
+        ),
+    ),
+    Peer(
+        "txtai",
+        "txtai",
+        "txtai",
+        ("torch==2.13.0", "txtai"),
+        (
+            Setting("vectors"),
+            Setting("hybrid", {"hybrid": True}, hybrid=True),
+            Setting(
+                "hybrid, stop words",
+                {
+                    "hybrid": True,
+                    "scoring": {
+                        "method": "bm25",
+                        "terms": True,
+                        "normalize": True,
+                        "tokenizer": {"stopwords": True},
+                    },
+                },
+                hybrid=True,
+            ),
+        ),
+        note="its torch is pinned to the build without CUDA that the index of this machine has",
+    ),
+    Peer(
+        "chromadb",
+        "Chroma",
+        "chromadb",
+        ("chromadb",),
+        (
+            Setting("vectors"),
+            Setting("cosine, ef 200", {"hnsw": {"space": "cosine", "ef_construction": 200, "ef_search": 200}}),
+        ),
+        note="its hybrid search is its cloud's: not implemented locally",
+    ),
+    Peer(
+        "mem0",
+        "mem0, infer off",
+        "mem0ai",
+        ("mem0ai", "fastembed"),
+        (
+            Setting("vectors"),
+            Setting("hybrid", {"bm25": True, "threshold": 0.0}, hybrid=True),
+        ),
+        note="its spaCy model, for entities, cannot be fetched here",
+    ),
+    Peer(
+        "langgraph",
+        "LangGraph SqliteStore",
+        "langgraph-checkpoint-sqlite",
+        ("langgraph", "langgraph-checkpoint-sqlite", "pysqlite3-binary"),
+        (
+            Setting("vectors"),
+            Setting("vectors of the text", {"fields": ["text"]}),
+        ),
+        note="vectors alone: it has no keyword search",
+    ),
+    Peer(
+        "memsearch",
+        "memsearch, Milvus Lite",
+        "memsearch",
+        ("memsearch", "milvus-lite"),
+        (Setting("hybrid", hybrid=True),),
+        note="its reranker is fetched from a hub: not tried",
+    ),
+    Peer(
+        "basic_memory",
+        "basic-memory",
+        "basic-memory",
+        ("basic-memory==0.23.2", "pysqlite3-binary"),
+        (
+            Setting("text"),
+            Setting("hybrid", {"mode": "hybrid"}, hybrid=True),
+        ),
+        python=(3, 12),
+        note="0.24 needs a certifi that the index of this machine does not have yet",
+    ),
+    Peer(
+        "reme",
+        "ReMe",
+        "reme-ai",
+        ("reme-ai",),
+        (
+            Setting("BM25"),
+            Setting("hybrid", {"hybrid": True}, hybrid=True),
+        ),
+    ),
+    Peer(
+        "grep",
+        "grep, any word",
+        "",
+        (),
+        (
+            Setting("all words"),
+            Setting("stop words out", {"stop": True}),
+        ),
+    ),
+)
