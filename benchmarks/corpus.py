@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import accumulate
@@ -193,16 +193,21 @@ def _sentences(words: list[str], comma: str, stop: str, space: str) -> str:
 # --- as a book -----------------------------------------------------------------------------------
 
 
-def write_chats(folder: Path, count: int) -> list[Path]:
-    """The odd passages among the first `count` as turns: JSON Lines files of a hundred sessions each."""
+def turns_of(count: int, most: int | None = None) -> int:
+    """How many of the first `count` passages are turns: half of them, at most `most`."""
+    return min(count // 2, count // 2 if most is None else most)
+
+
+def write_chats(folder: Path, turns: int) -> list[Path]:
+    """The first odd passages as turns: JSON Lines files of a hundred sessions each."""
     folder.mkdir(parents=True)
     files = []
-    step = 2 * TURNS_PER_SESSION * SESSIONS_PER_FILE
-    for start in range(1, count, step):
+    step = TURNS_PER_SESSION * SESSIONS_PER_FILE
+    for start in range(0, turns, step):
         files.append(folder / f"{start // step:04d}.jsonl")
         with files[-1].open("w", encoding="utf-8") as file:
-            for number in range(start, min(start + step, count), 2):
-                file.write(json.dumps(_turn(passage(number)), ensure_ascii=False) + "\n")
+            for turn in range(start, min(start + step, turns)):
+                file.write(json.dumps(_turn(passage(2 * turn + 1)), ensure_ascii=False) + "\n")
     return files
 
 
@@ -225,16 +230,16 @@ def write_entries(root: Path, count: int) -> None:
     (root / "MEMORY.md").write_text("\n".join(lines), encoding="utf-8")
 
 
-def write_documents(root: Path, count: int) -> int:
-    """The even passages as Markdown in the book's folder; returns how many they are."""
+def write_documents(root: Path, count: int, turns: int) -> int:
+    """Those of the first `count` passages that are no turns as Markdown in the book's folder; returns how many."""
     root.mkdir(parents=True, exist_ok=True)
-    evens = range(0, count, 2)
-    _write_days(root / "daily", evens[::2])
-    _write_documents(root / "notes", evens[1::2])
-    return len(evens)
+    numbers = [number for number in range(count) if number % 2 == 0 or number > 2 * turns]
+    _write_days(root / "daily", numbers[::2])
+    _write_documents(root / "notes", numbers[1::2])
+    return len(numbers)
 
 
-def _write_days(folder: Path, numbers: range) -> None:
+def _write_days(folder: Path, numbers: Sequence[int]) -> None:
     folder.mkdir(exist_ok=True)
     for day, at in enumerate(range(0, len(numbers), NOTES_PER_DAY)):
         date = START + timedelta(days=day)
@@ -245,7 +250,7 @@ def _write_days(folder: Path, numbers: range) -> None:
         (folder / f"{date:%Y-%m-%d}.md").write_text("".join(lines), encoding="utf-8")
 
 
-def _write_documents(folder: Path, numbers: range) -> None:
+def _write_documents(folder: Path, numbers: Sequence[int]) -> None:
     for document, at in enumerate(range(0, len(numbers), SECTIONS_PER_DOCUMENT)):
         path = folder / f"{document // 100:03d}" / f"{document:05d}.md"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -46,18 +46,20 @@ def seconds(call: Callable[[], object]) -> float:
 # --- making the book -----------------------------------------------------------------------------
 
 
-def ingest(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
+def ingest(folder: Path, count: int, given: Mapping[str, str], most_turns: int | None = None) -> Figures:
     """Conversations imported, then Markdown brought in, each until it can be found by words and meaning."""
-    files = corpus.write_chats(folder / "chats", count)
+    turns = corpus.turns_of(count, most_turns)
+    files = corpus.write_chats(folder / "chats", turns)
     corpus.write_entries(folder / BOOK, count)
     with opened(folder, given) as memory:
         finish(memory)
         importing = seconds(lambda: _import(memory, files))
-        notes = corpus.write_documents(folder / BOOK, count)
+        notes = corpus.write_documents(folder / BOOK, count, turns)
         syncing = seconds(lambda: finish(memory))
         index = memory.status()["index"]
     return {
-        "turns_per_s": round(count // 2 / importing),
+        "turns": turns,
+        "turns_per_s": round(turns / importing),
         "notes_per_s": round(notes / syncing),
         "passages": index["passages"],
         "files": sum(name.endswith(".md") for _, _, names in os.walk(folder / BOOK) for name in names),

@@ -15,9 +15,10 @@ conversations, one passage in five Chinese), and measured step by step, each ste
 - sync: a sync that finds nothing changed in a book of `--files` files; ratio to `os.scandir` and stat of them.
 
 What is measured and its reference run in turn, pair by pair, so that a machine that gets slower slows both: a
-ratio is the median over pairs. A step that fails is shown as failed and does not cost the others. The books
-take about 4 GB and the whole half an hour at a million passages; with `--work FOLDER` the books made there
-are kept and used again by the next run.
+ratio is the median over pairs. A step that fails is shown as failed and does not cost the others. With
+`--work FOLDER` the books made there are kept and used again by the next run. A million passages take about 4 GB;
+most of the time goes into importing half a million turns, which rules read for what is worth keeping:
+with `--turns 50k` the rest of them are Markdown.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def at_size(folder: Path, size: int, options: argparse.Namespace, given: Mapping
     else:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        found = {"ingest": step(f"{size} ingest", phases.ingest, folder, size, given)}
+        found = {"ingest": step(f"{size} ingest", phases.ingest, folder, size, given, options.turns)}
         if "failed" in found["ingest"]:
             return found
         made.write_text(json.dumps(found["ingest"]), encoding="utf-8")
@@ -128,6 +129,7 @@ def shown(value: float) -> str:
 
 ROWS: tuple[tuple[str, Cell], ...] = (
     ("passages in the index", number_of("ingest", "passages")),
+    ("turns among them", number_of("ingest", "turns")),
     ("files", number_of("ingest", "files")),
     *(
         (f"search, {kind}, p50 / p95 ms (× numpy)", time_of("search", "kinds", kind, high=True))
@@ -231,15 +233,17 @@ def _lines(found: Figures, paths: Mapping[str, Sequence[str]]) -> dict[str, list
 # --- the command ---------------------------------------------------------------------------------
 
 
+def count_of(text: str) -> int:
+    """`50`, `1k`, `2.5k` or `1M` as a number; raises ValueError."""
+    scale = SUFFIXES.get(text[-1:].lower(), 1)
+    return math.floor(float(text[:-1] if scale > 1 else text) * scale)
+
+
 def sizes_of(text: str) -> list[int]:
     """`1k,100k,1M` as numbers, each at least 20."""
-    sizes = []
-    for word in text.split(","):
-        scale = SUFFIXES.get(word[-1:].lower(), 1)
-        size = math.floor(float(word[:-1] if scale > 1 else word) * scale)
-        if size < 20:
-            raise argparse.ArgumentTypeError(f"{word!r} is too small: give at least 20 passages")
-        sizes.append(size)
+    sizes = [count_of(word) for word in text.split(",")]
+    if min(sizes) < 20:
+        raise argparse.ArgumentTypeError(f"{min(sizes)} is too small: give at least 20 passages")
     return sizes
 
 
@@ -259,6 +263,7 @@ def parser() -> argparse.ArgumentParser:
     add("--sizes", type=sizes_of, default=sizes_of("1k,10k,100k"), help="passages: 1k,10k,100k,1M")
     add("--only", type=steps_of, default=list(STEPS), help=f"steps: {','.join(STEPS)}")
     add("--set", action="append", default=[], dest="given", metavar="KEY=VALUE", help="a setting of the book")
+    add("--turns", type=count_of, help="most passages that are turns, 50k; half of them by default")
     add("--questions", type=int, default=15, help="questions of each kind (default 15)")
     add("--repeat", type=int, default=3, help="rounds of the questions; each counts with its median (default 3)")
     add("--rounds", type=int, default=30, help="pairs of everything else (default 30)")

@@ -188,10 +188,13 @@ def test_questions_ask_with_the_words_of_their_answer() -> None:
         assert answer.chinese == (question.kind == "six Chinese words")
 
 
-def test_a_book_of_the_corpus_holds_every_passage_once(tmp_path: Path) -> None:
-    files = corpus.write_chats(tmp_path / "chats", 150)
-    corpus.write_documents(tmp_path / "book", 150)
+@pytest.mark.parametrize("most", [None, 30, 0])
+def test_a_book_of_the_corpus_holds_every_passage_once(most: int | None, tmp_path: Path) -> None:
+    turned = corpus.turns_of(150, most)
+    files = corpus.write_chats(tmp_path / "chats", turned)
+    assert turned + corpus.write_documents(tmp_path / "book", 150, turned) == 150
     turns = [json.loads(line)["content"] for path in files for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(turns) == (75 if most is None else most)
     pages = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "book").rglob("*.md"))
     for said in corpus.passages(150):
         assert turns.count(said.text) + pages.count(said.text) == 1
@@ -245,6 +248,7 @@ def test_wrong_use_of_speed_is_one_sentence(wrong: list[str], capsys: pytest.Cap
 
 def test_sizes_have_suffixes() -> None:
     assert speed.sizes_of("50,1k,2.5k,1M") == [50, 1_000, 2_500, 1_000_000]
+    assert speed.count_of("50k") == 50_000
 
 
 def test_listing_sees_every_file(tmp_path: Path) -> None:
