@@ -63,7 +63,11 @@ CREATE INDEX entries_by_importance ON passages (score) WHERE source='entry';
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', contentless_delete=1, tokenize="{_TOKENIZER.replace('"', '""')}"
 );
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+CREATE TABLE terms (
+    id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, holding INTEGER NOT NULL,
+    passages BLOB NOT NULL, codes BLOB NOT NULL
+);
+CREATE TABLE postings (id INTEGER PRIMARY KEY, passages BLOB NOT NULL, codes BLOB NOT NULL);
 CREATE TABLE models (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL, paused_until REAL, reason TEXT
 );
@@ -71,11 +75,6 @@ CREATE TABLE embeddings (
     id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, text INTEGER NOT NULL, vector BLOB,
     UNIQUE (model, text)
 );
-CREATE INDEX embeddings_by_model ON embeddings (model) WHERE vector IS NOT NULL;
-CREATE TABLE gone (text INTEGER PRIMARY KEY);
-CREATE TRIGGER text_goes AFTER DELETE ON passages WHEN NOT EXISTS (SELECT 1 FROM passages WHERE dense=old.dense)
-    BEGIN INSERT OR IGNORE INTO gone VALUES (old.dense); END;
-CREATE TRIGGER text_comes AFTER INSERT ON passages BEGIN DELETE FROM gone WHERE text=new.dense; END;
 CREATE TABLE pending (model INTEGER, text INTEGER, PRIMARY KEY (model, text)) WITHOUT ROWID;
 CREATE TABLE segments (
     generation INTEGER PRIMARY KEY, model INTEGER NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL,
@@ -88,7 +87,8 @@ CREATE VIEW agent_memory AS SELECT
     p.score AS importance, coalesce(e.hits, 0) AS access_count, p.activated AS last_accessed,
     coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, p.activated AS updated_at, p.id AS passage
 FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
-INSERT INTO meta VALUES ('born', lower(hex(randomblob(8)))), ('generation', 0);
+INSERT INTO meta VALUES
+    ('born', lower(hex(randomblob(8)))), ('generation', 0), ('last', 0), ('passages', 0), ('words', 0), ('terms', 0);
 """
 
 

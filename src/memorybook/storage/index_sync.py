@@ -8,13 +8,14 @@ otherwise leaves that document to another round.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memorybook.errors import MemoryBookError, MissingDocument
-from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, row_of
-from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
+from memorybook.storage import postings
+from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, passages, row_of
+from memorybook.storage.sqlite import Connection, Row, bindable, immediate, readable
 from memorybook.text.tokens import text_digest, tokens
 
 if TYPE_CHECKING:
@@ -41,10 +42,10 @@ class Brought(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """A passage to be inserted: its words, space between, and the digest of what is embedded of it."""
+    """A passage to be inserted: its words counted, and the digest of what is embedded of it."""
 
     passage: Passage
-    words: str
+    words: Counter[str]
     digest: str
 
 
@@ -233,7 +234,7 @@ def _content(passage: Passage) -> tuple[str, str]:
 
 def _draft(passage: Passage) -> _Draft:
     indexed, dense = _content(passage)
-    return _Draft(passage, " ".join(tokens(indexed)), text_digest(dense))
+    return _Draft(passage, postings.counted(indexed), text_digest(dense))
 
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
@@ -353,7 +354,11 @@ def _revision(connection: Connection) -> int | None:
 def _delete(connection: Connection, numbers: list[int]) -> None:
     if not numbers:
         return
+    from memorybook.text.passages import indexed_text
+
     gone = listed(numbers)
+    held = passages(connection, numbers)
+    postings.remove(connection, {number: postings.counted(indexed_text(held[number])) for number in held})
     texts = listed(
         text
         for (text,) in connection.execute(
@@ -380,20 +385,29 @@ def _insert(connection: Connection, drafts: list[_Draft]) -> None:
     if not drafts:
         return
     texts = _texts(connection, [draft.digest for draft in drafts])
-    [(last,)] = connection.execute("SELECT coalesce(max(id), 0) FROM passages")
-    rows: list[list[Value]] = []
-    words: list[tuple[int, str]] = []
-    for number, draft in enumerate(drafts, int(last) + 1):
-        rows.append([number, texts[draft.digest], *row_of(draft.passage)])
-        words.append((number, draft.words))
+    [(last,)] = connection.execute("UPDATE meta SET value=value+? WHERE name='last' RETURNING value", (len(drafts),))
+    numbered = dict(enumerate(drafts, last - len(drafts) + 1))
     marks = ", ".join("?" * (len(FIELDS) + 2))
-    connection.executemany(f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})", rows)
-    connection.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", words)
+    connection.executemany(
+        f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
+        [[number, texts[draft.digest], *row_of(draft.passage)] for number, draft in numbered.items()],
+    )
+    postings.add(connection, {number: draft.words for number, draft in numbered.items()})
+    connection.executemany(
+        "INSERT INTO words (rowid, text) VALUES (?, ?)",
+        [(number, _full_text(draft)) for number, draft in numbered.items() if draft.passage.source == "entry"],
+    )
     connection.execute(
         "INSERT OR IGNORE INTO pending SELECT models.id, new.value FROM models, json_each(?) AS new WHERE NOT EXISTS"
         " (SELECT 1 FROM embeddings WHERE model=models.id AND text=new.value)",
         (listed(set(texts.values())),),
     )
+
+
+def _full_text(draft: _Draft) -> str:
+    from memorybook.text.passages import indexed_text
+
+    return " ".join(tokens(indexed_text(draft.passage)))
 
 
 def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:

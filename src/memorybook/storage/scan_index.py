@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.errors import EmbedderFailed, MemoryBookError, MissingDocument
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.candidates import (
+    K1,
     PAUSE,
+    B,
     admits,
     bm25_idf,
     idf,
@@ -33,16 +35,16 @@ if TYPE_CHECKING:
     from memorybook.documents import DocumentInfo
     from memorybook.protocols import Documents, Embedder, Progress, Transcripts
 
-K1 = 1.2
-B = 0.75
 _BATCH = 512
+_MOST = 15
+_LONGEST = 4095
 
 
 class _Indexed(NamedTuple):
-    """A passage with its words counted, how many they are, and what is embedded of it."""
+    """A passage with its words counted (up to 15 each), how many they are (up to 4095), and what is embedded of it."""
 
     passage: Passage
-    words: Counter[str]
+    words: Mapping[str, int]
     length: int
     dense: str
 
@@ -283,13 +285,14 @@ def _indexed(passage: Passage) -> _Indexed:
     from memorybook.text.passages import dense_text, indexed_text
 
     words = tokens(indexed_text(passage))
-    return _Indexed(passage, Counter(words), len(words), dense_text(passage))
+    counts = {word: min(times, _MOST) for word, times in Counter(words).items()}
+    return _Indexed(passage, counts, min(len(words), _LONGEST), dense_text(passage))
 
 
 def _bm25(everything: list[_Indexed], admitted: list[_Indexed], holding: Mapping[str, int]) -> dict[int, float]:
     """BM25 of each admitted passage that holds a word, by its place in `admitted`.
 
-    The formula of SQLite's FTS5; statistics are those of all passages, whatever the query admits.
+    Statistics are those of all passages, whatever the query admits.
     """
     count = len(everything)
     mean = sum(item.length for item in everything) / count if count else 0.0

@@ -1,10 +1,9 @@
-"""The index in SQLite: FTS5 for words, an exact scan for vectors, healed from the truth when it is damaged."""
+"""The index in SQLite: postings for words, an exact scan for vectors, healed from the truth when it is damaged."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -12,9 +11,8 @@ import apsw
 
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
-from memorybook.storage import vector_leg
+from memorybook.storage import bm25, vector_leg
 from memorybook.storage.candidates import (
-    bm25_idf,
     filters,
     idf,
     neighbour_places,
@@ -24,8 +22,8 @@ from memorybook.storage.candidates import (
     searched,
 )
 from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
-from memorybook.storage.index_schema import COLUMNS, inode, open_index, passage_of, passages, throw_away
-from memorybook.storage.sqlite import Connection, bindable, readable, reading
+from memorybook.storage.index_schema import COLUMNS, inode, listed, open_index, passage_of, passages, throw_away
+from memorybook.storage.sqlite import Connection, Value, bindable, readable, reading
 from memorybook.text.tokens import query_words
 
 if TYPE_CHECKING:
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-COMMON = 0.05
-"""A word that more than this share of the passages hold is common."""
+TRIED = 8
+"""How many times the pool the best passages are looked at in search of those that a query admits."""
 
 
 class SqliteIndex:
@@ -50,8 +48,8 @@ class SqliteIndex:
     memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
     score), `access_count` (the entry's hits), `last_accessed` (day of the last activation),
     `metadata` (the caller's, JSON), `created_at, updated_at, passage`. Full text: `passage IN
-    (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them.
-    Read only in meaning: it is rebuilt from the documents.
+    (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them;
+    `words` has the entries alone. Read only in meaning: it is rebuilt from the documents.
 
     Args:
         path: The database file; it and its folder are created when needed.
@@ -228,9 +226,9 @@ class SqliteIndex:
         leg = self._ask(db, query.text)
         asked = query_words(query.text)
         with reading(db):
-            [(total,)] = db.execute("SELECT count(*) FROM passages")
-            holding = _holding(db, asked)
-            words = _words(db, searched(holding, total), total, query)
+            total = bm25.statistics(db)
+            terms = bm25.terms(db, asked)
+            words = _words(db, terms, total, query)
             cosines = self._cosines(db, leg, query)
             found = passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
@@ -240,7 +238,7 @@ class SqliteIndex:
             return Candidates(
                 items,
                 _neighbours(db, items, query),
-                {word: idf(total, count) for word, count in holding.items()},
+                {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
                 self._embedder.name if self._embedder is not None and leg.vector is not None else None,
                 "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
                 (*leg.degraded, *self._unloaded(), *_unfinished(db)),
@@ -282,7 +280,15 @@ class SqliteIndex:
         if self._extension is not None and not self._extension.failure:
             near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
             return vector_leg.passages_of(db, near, where, values, query.pool)
-        return vector_leg.nearest(db, self._vectors, leg.model, leg.vector, query.pool, where, values)
+        allowed = vector_leg.embeddings_of(db, leg.model, where, values) if where else None
+        wanted = query.pool
+        while True:
+            near = self._vectors.nearest(db, leg.model, leg.vector, wanted, allowed)
+            found = vector_leg.passages_of(db, near, where, values, query.pool)
+            # vectors of texts that no passage has any longer may have taken the places
+            if len(found) >= query.pool or len(near) < wanted:
+                return found
+            wanted *= 4
 
     def _unloaded(self) -> tuple[str, ...]:
         return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
@@ -332,44 +338,26 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(cause, (*damage, apsw.ConstraintError, apsw.MismatchError, apsw.SchemaChangeError))
 
 
-def _holding(db: Connection, asked: Iterable[str]) -> dict[str, int]:
-    """How many passages hold each word."""
-    rows = {word: db.first("SELECT doc FROM vocabulary WHERE term=?", (word,)) for word in asked}
-    return {word: row[0] if row is not None else 0 for word, row in rows.items()}
-
-
-def _words(db: Connection, holding: Mapping[str, int], total: int, query: Query) -> dict[int, float]:
+def _words(db: Connection, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query) -> dict[int, float]:
     """BM25 by passage of the `pool` best that the query admits.
 
-    Scoring costs FTS5 most of the time, and common words bring most of what is scored. So passages with
-    none of the rarer words are left out first; they are let in after all if one of them could be among
-    the best: its score is below (k1 + 1) * idf, summed over the common words.
+    Most queries admit everything, and most of the others enough of the best. One that does not is asked
+    what it admits.
     """
-    rare = [word for word, count in holding.items() if count <= total * COMMON]
-    common = [word for word, count in holding.items() if count > total * COMMON]
-    if rare and common:
-        some, others = _any_of(rare), _any_of(common)
-        found = _matching(db, f"({some}) AND ({others})", query) + _matching(db, f"({some}) NOT ({others})", query)
-        found = sorted(found, key=itemgetter(1), reverse=True)[: query.pool]
-        bound = sum(2.2 * bm25_idf(total, holding[word]) for word in common)
-        if len(found) == query.pool and found[-1][1] >= bound:
-            return dict(found)
-    return dict(_matching(db, _any_of([*rare, *common]), query)) if rare or common else {}
-
-
-def _any_of(words: Iterable[str]) -> str:
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-
-
-def _matching(db: Connection, match: str, query: Query) -> list[tuple[int, float]]:
+    asked = [terms[word] for word in searched({word: term.holding for word, term in terms.items()}, total.passages)]
     where, values = filters(query)
-    # CROSS JOIN keeps the ranked words outside, so that the limit is reached by admitted passages only
-    join, condition = ("CROSS JOIN passages AS p ON p.id=words.rowid", f"AND {where}") if where else ("", "")
-    return db.execute(
-        f"SELECT words.rowid, -words.rank FROM words {join} WHERE words MATCH ? {condition}"
-        " ORDER BY words.rank LIMIT ?",
-        (match, *values, query.pool),
-    )
+    if not where:
+        return bm25.best(db, asked, total, query.pool)
+    tried = bm25.best(db, asked, total, query.pool * TRIED)
+    admitted = _admitted(db, f"p.id IN (SELECT value FROM json_each(?)) AND {where}", [listed(tried), *values])
+    if len(admitted) < query.pool and len(tried) == query.pool * TRIED:
+        return bm25.best(db, asked, total, query.pool, _admitted(db, where, values))
+    found = sorted(((tried[number], number) for number in admitted), reverse=True)
+    return {number: score for score, number in found[: query.pool]}
+
+
+def _admitted(db: Connection, where: str, values: Sequence[Value]) -> list[int]:
+    return [number for (number,) in db.execute(f"SELECT p.id FROM passages AS p WHERE {where}", values)]
 
 
 def _neighbours(db: Connection, items: Iterable[Candidate], query: Query) -> tuple[Passage, ...]:

@@ -1,0 +1,318 @@
+"""The words leg: the passages with the highest BM25 for some words, exactly, out of the postings in SQLite.
+
+Words are taken rarest first, a whole word at a time. Once the `count`-th best passage has more than all
+the words that are left could give, no new passage can come in any more: from there on those words are only
+looked up for the passages that may still be among the best (MaxScore, Turtle and Flood 1995). The same
+is done from the start where a query admits few passages only.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from heapq import nlargest
+from itertools import accumulate
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import apsw
+
+from memorybook.storage.arrays import arrays
+from memorybook.storage.candidates import K1, B, bm25_idf
+
+if TYPE_CHECKING:
+    from memorybook.storage.sqlite import Connection, Row
+
+MOST = 15
+"""More often than this a word does not count in a passage: the score hardly grows any more."""
+
+LONGEST = 4095
+"""Words of the longest passage; longer ones count as this long."""
+
+BLOCK = 330
+"""Postings in a block: two of them fill a page of 4 KB."""
+
+SPAN = 1 << 32
+"""Block ids of one term: term * SPAN + the first passage that the block was made for."""
+
+_SEEK = 4
+"""Finding the block of one passage takes as long as reading so many."""
+
+_SLACK = 1e-9
+"""What sums of floats may differ by."""
+
+_POSTING = 80e-6
+"""Milliseconds that a posting takes without numpy."""
+
+_LEAST = 5e-324
+"""The smallest score above 0."""
+
+
+class Statistics(NamedTuple):
+    """How many passages there are, and how many words in all of them, long ones cut to `LONGEST`."""
+
+    passages: int
+    words: int
+
+
+class Term(NamedTuple):
+    """A word that stands in `holding` passages, and its last postings."""
+
+    id: int
+    holding: int
+    passages: bytes
+    codes: bytes
+
+
+def statistics(db: Connection) -> Statistics:
+    """Of the index as it stands."""
+    held: dict[str, int] = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('passages', 'words')"))
+    return Statistics(held["passages"], held["words"])
+
+
+def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
+    """Those of the words (at most some thousands) that stand anywhere."""
+    marks = ", ".join("?" * len(words))
+    rows = db.execute(f"SELECT term, id, holding, passages, codes FROM terms WHERE term IN ({marks})", tuple(words))
+    return {term: Term(*rest) for term, *rest in rows}
+
+
+def best(
+    db: Connection, asked: Iterable[Term], all_of: Statistics, count: int, allowed: Collection[int] | None = None
+) -> dict[int, float]:
+    """BM25 by passage of the `count` best passages that hold any of the words.
+
+    Args:
+        db: In a transaction that reads.
+        asked: The words.
+        all_of: Statistics that the scores rest on.
+        count: At most so many; which of several with equal scores is not said.
+        allowed: Only these passages; None any.
+
+    Raises:
+        apsw.CorruptError: Terms and postings do not agree.
+    """
+    rare = sorted(asked, key=lambda term: term.holding)
+    weights = [bm25_idf(all_of.passages, term.holding) for term in rare]
+    bounds = [*accumulate((K1 + 1) * weight for weight in reversed(weights))][::-1]
+    tally = _tally(all_of, sum(term.holding for term in rare), allowed)
+    for term, weight, bound in zip(rare, weights, bounds, strict=True):
+        tally.close(count, bound, term.holding)
+        some = _scattered(db, term, tally) if tally.closed else None
+        tally.add(*(some or _whole(db, term)), weight)
+    return tally.best(count)
+
+
+def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -> _Tally:
+    mean = all_of.words / all_of.passages if all_of.words else 1.0
+    np = arrays(_POSTING * postings)
+    return _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def _whole(db: Connection, term: Term) -> tuple[bytes, bytes]:
+    """Passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
+    first, rows = term.id * SPAN, []
+    if len(term.codes) < 2 * term.holding:
+        rows = db.execute(
+            "SELECT passages, codes FROM postings WHERE id BETWEEN ? AND ? ORDER BY id", (first, first + SPAN - 1)
+        )
+    passages, codes = _joined(rows, term)
+    if len(codes) != 2 * term.holding:
+        raise apsw.CorruptError("a word has another number of postings than is counted")
+    return passages, codes
+
+
+def _scattered(db: Connection, term: Term, tally: _Tally) -> tuple[bytes, bytes] | None:
+    """Only the blocks in which passages of the tally may be; None if it is quicker to read all of them."""
+    if len(tally) * _SEEK * BLOCK > term.holding:
+        return None
+    blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
+    rows = db.execute(
+        f"SELECT passages, codes FROM postings WHERE id IN ({blocks}) ORDER BY id", (term.id * SPAN, tally.listed())
+    )
+    return _joined(rows, term)
+
+
+def _joined(rows: list[Row], term: Term) -> tuple[bytes, bytes]:
+    passages = b"".join([*(row[0] for row in rows), term.passages])
+    codes = b"".join([*(row[1] for row in rows), term.codes])
+    if len(passages) != 2 * len(codes):
+        raise apsw.CorruptError("a block of postings is broken")
+    return passages, codes
+
+
+# --- adding up -------------------------------------------------------------------------------------
+
+
+def gain(code: Any, mean: float) -> Any:
+    """What a posting gives of its word's idf: tf (k1 + 1) / (tf + k1 (1 - b + b length / mean)), below k1 + 1."""
+    times, length = code >> 12, code & LONGEST
+    return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
+
+
+class _Tally(Protocol):
+    """Scores as far as the words have been added.
+
+    Attributes:
+        closed: Whether passages that are not in it can be left out from now on.
+    """
+
+    closed: bool
+
+    def __len__(self) -> int:
+        """Passages in it, once it is closed."""
+
+    def close(self, count: int, bound: float, holding: int) -> None:
+        """Close it, or narrow it, if the `count` best are beyond the reach of others; not if that takes too long.
+
+        Args:
+            count: How many are wanted in the end.
+            bound: What all the words that are left can give at most.
+            holding: Postings of the next word, which tell what there is to be saved.
+        """
+
+    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
+        """Add a word, or all its postings that may be of passages in here."""
+
+    def listed(self) -> str:
+        """The passages in it as JSON, once it is closed."""
+
+    def best(self, count: int) -> dict[int, float]:
+        """The best."""
+
+
+class _Gains(dict[int, float]):
+    """`gain` by code, worked out when it is first needed."""
+
+    def __init__(self, mean: float) -> None:
+        self._mean = mean
+
+    def __missing__(self, code: int) -> float:
+        found: float = gain(code, self._mean)
+        self[code] = found
+        return found
+
+
+class _Dictionary:
+    """A tally for some tens of thousands of postings; needs no import."""
+
+    def __init__(self, mean: float, allowed: Collection[int] | None) -> None:
+        self.closed = allowed is not None
+        self._scores = dict.fromkeys(allowed or (), 0.0)
+        self._gain = _Gains(mean).__getitem__
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def close(self, count: int, bound: float, holding: int) -> None:
+        scores = self._scores
+        if len(scores) < count or len(scores) > 4 * holding:
+            return
+        floor = nlargest(count, scores.values())[-1] - bound - _SLACK
+        if self.closed or floor > 0:
+            self.closed = True
+            self._scores = {passage: score for passage, score in scores.items() if score >= floor}
+
+    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
+        held, coded, scores, gain = (
+            memoryview(passages).cast("I"),
+            memoryview(codes).cast("H"),
+            self._scores,
+            self._gain,
+        )
+        if not self.closed:
+            gains = zip(held, map(gain, coded), strict=True)
+            if scores:
+                for passage, value in gains:
+                    scores[passage] = scores.get(passage, 0.0) + weight * value
+            else:
+                self._scores = {passage: weight * value for passage, value in gains}
+        elif len(scores) * 8 < len(held):
+            ascending = held.tolist()
+            for passage in scores:
+                at = bisect_left(ascending, passage)
+                if at < len(ascending) and ascending[at] == passage:
+                    scores[passage] += weight * gain(coded[at])
+        else:
+            for passage, code in zip(held, coded, strict=True):
+                if passage in scores:
+                    scores[passage] += weight * gain(code)
+
+    def listed(self) -> str:
+        return str([*self._scores])
+
+    def best(self, count: int) -> dict[int, float]:
+        return dict(nlargest(count, filter(itemgetter(1), self._scores.items()), key=itemgetter(1)))
+
+
+class _Arrays:
+    """A tally with numpy, a score for every passage there is."""
+
+    def __init__(self, np: Any, mean: float, allowed: Collection[int] | None) -> None:
+        self.closed = allowed is not None
+        self._np = np
+        self._gains = _gains(mean)
+        self._near = np.array(sorted(allowed or ()), dtype=np.uint32)
+        self._scores = np.zeros(int(self._near[-1]) + 1 if len(self._near) else 0)
+
+    def __len__(self) -> int:
+        return len(self._near)
+
+    def close(self, count: int, bound: float, holding: int) -> None:
+        scores = self._scores[self._near] if self.closed else self._scores
+        if len(scores) < count or len(scores) > 16 * holding:
+            return
+        floor = self._floor(scores, count) - bound - _SLACK
+        if self.closed:
+            self._near = self._near[scores >= floor]
+        elif floor > 0:
+            self.closed = True
+            self._near = self._np.flatnonzero(scores >= floor).astype(self._np.uint32)
+
+    def _floor(self, scores: Any, count: int) -> float:
+        """No more than the `count`-th best score: as many of the stretches have a passage that reaches it."""
+        stretch = max(1, len(scores) // (8 * count))
+        whole = len(scores) // stretch * stretch
+        highest = scores[:whole].reshape(-1, stretch).max(axis=1)
+        return float(self._np.partition(highest, -count)[-count])
+
+    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
+        np = self._np
+        held, coded = np.frombuffer(passages, dtype=np.uint32), np.frombuffer(codes, dtype=np.uint16)
+        if self.closed and len(self._near) * 4 < len(held):
+            at = np.minimum(held.searchsorted(self._near), len(held) - 1)
+            there = held[at] == self._near
+            held, coded = self._near[there], coded[at[there]]
+        if len(held):
+            self._reach(int(held[-1]) + 1)
+            self._scores[held] += weight * self._gains[coded]
+
+    def _reach(self, size: int) -> None:
+        if size > len(self._scores):
+            longer = self._np.zeros(size + size // 8)
+            longer[: len(self._scores)] = self._scores
+            self._scores = longer
+
+    def listed(self) -> str:
+        return str(self._near.tolist())
+
+    def best(self, count: int) -> dict[int, float]:
+        np = self._np
+        if not self.closed:
+            floor = self._floor(self._scores, count) if len(self._scores) >= count else 0.0
+            self._near = np.flatnonzero(self._scores >= max(floor, _LEAST))
+        scores = self._scores[self._near]
+        chosen = np.argsort(-scores)[:count]
+        return {p: s for p, s in zip(self._near[chosen].tolist(), scores[chosen].tolist(), strict=True) if s > 0}
+
+
+@lru_cache(maxsize=1)
+def _gains(mean: float) -> Any:
+    """`gain` of every code there is, as an array."""
+    import numpy as np
+
+    return gain(np.arange(1 << 16), mean)

@@ -1,0 +1,140 @@
+"""The postings as they are written: which passages hold a word, how often, and how long each of them is.
+
+A row of `terms` is a word with the number of passages that hold it and the last of its postings; as soon as
+these are more than `bm25.BLOCK`, as many are moved into a row of `postings`. Passages ascend, and beside
+each stands a code: times the word stands there (at most `bm25.MOST`) << 12 | words of the passage (at most
+`bm25.LONGEST`). A batch touches every word once, so it costs the less the larger it is. What is removed is
+gone from its block at once, and with its last posting the word: nothing is merged later, and all that
+scores rest on is exact at any time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from sys import byteorder
+
+import apsw
+
+from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, SPAN
+from memorybook.storage.sqlite import Connection
+from memorybook.text.tokens import tokens
+
+_BLOCK_OF = (
+    "SELECT id, passages, codes FROM postings WHERE id=(SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1+?2)"
+)
+
+_Block = tuple["array[int]", "array[int]"]
+"""Passages, ascending, and their codes."""
+
+
+def counted(text: str) -> Counter[str]:
+    """How often each word stands in a text."""
+    return Counter(tokens(text))
+
+
+def add(db: Connection, passages: Mapping[int, Counter[str]]) -> None:
+    """Bring in the words of new passages by their ids, each higher than any that there is, within a transaction."""
+    grouped = _grouped(passages)
+    words = sorted(grouped)
+    known = db.executemany("SELECT term, id, passages, codes FROM terms WHERE term=?", [(word,) for word in words])
+    full: list[tuple[int, bytes, bytes]] = []
+    updates = []
+    for word, term, held, codes in known:
+        fresh = grouped.pop(word)
+        updates.append((len(fresh), *_kept(term, held, codes, fresh, full), term))
+    [(last,)] = db.execute("UPDATE meta SET value=value+? WHERE name='terms' RETURNING value", (len(grouped),))
+    inserts = [
+        (term, word, len(grouped[word]), *_kept(term, b"", b"", grouped[word], full))
+        for term, word in enumerate(sorted(grouped), last - len(grouped) + 1)
+    ]
+    db.executemany("UPDATE terms SET holding=holding+?, passages=?, codes=? WHERE id=?", updates)
+    db.executemany("INSERT INTO terms (id, term, holding, passages, codes) VALUES (?, ?, ?, ?, ?)", inserts)
+    db.executemany("INSERT INTO postings VALUES (?, ?, ?)", full)
+    _count(db, passages, 1)
+
+
+def remove(db: Connection, passages: Mapping[int, Counter[str]]) -> None:
+    """Take out the words of passages that are to be deleted, within a transaction.
+
+    Raises:
+        apsw.CorruptError: One of these words is not known for one of these passages.
+    """
+    grouped = _grouped(passages)
+    rows = db.executemany(
+        "SELECT term, id, holding, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
+    )
+    if len(rows) < len(grouped):
+        raise apsw.CorruptError("a passage is to be deleted that holds words which are not known")
+    elsewhere: list[tuple[int, int]] = []
+    updates = []
+    for word, term, _, held, codes in rows:
+        block = array("I", held), array("H", codes)
+        gone = [value >> 16 for value in grouped[word]]
+        elsewhere += [(term * SPAN, passage) for passage in gone if not _taken(block, passage)]
+        updates.append((len(gone), block[0].tobytes(), block[1].tobytes(), term))
+    _take_out(db, elsewhere)
+    db.executemany("UPDATE terms SET holding=holding-?, passages=?, codes=? WHERE id=?", updates)
+    done = [(term,) for word, term, holding, *_ in rows if holding <= len(grouped[word])]
+    db.executemany("DELETE FROM terms WHERE id=?", done)
+    _count(db, passages, -1)
+
+
+def _grouped(passages: Mapping[int, Counter[str]]) -> dict[str, list[int]]:
+    """For each word, passage << 16 | code, ascending."""
+    grouped: defaultdict[str, list[int]] = defaultdict(list)
+    for number, words in sorted(passages.items()):
+        low = number << 16 | _length(words)
+        for word, times in words.items():
+            grouped[word].append(low + ((times if times < MOST else MOST) << 12))
+    return grouped
+
+
+def _length(words: Counter[str]) -> int:
+    return min(words.total(), LONGEST)
+
+
+def _kept(
+    term: int, held: bytes, codes: bytes, fresh: list[int], full: list[tuple[int, bytes, bytes]]
+) -> tuple[bytes, bytes]:
+    """What stays in the word's row after these postings; what is too much for it is added to `full`."""
+    held += array("I", [value >> 16 for value in fresh]).tobytes()
+    codes += array("H", [value & 0xFFFF for value in fresh]).tobytes()
+    while len(codes) > 2 * BLOCK:
+        first = term * SPAN + int.from_bytes(held[:4], byteorder)
+        full.append((first, held[: 4 * BLOCK], codes[: 2 * BLOCK]))
+        held, codes = held[4 * BLOCK :], codes[2 * BLOCK :]
+    return held, codes
+
+
+def _taken(block: _Block, passage: int) -> bool:
+    """Whether the passage was in the block; it is not any more."""
+    held, codes = block
+    at = bisect_left(held, passage)
+    if at == len(held) or held[at] != passage:
+        return False
+    del held[at], codes[at]
+    return True
+
+
+def _take_out(db: Connection, wanted: list[tuple[int, int]]) -> None:
+    """Take postings, given as (first id of the word's blocks, passage), out of the table of blocks."""
+    found = db.executemany(_BLOCK_OF, wanted)
+    blocks: dict[int, _Block] = {number: (array("I", held), array("H", codes)) for number, held, codes in found}
+    if len(found) < len(wanted) or not all(
+        _taken(blocks[number], passage) for (number, *_), (_, passage) in zip(found, wanted, strict=True)
+    ):
+        raise apsw.CorruptError("a passage is to be deleted that a word of it does not know of")
+    db.executemany("DELETE FROM postings WHERE id=?", [(n,) for n, (held, _) in blocks.items() if not held])
+    db.executemany(
+        "UPDATE postings SET passages=?, codes=? WHERE id=?",
+        [(held.tobytes(), codes.tobytes(), number) for number, (held, codes) in blocks.items() if held],
+    )
+
+
+def _count(db: Connection, passages: Mapping[int, Counter[str]], sign: int) -> None:
+    words = sum(map(_length, passages.values()))
+    changes = ((sign * len(passages), "passages"), (sign * words, "words"))
+    db.executemany("UPDATE meta SET value=value+? WHERE name=?", changes)
