@@ -75,6 +75,11 @@ CREATE TABLE embeddings (
     id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, text INTEGER NOT NULL, vector BLOB,
     UNIQUE (model, text)
 );
+CREATE INDEX embeddings_by_model ON embeddings (model) WHERE vector IS NOT NULL;
+CREATE TABLE gone (text INTEGER PRIMARY KEY);
+CREATE TRIGGER text_goes AFTER DELETE ON passages WHEN NOT EXISTS (SELECT 1 FROM passages WHERE dense=old.dense)
+    BEGIN INSERT OR IGNORE INTO gone VALUES (old.dense); END;
+CREATE TRIGGER text_comes AFTER INSERT ON passages BEGIN DELETE FROM gone WHERE text=new.dense; END;
 CREATE TABLE pending (model INTEGER, text INTEGER, PRIMARY KEY (model, text)) WITHOUT ROWID;
 CREATE TABLE segments (
     generation INTEGER PRIMARY KEY, model INTEGER NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL,

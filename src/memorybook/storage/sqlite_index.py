@@ -280,15 +280,7 @@ class SqliteIndex:
         if self._extension is not None and not self._extension.failure:
             near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
             return vector_leg.passages_of(db, near, where, values, query.pool)
-        allowed = vector_leg.embeddings_of(db, leg.model, where, values) if where else None
-        wanted = query.pool
-        while True:
-            near = self._vectors.nearest(db, leg.model, leg.vector, wanted, allowed)
-            found = vector_leg.passages_of(db, near, where, values, query.pool)
-            # vectors of texts that no passage has any longer may have taken the places
-            if len(found) >= query.pool or len(near) < wanted:
-                return found
-            wanted *= 4
+        return vector_leg.nearest(db, self._vectors, leg.model, leg.vector, query.pool, where, values)
 
     def _unloaded(self) -> tuple[str, ...]:
         return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
