@@ -105,6 +105,35 @@ def test_recall_runs_and_keeps_every_question(data: Path, tmp_path: Path, capsys
     assert "t4" not in earlier["found"]
 
 
+def test_sets_are_averaged_with_equal_weight_and_a_page_is_filled(data: Path, tmp_path: Path) -> None:
+    other = data / "other"
+    other.mkdir()
+    turns = (data / "tiny" / "corpus.jsonl").read_text(encoding="utf-8")
+    (other / "one.jsonl").write_text(turns, encoding="utf-8")
+    missing = {"id": "q", "scope": "one", "question": "rye bread", "relevant_ids": ["not there"]}
+    write_lines(other / "queries.jsonl", [missing])
+    page = tmp_path / "page.md"
+    page.write_text("<!-- recall -->\n<!-- /recall -->\n", encoding="utf-8")
+    words = ["--setting", "words", "backend=sqlite_fts"]
+    assert recall.main([str(data), "--set", "tiny", "--set", "other", *words, "--page", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "| other | words | 1 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 | 0.0 |" in text
+    assert "Averaged over the sets:" in text
+    averaged = text.partition("Averaged over the sets:")[2]
+    assert next(line for line in averaged.splitlines() if line.startswith("| words |")).split(" | ")[3] == "50.0"
+
+
+def test_one_half_can_be_asked_alone(data: Path, tmp_path: Path) -> None:
+    asked = {query["half"]: query for query in recall.questions(data / "tiny")}
+    for half in asked:
+        out = tmp_path / half
+        recall.main(
+            [str(data), "--set", "tiny", "--half", half, "--setting", "scan", "backend=scan", "--out", str(out)]
+        )
+        rows = json.loads((out / "recall.json").read_text(encoding="utf-8"))["questions"]
+        assert {row["half"] for row in rows} == {half}
+
+
 def test_nothing_to_ask_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert recall.main([str(tmp_path)]) == 1
     assert f"nothing to ask in {tmp_path}" in capsys.readouterr().err
@@ -219,6 +248,12 @@ def test_speed_runs_every_step(
     assert found["sync"]["files"] == 20
     assert "–" not in printed.out, "every cell has its figure"
     assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_book_without_vectors_has_no_vectors_to_make_again(tmp_path: Path) -> None:
+    words = {"backend": "sqlite_fts"}
+    assert phases.ingest(tmp_path, 40, words, 4)["turns"] == 4
+    assert {*phases.rebuild(tmp_path, 40, words)} == {"passages", "kept_per_s"}
 
 
 def test_a_kept_book_is_used_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
