@@ -52,11 +52,17 @@ def measured(work: Path, options: argparse.Namespace, given: Mapping[str, str]) 
     """Every size's steps, and the sync, which has a size of its own."""
     found: Figures = {"sizes": {}}
     for size in options.sizes:
-        found["sizes"][str(size)] = at_size(work / str(size), size, options, given)
+        found["sizes"][str(size)] = at_size(work / folder_name(size, options.turns, given), size, options, given)
     if "sync" in options.only:
         with tempfile.TemporaryDirectory(dir=work) as own:
             found["sync"] = step("sync", phases.unchanged, Path(own), options.files, given, options.rounds)
     return found
+
+
+def folder_name(size: int, turns: int | None, given: Mapping[str, str]) -> str:
+    """A book of its own for each size, share of turns and settings."""
+    parts = [str(size), *([] if turns is None else [f"{turns}-turns"]), *(f"{name}={given[name]}" for name in given)]
+    return " ".join(parts).replace(os.sep, "_")
 
 
 def at_size(folder: Path, size: int, options: argparse.Namespace, given: Mapping[str, str]) -> Figures:

@@ -257,11 +257,14 @@ def test_a_book_without_vectors_has_no_vectors_to_make_again(tmp_path: Path) -> 
 
 
 def test_a_kept_book_is_used_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = tmp_path / "40" / "ingest.json"
-    made.parent.mkdir()
-    made.write_text('{"passages": 41}', encoding="utf-8")
-    assert speed.main(["--sizes", "40", "--only", "ingest", "--work", str(tmp_path)]) == 0
-    assert "| passages in the index | 41 |" in capsys.readouterr().out
+    for name, passages in (("40", 41), ("40 9-turns backend=a_b", 42)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ingest.json").write_text(json.dumps({"passages": passages}), encoding="utf-8")
+    small = ["--sizes", "40", "--only", "ingest", "--work", str(tmp_path)]
+    assert speed.main(small) == 0
+    assert speed.main([*small, "--turns", "9", "--set", "backend=a/b"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| passages in the index |")]
+    assert shown == ["| passages in the index | 41 |", "| passages in the index | 42 |"]
 
 
 def test_a_step_that_fails_is_shown_and_does_not_cost_the_others(
