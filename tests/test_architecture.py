@@ -12,15 +12,16 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "memorybook"
 
-VALUES = {"documents", "errors", "hits", "model", "protocols"}
+VALUES = {"documents", "errors", "hits", "model", "protocols", "typed"}
 CORE = VALUES | {"text", "formats"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "typed": set(),
     "model": {"errors"},
-    "hits": {"errors"},
-    "documents": set(),
-    "protocols": {"documents", "errors", "hits", "model"},
+    "hits": {"errors", "typed"},
+    "documents": {"typed"},
+    "protocols": {"documents", "errors", "hits", "model", "typed"},
     "formats": VALUES | {"text"},
     "text": VALUES | {"formats"},
     # these five never import each other
@@ -30,17 +31,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recall": CORE,
     "importers": CORE,
     "testing": CORE,
-    "config_files": {"errors"},
-    "config": {"errors", "config_files"},
+    "config_files": {"errors", "typed"},
+    "config": {"errors", "config_files", "typed"},
     "arguments": VALUES,
-    "workspace": {"errors", "config"},
+    "workspace": {"errors", "config", "typed"},
     "answers": VALUES,
     "draft": CORE | {"lifecycle"},
     "book": CORE | {"lifecycle", "recall", "draft"},
     # only memory wires back ends
     "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
     "verbs": CORE | {"answers", "arguments", "book", "draft", "importers", "lifecycle", "memory", "recall"},
-    "tools": {"errors", "memory"},
+    "tools": {"errors", "memory", "typed"},
     "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},
     "__init__": VALUES | {"answers", "config", "memory", "tools"},
@@ -144,7 +145,7 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path) -> None:
         "import sys; from memorybook.cli import main; "
         f"code = main({[*book, 'search', 'tea']!r}); "
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
-        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', "
+        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', 'typing', "
         "'memorybook.model', 'memorybook.formats', 'memorybook.draft'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )

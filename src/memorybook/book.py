@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
-from typing import TYPE_CHECKING
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
 from memorybook.lifecycle import fade
 from memorybook.recall.rank import weights_for
 from memorybook.recall.search import find
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.documents import Document

@@ -5,14 +5,15 @@ there. A project's file comes with somebody else's repository, so its keys, addr
 count only after `memorybook trust`; until then they are left out with a warning.
 """
 
-# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
 
 from memorybook import config_files
 from memorybook.config_files import Given
 from memorybook.errors import ConfigError, NotFound
+from memorybook.typed import Any, Literal, NamedTuple
 
 _NOTHING: Mapping[str, str] = {}
 

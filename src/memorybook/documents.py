@@ -3,7 +3,9 @@
 Apart from the seams in `memorybook.protocols`, so that a cold search need not make those.
 """
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from memorybook.typed import NamedTuple
 
 
 class DocumentInfo(NamedTuple):

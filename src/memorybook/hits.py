@@ -4,11 +4,14 @@ These values are named tuples, not dataclasses: they are all that a cold `memory
 and importing `dataclasses` would cost it as much time again as starting the interpreter.
 """
 
-# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from __future__ import annotations
 
-Source = Literal["entry", "note", "summary", "document", "turn"]
+from collections.abc import Mapping
+
+from memorybook.typed import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    Source = Literal["entry", "note", "summary", "document", "turn"]
 
 
 class Query(NamedTuple):

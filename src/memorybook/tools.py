@@ -8,7 +8,8 @@ parameter from being a word of Python, and callers do not see it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+
+from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
 
 from memorybook.errors import InvalidInput
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.config import Config

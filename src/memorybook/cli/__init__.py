@@ -11,9 +11,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call

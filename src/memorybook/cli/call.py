@@ -7,14 +7,15 @@ import os
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from memorybook.cli import VERBS, version
 from memorybook.cli.visible import remark, to_stderr
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
+from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import NoReturn
 
     from memorybook.config import Config
     from memorybook.memory import Memory

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import terminal_width, write
 from memorybook.cli.visible import remark, visible
+from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from argparse import Namespace

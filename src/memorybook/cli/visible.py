@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+
+from memorybook.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _ACTING = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences, OSC, bells

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import isfinite
 from struct import pack
-from typing import TYPE_CHECKING
+
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

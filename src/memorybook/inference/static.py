@@ -12,12 +12,12 @@ import sys
 from mmap import ACCESS_READ, mmap
 from operator import add
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from memorybook.errors import EmbedderFailed
 from memorybook.inference import wordpieces
 from memorybook.inference.embed import unit_row, vectors_of
 from memorybook.text.tokens import han_share
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 from binascii import crc32
-from typing import TYPE_CHECKING
+
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,8 @@ in between. Days are whole UTC dates. Nothing here hides an entry: the bounds sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from memorybook.errors import InvalidInput
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import date

@@ -4,14 +4,15 @@ Each step is a function of values to values, listed in `rank`; every weight stan
 value per kind of embedder.
 """
 
-# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from math import sqrt
-from typing import NamedTuple
 
 from memorybook.hits import Candidate, Candidates, Hit, Passage
 from memorybook.text.tokens import is_telling, tokens
+from memorybook.typed import NamedTuple
 
 Strength = Callable[[Passage], float]
 """Strength of an entry's passage today, 0..1; not asked for other sources."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -14,12 +14,12 @@ from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import apsw
 
 from memorybook.storage.arrays import arrays
 from memorybook.storage.candidates import K1, B, bm25_idf
+from memorybook.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from memorybook.storage.sqlite import Connection, Row

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import hypot, log
-from typing import TYPE_CHECKING, Any, cast
 
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.text.tokens import without_names
+from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from memorybook.hits import Candidate, Passage, Query

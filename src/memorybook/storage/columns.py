@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import InvalidInput
+from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -13,7 +13,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
@@ -31,6 +30,7 @@ from memorybook.storage.safe_open import (
     split_path,
     stamp,
 )
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.storage.target import Target

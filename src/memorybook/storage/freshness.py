@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.hits import SyncReport
 from memorybook.storage.candidates import revision_of
 from memorybook.storage.sqlite import Connection, Value, bindable, readable
+from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from memorybook.documents import DocumentInfo

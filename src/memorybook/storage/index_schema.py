@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from memorybook.errors import Unavailable
 from memorybook.hits import Passage
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import apsw
@@ -55,7 +55,7 @@ CREATE TABLE passages (
 CREATE TABLE entries (path, entry, hits INTEGER, created TEXT, metadata, PRIMARY KEY (path, entry)) WITHOUT ROWID;
 CREATE INDEX passages_by_text ON passages (dense);
 CREATE INDEX passages_by_path ON passages (path) WHERE source<>'turn';
-CREATE INDEX passages_by_place ON passages (session, position);
+CREATE INDEX passages_by_place ON passages (session, position) WHERE session IS NOT NULL;
 CREATE UNIQUE INDEX turns_by_id ON passages (session, turn) WHERE source='turn';
 CREATE INDEX turns_by_speaker ON passages (speaker) WHERE source='turn';
 CREATE INDEX entries_by_type ON passages (category) WHERE source='entry';

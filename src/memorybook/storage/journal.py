@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.storage.columns import (
@@ -29,6 +28,7 @@ from memorybook.storage.columns import (
     time_of,
 )
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
+from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -11,9 +11,9 @@ import contextlib
 import errno
 import os
 import stat
-from typing import NamedTuple
 
 from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
+from memorybook.typed import NamedTuple
 
 MAX_BYTES = 64 * 2**20
 """Largest document, in bytes."""

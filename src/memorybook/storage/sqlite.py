@@ -20,7 +20,6 @@ from _thread import RLock
 from _weakref import ref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import apsw
 
@@ -28,6 +27,7 @@ from memorybook.errors import Unavailable
 from memorybook.storage.columns import Value as Value
 from memorybook.storage.columns import bindable as bindable
 from memorybook.storage.columns import readable as readable
+from memorybook.typed import Any
 
 Row = tuple[Any, ...]
 Values = Sequence[Value]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -25,12 +24,15 @@ from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
 from memorybook.storage.index_schema import COLUMNS, inode, listed, open_index, passage_of, passages, throw_away
 from memorybook.storage.sqlite import Connection, Value, bindable, readable, reading
 from memorybook.text.tokens import query_words
+from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
     from memorybook.protocols import Documents, Embedder, Progress, Transcripts
     from memorybook.storage.vec_extension import VecExtension
-
-T = TypeVar("T")
 
 TRIED = 8
 """How many times the pool the best passages are looked at in search of those that a query admits."""

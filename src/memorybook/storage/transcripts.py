@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.storage.columns import as_json, bindable, maybe_bindable, readable, row_limit
@@ -28,6 +27,7 @@ from memorybook.storage.transcript_rows import (
     turns_of,
     widened,
 )
+from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from memorybook.model import Session, Turn

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from memorybook.hits import Passage
 from memorybook.text.tokens import is_question
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime

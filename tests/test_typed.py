@@ -1,0 +1,94 @@
+"""What stands in for `typing` at run time does what `typing` does."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import typing
+
+import pytest
+
+from memorybook import typed
+from memorybook.hits import Passage, Query
+
+
+class Point(typed.NamedTuple):
+    """A place."""
+
+    x: int
+    y: int = 2
+    name: str = ""
+
+    @property
+    def sum(self) -> int:
+        """Both together."""
+        return self.x + self.y
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.x}, {self.y})"
+
+
+class Reference(typing.NamedTuple):
+    """A place."""
+
+    x: int
+    y: int = 2
+    name: str = ""
+
+
+def test_a_named_tuple_is_made_and_read_like_that_of_typing() -> None:
+    for made, expected in ((Point(1), Reference(1)), (Point(1, name="a"), Reference(1, name="a"))):
+        assert tuple(made) == tuple(expected)
+        assert (made.x, made.y, made.name) == (expected.x, expected.y, expected.name)
+        assert made._asdict() == expected._asdict()
+        assert tuple(made._replace(y=5)) == tuple(expected._replace(y=5))
+        assert repr(made) == repr(expected).replace("Reference", "Point")
+    assert Point._make([1, 2, "b"]) == (1, 2, "b")
+
+
+@pytest.mark.parametrize(
+    "name", ["_fields", "_field_defaults", "__annotations__", "__doc__", "__match_args__", "__module__"]
+)
+def test_the_class_tells_the_same_about_itself(name: str) -> None:
+    told, expected = getattr(Point, name), getattr(Reference, name)
+    if name == "__annotations__":
+        told, expected = typing.get_type_hints(Point), typing.get_type_hints(Reference)
+    assert told == expected
+
+
+def test_methods_and_properties_of_the_body_are_kept() -> None:
+    assert Point(3).sum == 5
+    assert str(Point(3, name="p")) == "p(3, 2)"
+    assert Point.__name__ == Point.__qualname__ == "Point"
+
+
+def test_what_is_missing_or_unknown_is_refused() -> None:
+    with pytest.raises(TypeError, match="x"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="z"):
+        Point(1, z=1)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        Point(1).x = 2  # type: ignore[misc]
+
+
+def test_a_named_tuple_survives_pickling_and_copying() -> None:
+    assert pickle.loads(pickle.dumps(Point(1))) == Point(1)
+    assert copy.deepcopy(Query("q")) == Query("q")
+    assert isinstance(Passage("a.md", 1, 1, "x", "note"), tuple)
+
+
+def test_cast_gives_the_value_back() -> None:
+    assert typed.cast("int", "x") == "x"  # type: ignore[comparison-overlap]
+
+
+def test_typing_is_not_imported_for_it() -> None:
+    code = "import sys, memorybook.typed, memorybook.hits; print('typing' in sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_path(), check=True)
+    assert done.stdout.strip() == "False"
+
+
+def _path() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(typed.__file__))}
