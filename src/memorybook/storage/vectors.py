@@ -24,11 +24,11 @@ from heapq import nlargest
 from math import ceil, inf, log2
 from operator import itemgetter
 from sys import byteorder
-from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import simsimd
 
 from memorybook.storage.arrays import arrays
+from memorybook.typed import Any, Literal, NamedTuple, Protocol, cast
 
 _MAGIC = b"mbvec\0\0\2"
 _HEADER = 32
