@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from time import time
-from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import EmbedderFailed
 from memorybook.storage.candidates import PAUSE, vectors_of
@@ -30,6 +29,7 @@ from memorybook.storage.vectors import (
     stamp_of,
     write,
 )
+from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from memorybook.protocols import Embedder, Progress
