@@ -265,7 +265,7 @@ def test_a_process_killed_in_a_sync_leaves_a_good_index(book: Book, path: str) -
         from memorybook.storage.transcripts import SqliteTranscripts
         from memorybook.testing import HashEmbedder
         root, at = sys.argv[1], int(sys.argv[3])
-        index_sync.BATCH = 10
+        index_sync.FIRST_BATCH = 10
         real, count = index_sync._insert, iter(range(100))
         def insert(*args):
             real(*args)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.storage import postings
+from memorybook.storage.freshness import is_whole
 from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, passages, row_of
 from memorybook.storage.sqlite import Connection, Row, bindable, immediate, readable
 from memorybook.text.tokens import text_digest, tokens
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BATCH = 1000
-"""Passages written in one transaction."""
+BATCH = 4096
+"""Passages written in one transaction: others that write wait a fraction of a second for it."""
+
+FIRST_BATCH = 16_384
+"""The same while the index never was whole, and nobody has an answer of it to lose: words are touched less often."""
 
 
 class Brought(NamedTuple):
@@ -85,7 +89,7 @@ def bring_in(
     """Carry out a difference; `progress` is called with how many documents and turns are done."""
     brought = _Outcome(progress)
     plans = _plans(connection, documents, difference, brought)
-    for batch in _batches(plans, lambda plan: plan.size):
+    for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
     if difference.turns[0] != difference.turns[1]:
         _bring_turns(connection, transcripts, difference.turns, brought)
@@ -108,13 +112,17 @@ class _Outcome:
             self._progress(self.done)
 
 
-def _batches(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+def _batch(connection: Connection) -> int:
+    return BATCH if is_whole(connection) else FIRST_BATCH
+
+
+def _batches(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterator[list[T]]:
     batch: list[T] = []
     held = 0
     for item in items:
         batch.append(item)
         held += size(item)
-        if held >= BATCH:
+        if held >= limit:
             yield batch
             batch, held = [], 0
     if batch:
@@ -215,9 +223,10 @@ def _differing(
     moved: list[tuple[int, Passage]] = []
     drafts: list[_Draft] = []
     for passage in wanted:
-        same = waiting.get(_content(passage))
+        content = _content(passage)
+        same = waiting.get(content)
         if not same:
-            drafts.append(_draft(passage))
+            drafts.append(_Draft(passage, postings.counted(content[0]), text_digest(content[1])))
             continue
         number, before = same.popleft()
         if before != passage:
@@ -291,7 +300,7 @@ def _bring_turns(
     afresh = before is not None and now < before
     changes = transcripts.changes(0 if afresh or before is None else before)
     present: set[tuple[str, str]] = set()
-    for batch in _batches(changes.turns, lambda _: 1):
+    for batch in _batches(changes.turns, lambda _: 1, _batch(connection)):
         present |= {(session.uuid, turn.id) for session, turn in batch}
         drafts = [_draft(turn_passage(session, turn)) for session, turn in batch]
         with immediate(connection):

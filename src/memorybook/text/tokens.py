@@ -183,7 +183,7 @@ def _characters(run: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=65_536)
 def _words(chunk: str) -> tuple[str, ...]:
     """Tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
     if chunk.isalnum() and (chunk.islower() or chunk.istitle() or chunk.isupper() or chunk.isdigit()):
