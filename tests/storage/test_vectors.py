@@ -5,6 +5,7 @@ import random
 import struct
 from array import array
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,6 @@ from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.storage.vectors import (
     Block,
-    Chosen,
     Question,
     Stamp,
     Tail,
@@ -31,6 +31,9 @@ from memorybook.storage.vectors import (
     write,
 )
 from memorybook.testing import HashEmbedder
+
+if TYPE_CHECKING:
+    from memorybook.storage.vectors import Chosen
 
 __all__ = ["book"]
 
@@ -73,7 +76,7 @@ def tail_of(rows: list[tuple[int, bytes]]) -> Tail:
 
 
 def texts(chosen: list[Chosen]) -> list[int]:
-    return [rows.text(place) for _, rows, place in chosen]
+    return [text for _, text, _, _ in chosen]
 
 
 @pytest.mark.parametrize("width", [32, 31, 256, 1024])
@@ -162,7 +165,7 @@ def test_a_few_near_rows_among_many_far_ones_are_found(tmp_path: Path) -> None:
     file = put(tmp_path / "vectors.1", [(n, unit(7) if n % 1000 == 1 else far) for n in range(1, 9001)])
     found = best(file.scan(Question(unit(7))), 100)
     assert len(found) == 100
-    assert len([similarity for similarity, _, _ in found if similarity > 0.9]) == 9
+    assert len([similarity for similarity, *_ in found if similarity > 0.9]) == 9
 
 
 def test_rows_that_a_sample_misses_are_found(tmp_path: Path) -> None:
@@ -371,3 +374,104 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
     assert len(files(book)) == 1
     assert raced[0] not in [str(book.root / ".memorybook" / name) for name in files(book)]
     assert len(by_cosine(book.search(slow, "apples"))) == 8
+
+
+def test_a_condition_that_admits_only_far_texts_is_met(book: Book, path: str) -> None:
+    index, scan = SqliteIndex(path, embedder=HashEmbedder()), ScanIndex(embedder=HashEmbedder())
+    book.write("daily/2026-01-05.md", "".join(f"- 2026-01-05T10:00:00Z plums {n}\n" for n in range(9)))
+    book.say(*(f"apples {n}" for n in range(400)))
+    for since, count in (("2026-01-01", 9), (None, 12)):
+        query = Query("apples", pool=12, since=since, until="2026-01-20" if since else None)
+        found = []
+        for one in (index, scan):
+            book.sync(one)
+            found.append(by_cosine(one.candidates(query)))
+        assert len(found[0]) == count
+        assert sorted(found[0].values()) == pytest.approx(sorted(found[1].values()), abs=1e-3)
+
+
+def churn(book: Book, index: SqliteIndex, versions: range) -> None:
+    for version in versions:
+        book.write("a.md", "\n".join(f"# {version} {n}\n\napples {version} of {n}\n" for n in range(10)))
+        book.sync(index)
+
+
+def held(index: SqliteIndex, table: str) -> int:
+    [(count,)] = index._open().execute(f"SELECT count(*) FROM {table}")
+    return int(count)
+
+
+def test_a_book_that_changes_all_the_time_stays_small(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_leg, "KEPT", 12)
+    index, scan = SqliteIndex(path, embedder=HashEmbedder()), ScanIndex(embedder=HashEmbedder())
+    churn(book, index, range(30))
+    assert held(index, "embeddings") <= 10 + 12 + 10
+    assert held(index, "texts") == held(index, "embeddings")
+    assert held(index, "gone") == held(index, "embeddings") - 10
+    [(rows,)] = index._open().execute("SELECT sum(rows) FROM segments")
+    assert rows <= 2 * held(index, "embeddings")
+    agree(book.search(index, "apples 29 of 3"), book.search(scan, "apples 29 of 3"))
+
+
+def test_a_text_that_comes_back_in_time_has_its_vector_still(book: Book, path: str) -> None:
+    embedder = HashEmbedder()
+    index = SqliteIndex(path, embedder=embedder)
+    churn(book, index, range(2))
+    assert held(index, "gone") == 10
+    churn(book, index, range(1))
+    assert (len(embedder.texts), held(index, "gone")) == (20, 10)
+    book.write("b.md", "# 1 3\n\napples 1 of 3\n")
+    book.sync(index)
+    assert held(index, "gone") == 9
+    (book.root / "a.md").unlink()
+    book.sync(index)
+    assert held(index, "gone") == 19
+
+
+def test_a_file_thinned_while_its_original_is_gone_is_read_from_the_database(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_leg, "KEPT", 12)
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    churn(book, index, range(2))
+    for name in files(book):
+        (book.root / ".memorybook" / name).unlink()
+    churn(book, index, range(2, 12))
+    assert held(index, "embeddings") <= 32
+    assert len(by_cosine(book.search(index, "apples"))) == 10
+
+
+def test_an_append_copies_little(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_leg, "COPIED", 24)
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    fill(book, index, 60, 2)
+    connection = index._open()
+    model = vector_leg.known_model(connection, HashEmbedder())
+    assert model is not None
+    assert max(segment.rows for segment in vector_leg.segments(connection, model.id)) == 24
+    index._vectors.fold(connection, model)
+    book.say(*(f"pears {n}" for n in range(200)))
+    book.sync(index)
+    assert [segment.rows for segment in vector_leg.segments(connection, model.id)] == [320]
+    assert len(book.search(index, "apples", pool=500).items) == 320
+
+
+def test_files_beyond_the_largest_stand_side_by_side(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_leg, "LARGEST", 20)
+    monkeypatch.setattr(vector_leg, "_READ", 10)
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    fill(book, index, 1, 50)
+    index.rebuild(book.documents, book.transcripts)
+    connection = index._open()
+    model = vector_leg.known_model(connection, HashEmbedder())
+    assert model is not None
+    assert [segment.rows for segment in vector_leg.segments(connection, model.id)] == [20, 20, 10]
+    assert len(by_cosine(book.search(index, "apples"))) == 50
+
+
+def test_files_that_are_merged_are_let_go(book: Book, path: str) -> None:
+    index = SqliteIndex(path, embedder=HashEmbedder())
+    for _ in range(5):
+        fill(book, index, 3)
+        book.search(index, "apples")
+    assert len(index._vectors._files) == len(files(book))

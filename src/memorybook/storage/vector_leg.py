@@ -40,8 +40,11 @@ FOLD = 256
 BATCH = {True: 512, False: 64}
 """Texts embedded, and committed, at a time; by whether the embedder is local."""
 
-RESCORED = 200
-"""At least so many of the scan's best are compared exactly; recall is 1.0 with 200 of 100,000."""
+SPARE = 75
+"""The scan's best so many, and a quarter of those wanted, more than are wanted are compared exactly."""
+
+MOST = 10
+"""How many times those wanted are looked at in search of those that a condition admits, before it is asked which."""
 
 LARGEST = 65_536
 """Rows of a vector file at most."""
@@ -52,14 +55,13 @@ COPIED = 16_384
 KEPT = 4096
 """Texts that no passage has any longer keep their vectors, should they come back: so many, or as many as passages."""
 
-DROPPED = 4096
+DROPPED = 2048
 """Vectors of such texts that go at a time."""
 
 COUNTED = 10_000
 """Passages that wait for their vectors are counted up to so many; beyond, texts are."""
 
 _COPIED_EACH = 8
-_TRIED = 4
 _READ = 4096
 _FOLD_EACH = 16_384
 _STALE = 600.0
@@ -488,16 +490,16 @@ def nearest(
     """
     question = Question(query)
     scans = vectors.scan(connection, model, question)
-    wanted, allowed = count, None
+    wanted, allowed = 2 * count if where else count, None
     while True:
-        near = rescored(question, best(scans, max(RESCORED, 2 * wanted), allowed))[:wanted]
+        near = rescored(question, best(scans, wanted + wanted // 4 + SPARE, allowed))[:wanted]
         found = passages_of(connection, near, where, values, count)
         if len(found) >= count or len(near) < wanted:
             return found
         # texts that no passage has any longer, or that the condition keeps out, have taken the places
-        wanted *= 4
-        if where and allowed is None and wanted > _TRIED * count:
-            allowed = texts_of(connection, where, values)
+        wanted = max(2 * wanted, 2 * count * wanted // (len(found) or 1))
+        if where and allowed is None and wanted > MOST * count:
+            wanted, allowed = count, texts_of(connection, where, values)
 
 
 def texts_of(connection: Connection, where: str, values: Sequence[Value]) -> set[int]:

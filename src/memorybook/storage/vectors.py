@@ -18,9 +18,7 @@ and unit (float64) of each run; the text of each row (int64); `v >> 8` of all ro
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Iterable, Sequence
-from heapq import nlargest
 from math import ceil, inf, log2
 from operator import itemgetter
 from sys import byteorder
@@ -28,7 +26,11 @@ from sys import byteorder
 import simsimd
 
 from memorybook.storage.arrays import arrays
-from memorybook.typed import Any, Literal, NamedTuple, Protocol, cast
+from memorybook.typed import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+if TYPE_CHECKING:
+    Chosen = tuple[float, int, "VectorFile | FloatRows", int]
+    """About how similar a text is, -1..1; the text; the place at which these rows hold its vector."""
 
 _MAGIC = b"mbvec\0\0\2"
 _HEADER = 32
@@ -49,6 +51,9 @@ _LOST = 4e-5
 
 _SAMPLED, _STEPS = 2048, (8, 128)
 """About so many similarities tell from which one on there are enough: every 8th to every 128th."""
+
+_FEW = 16
+"""With fewer allowed for each that is wanted, to look for the allowed takes less time than to look among the best."""
 
 _SPARE = 8
 """So many more of the sample must reach it, for chance may have chosen them."""
@@ -81,28 +86,23 @@ class Block(NamedTuple):
         return sum(rows for rows, _ in self.runs)
 
 
-class Rows(Protocol):
-    """Where rows can be had by their place."""
-
-    def text(self, place: int) -> int:
-        """The text at that place."""
-
-    def floats(self, places: Sequence[int]) -> bytes:
-        """The rows at these places as float32, up to a factor that is above 0 and the same for a row."""
-
-
 class Scan(NamedTuple):
-    """Rows compared with a question: the similarity of row `start + n` is about `dots[n] * unit + offset`."""
+    """Rows compared with a question.
 
-    rows: Rows
+    Attributes:
+        rows: Where they can be had.
+        start: Place of the first of them.
+        texts: The text of each.
+        dots: The similarity of each is about `dot * unit + offset`.
+        unit, offset: See `dots`.
+    """
+
+    rows: VectorFile | FloatRows
     start: int
+    texts: Sequence[int]
     dots: memoryview[float]
     unit: float
     offset: float
-
-
-Chosen = tuple[float, Rows, int]
-"""About how similar a row is, -1..1, and where it can be had."""
 
 
 class Question:
@@ -170,12 +170,14 @@ class VectorFile:
             upto = start + rows
             # the lower halves that are left out are 128 on average
             scale, offset = 256 * unit * question.unit, 128 * unit * question.sum
-            scans.append(Scan(self, start, dots[start:upto], scale, offset))
+            scans.append(Scan(self, start, self.block.texts[start:upto], dots[start:upto], scale, offset))
             start = upto
         return scans
 
     def only(self, texts: set[int]) -> Block:
         """Its rows of these texts."""
+        from array import array
+
         keeps = [text in texts for text in self.block.texts]
         places = [place for place, kept in enumerate(keeps) if kept]
         runs, start = [], 0
@@ -191,10 +193,6 @@ class VectorFile:
         width, block = self._width, self.block
         cuts = [slice(place * width, (place + 1) * width) for place in places]
         return b"".join(block.low[cut] for cut in cuts), b"".join(block.high[cut] for cut in cuts)
-
-    def text(self, place: int) -> int:
-        """The text at that place."""
-        return self.block.texts[place]
 
     def floats(self, places: Sequence[int]) -> bytes:
         """The rows at these places as float32, each number divided by its unit."""
@@ -234,19 +232,20 @@ class Tail:
         _, texts, data = self._held
         if not texts:
             return []
-        dots = _compare(_matrix(data, len(question.vector)), question.floats, "dot")
-        return [Scan(_Floats(texts, data), 0, dots, 1.0, 0.0)]
+        size = len(question.vector)
+        dots = _compare(_matrix(data, size), question.floats, "dot")
+        return [Scan(FloatRows(data, size), 0, texts, dots, 1.0, 0.0)]
 
 
-class _Floats:
-    def __init__(self, texts: list[int], data: bytes) -> None:
-        self._texts, self._data, self._bytes = texts, data, len(data) // len(texts)
+class FloatRows:
+    """Float rows in memory, one after the other, of so many bytes each."""
 
-    def text(self, place: int) -> int:
-        return self._texts[place]
+    def __init__(self, data: bytes, size: int) -> None:
+        self._data, self._size = data, size
 
     def floats(self, places: Sequence[int]) -> bytes:
-        size = self._bytes
+        """The rows at these places."""
+        size = self._size
         return b"".join(self._data[place * size : (place + 1) * size] for place in places)
 
 
@@ -264,24 +263,34 @@ def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> 
     held = sum(len(scan.dots) for scan in scans)
     step = min(_STEPS[1], max(_STEPS[0], held // _SAMPLED))
     sample = [dot * scan.unit + scan.offset for scan in scans for dot in scan.dots[::step].tolist()]
-    wanted = count if allowed is None else count * held // (len(allowed) or 1)
-    rank = 2 * wanted // step + _SPARE
+    sample.sort(reverse=True)
+    if allowed is None:
+        rank = 2 * count // step + _SPARE
+    elif len(allowed) > _FEW * count:
+        rank = 2 * count * held // len(allowed) // step + _SPARE
+    else:
+        rank = held
     while True:
-        floor = nlargest(rank, sample)[-1] if rank < len(sample) else -inf
-        found = [chosen for scan in scans for chosen in _reaching(scan, floor)]
-        if allowed is not None:
-            found = [chosen for chosen in found if chosen[1].text(chosen[2]) in allowed]
-        if len(found) >= count or rank >= len(sample):
+        floor = sample[rank] if rank < len(sample) else -inf
+        found = [chosen for scan in scans for chosen in _reaching(scan, floor, allowed)]
+        if len(found) >= count or floor == -inf:
             found.sort(key=itemgetter(0), reverse=True)
             return found[:count]
         rank *= 4
 
 
-def _reaching(scan: Scan, floor: float) -> list[Chosen]:
-    """The rows of at least that similarity."""
-    rows, start, dots, unit, offset = scan
-    places = range(len(dots)) if floor == -inf else _at_least(dots, (floor - offset) / unit)
-    return [(dots[place] * unit + offset, rows, start + place) for place in places]
+def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen]:
+    """The rows of at least that similarity whose texts are allowed."""
+    rows, start, texts, dots, unit, offset = scan
+    if floor > -inf:
+        places: Iterable[int] = _at_least(dots, (floor - offset) / unit)
+        if allowed is not None:
+            places = [place for place in places if texts[place] in allowed]
+    elif allowed is None:
+        places = range(len(dots))
+    else:
+        places = [place for place, text in enumerate(texts) if text in allowed]
+    return [(dots[place] * unit + offset, texts[place], rows, start + place) for place in places]
 
 
 def _at_least(values: memoryview[float], least: float) -> list[int]:
@@ -297,11 +306,13 @@ def _at_least(values: memoryview[float], least: float) -> list[int]:
 
 def rescored(question: Question, chosen: Sequence[Chosen]) -> list[tuple[int, float]]:
     """(text, cosine) of the chosen rows, best first; the newer text on a tie."""
-    groups: dict[int, tuple[Rows, list[int]]] = {}
-    for _, rows, place in chosen:
-        groups.setdefault(id(rows), (rows, []))[1].append(place)
-    data = b"".join(rows.floats(places) for rows, places in groups.values())
-    texts = [rows.text(place) for rows, places in groups.values() for place in places]
+    groups: dict[int, tuple[VectorFile | FloatRows, list[int], list[int]]] = {}
+    for _, text, rows, place in chosen:
+        _, places, texts = groups.setdefault(id(rows), (rows, [], []))
+        places.append(place)
+        texts.append(text)
+    data = b"".join(rows.floats(places) for rows, places, _ in groups.values())
+    texts = [text for *_, texts in groups.values() for text in texts]
     pairs = list(zip(texts, cosines(question.vector, data), strict=True))
     pairs.sort(key=lambda pair: (pair[1], pair[0]), reverse=True)
     return pairs
@@ -346,6 +357,8 @@ def _flat(tensor: object) -> memoryview[float]:
 
 def block_of(texts: Iterable[int], rows: bytes) -> Block:
     """Float32 rows as they stand in a file, the rows one after the other."""
+    from array import array
+
     held = array("q", texts)
     # few different units, so that the blocks of many small files become one run
     unit = 2 ** (ceil(4 * log2(_peak(rows) or 1.0)) / 4) / LARGEST_V
@@ -378,7 +391,7 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
         runs.append((rows, unit))
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=_private) as file:
             file.write(_MAGIC + pack("=qqq", sum(rows for rows, _ in runs), dimensions, len(runs)))
             file.write(b"".join(pack("=qd", *run) for run in runs))
             for part in ("texts", "high", "low"):
@@ -392,6 +405,10 @@ def write(path: str, dimensions: int, blocks: Sequence[Block]) -> Stamp:
         discard(temporary)
         raise
     return Stamp(status.st_size, status.st_mtime_ns)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def discard(path: str) -> None:
