@@ -3,8 +3,8 @@
 Usage: python benchmarks/peers.py [DATA] [--scope conv-26] [--size 10000 …] [--only NAME …] [--out FOLDER]
 
 Each peer (see `roster.py`) is installed by pip into a virtual environment of its own below `--envs`, and is run there
-by its adapter, `peers/with_NAME.py`: one process fills a durable store and ends, another opens it and answers. A peer
-that cannot be installed or run here, or takes longer than `--limit`, is a row with the reason.
+by its adapter, `adapters/with_NAME.py`: one process fills a durable store and ends, another opens it and answers. A
+peer that cannot be installed or run here, or takes longer than `--limit` for a store, is a row with the reason.
 
 Quality: the conversations of DATA/locomo, a store per conversation, every turn a passage; R@k is the share of a
 question's relevant turns among the first k results, nDCG@10 as in recall.py. Every setting of a peer is given the
@@ -41,7 +41,7 @@ from benchmarks import corpus, environments, measure, versus
 from benchmarks.recall import ndcg, recall_at
 from benchmarks.roster import FIELDS, LABELLED, PEERS, PLAIN, Peer, Setting
 
-ADAPTERS = Path(__file__).resolve().parent / "peers"
+ADAPTERS = Path(__file__).resolve().parent / "adapters"
 DEPTH = 10
 EACH = 25
 """Generated questions of each kind."""
@@ -143,7 +143,8 @@ def job(run: Run, phase: str, places: Sequence[Place], stores: Path, limit: floa
     (work / "job.json").write_text(json.dumps(asked), encoding="utf-8")
     command = [run.environment.python, str(ADAPTERS / f"with_{run.peer.name}.py"), str(work / "job.json")]
     started = time.monotonic()
-    why = _ended(command, work, {**measure.ENVIRONMENT, "HOME": str(work), "PYTHONWARNINGS": "ignore"}, limit)
+    environment = {**measure.ENVIRONMENT, "HOME": str(work), "PYTHONWARNINGS": "ignore"}
+    why = _ended(command, work, environment, limit * len(places))
     if why:
         return {"failed": f"{phase}: {why}"}
     report: Row = json.loads((work / "report.json").read_text(encoding="utf-8"))
@@ -260,7 +261,8 @@ def _timed(filled: Row, asked: Sequence[Row], place: Place) -> Row:
 
 def prepared(options: argparse.Namespace) -> tuple[list[Run], list[Row]]:
     """A run per setting and text of each peer that can be installed, and rows for those that cannot."""
-    runs, rows = [], []
+    runs: list[Run] = []
+    rows: list[Row] = []
     for peer in PEERS:
         if (options.only and peer.name not in options.only) or peer.name in options.skip:
             continue
@@ -273,10 +275,8 @@ def prepared(options: argparse.Namespace) -> tuple[list[Run], list[Row]]:
     return runs, rows
 
 
-def measured(options: argparse.Namespace, work: Path) -> Iterator[Row]:
+def measured(options: argparse.Namespace, runs: Sequence[Run], work: Path) -> Iterator[Row]:
     """Every row, as it is done; those that are already in `options.done` are left out."""
-    runs, rows = prepared(options)
-    yield from rows
     places = conversations(options.data, options.scope, work) if options.data else []
     for run in runs if places else ():
         if _key(described(run, "locomo")) not in options.done:
@@ -301,11 +301,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = json.loads(kept.read_text(encoding="utf-8"))["rows"] if options.resume and kept.exists() else []
     rows = [row for row in rows if "failed" not in row]
     options.done = {_key(row) for row in rows}
+    runs, missing = prepared(options)
+    rows += missing
     facts = measure.machine()
+    found = {"facts": facts, "packages": {run.peer.name: run.environment.packages for run in runs}}
     with tempfile.TemporaryDirectory(dir=options.work) as work:
-        for row in measured(options, Path(work)):
+        for row in measured(options, runs, Path(work)):
             rows.append(row)
-            kept.write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+            kept.write_text(json.dumps({**found, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     text = versus.report(rows, facts)
     print(text)
     (options.out / "peers.md").write_text(text, encoding="utf-8")
@@ -323,7 +326,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--size", type=int, action="append", dest="sizes", default=[], help="passages of a timed corpus")
     made.add_argument("--only", action="append", choices=names, help="only this peer; may be given again")
     made.add_argument("--skip", action="append", choices=names, default=[], help="not this peer; may be given again")
-    made.add_argument("--limit", type=float, default=600, help="seconds a process may take (default: 600)")
+    made.add_argument("--limit", type=float, default=600, help="seconds a process may take per store (default: 600)")
     made.add_argument("--rounds", type=int, default=3, help="how often every peer is asked for its time (default: 3)")
     made.add_argument("--envs", type=Path, default=environments.default_folder(), help="folder for the environments")
     made.add_argument("--work", type=Path, help="folder for the stores, removed at the end (default: the system's)")

@@ -1,7 +1,7 @@
 """Whom `peers.py` compares memorybook with: what each is installed from, and its settings.
 
 Every peer has its defaults and the best that its documentation recommends for what is installed with it. Their
-adapters are `peers/with_NAME.py`.
+adapters are `adapters/with_NAME.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Peer(NamedTuple):
     """One store, library or tool.
 
     Attributes:
-        name: Its adapter is `peers/with_NAME.py`.
+        name: Its adapter is `adapters/with_NAME.py`.
         title: For the tables.
         package: The distribution whose version is named; "" for what is not a Python package.
         requirements: What pip installs into its environment.
@@ -161,8 +161,8 @@ PEERS = (
         "basic-memory",
         ("basic-memory==0.23.2", "pysqlite3-binary"),
         (
-            Setting("text"),
             Setting("hybrid", {"mode": "hybrid"}, hybrid=True),
+            Setting("text", {"mode": "text"}),
         ),
         python=(3, 12),
         note="0.24 needs a certifi that the index of this machine does not have yet",
@@ -171,11 +171,13 @@ PEERS = (
         "reme",
         "ReMe",
         "reme-ai",
-        ("reme-ai",),
+        ("reme-ai[as]",),
         (
             Setting("BM25"),
-            Setting("hybrid", {"hybrid": True}, hybrid=True),
+            Setting("hybrid", {"vector_weight": 0.7}, hybrid=True),
+            Setting("hybrid, words first", {"vector_weight": 0.3}, hybrid=True),
         ),
+        note="its index is kept in memory and written to disk when it is closed",
     ),
     Peer(
         "grep",

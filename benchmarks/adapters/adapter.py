@@ -182,6 +182,17 @@ def read_places(notes: Path) -> dict[str, str]:
     return places
 
 
+def write_notes(rows: Sequence[Row], notes: Path) -> None:
+    """A file `DATE/NUMBER.md` per row, for peers whose smallest hit is a file; `places.json` as in `write_markdown`."""
+    places = {}
+    for number, row in enumerate(rows):
+        path = notes / (row["date"] or "undated") / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{one_line(row['text'])}\n", encoding="utf-8")
+        places[str(number)] = row["id"]
+    notes.with_name("places.json").write_text(json.dumps(places), encoding="utf-8")
+
+
 def heading_at(line: int) -> int:
     """The number of the heading whose section holds that line (1-based) of such a file."""
     return max(0, (line - 3) // 4 + 1)
