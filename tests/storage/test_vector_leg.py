@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +13,7 @@ from memorybook.hits import Query
 from memorybook.inference.remote import RemoteEmbedder
 from memorybook.storage import vector_leg
 from memorybook.storage.sqlite_index import SqliteIndex
-from memorybook.storage.vectors import Question, best
+from memorybook.storage.vectors import Block, Question, Stamp, best, write
 
 __all__ = ["book"]
 
@@ -170,4 +171,40 @@ def test_a_file_is_not_written_of_vectors_that_are_gone_by_then(
     assert vector_leg.segments(connection, own.id) == []
     index._vectors.fold(connection, own)
     assert len(vector_leg.segments(connection, own.id)) == 1
+    index.close()
+
+
+def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
+    book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = filled(book, path, service)
+    monkeypatch.setattr(vector_leg, "FOLD", 2)
+
+    def overtaken(path: str, dimensions: int, blocks: list[Block]) -> Stamp:
+        service.dimensions = 32
+        other = SqliteIndex(index._path, embedder=remote(service))
+        book.search(other, "red apples")
+        other.close()
+        return write(path, dimensions, blocks)
+
+    monkeypatch.setattr(vector_leg, "write", overtaken)
+    connection = index._open()
+    own = vector_leg.known_model(connection, remote(service))
+    assert own is not None
+    index._vectors.fold(connection, own)
+    assert vector_leg.segments(connection, own.id) == []
+    assert not any(name.startswith("vectors.") for name in os.listdir(os.path.dirname(path)))
+    index.close()
+
+
+def test_very_many_that_wait_are_counted_by_text(
+    book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = SqliteIndex(path, embedder=remote(service))
+    book.write("a.md", "".join(f"# plums\n\nsame\n\n# {n}\n\nother {n}\n\n" for n in range(5)))
+    assert book.sync(index).pending_vectors == 10
+    monkeypatch.setattr(vector_leg, "COUNTED", 5)
+    assert index.candidates(Query("plums")).pending_vectors == 6
+    monkeypatch.setattr(vector_leg, "COUNTED", 8)
+    assert index.candidates(Query("plums")).pending_vectors == 8
     index.close()

@@ -247,7 +247,7 @@ class Vectors:
     def _drop_gone(self, connection: Connection, model: Model) -> None:
         """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
         [(gone,)] = connection.execute("SELECT count(*) FROM gone")
-        if gone <= KEPT or gone <= connection.execute("SELECT count(*) FROM passages")[0][0]:
+        if gone <= max(KEPT, _passages(connection)):
             return
         with immediate(connection):
             texts = connection.execute("SELECT text FROM gone ORDER BY text LIMIT ?", (DROPPED,))
@@ -398,13 +398,17 @@ def pending(connection: Connection, model: Model | None) -> int:
     From `COUNTED` on it is how many texts wait, if they are more: a search must not take its time counting.
     """
     if model is None:
-        [(count,)] = connection.execute("SELECT count(*) FROM passages")
-        return int(count)
+        return _passages(connection)
     [(count,)] = connection.execute(
         "SELECT count(*) FROM (SELECT 1 FROM pending JOIN passages ON dense=pending.text WHERE model=? LIMIT ?)",
         (model.id, COUNTED),
     )
     return int(count) if count < COUNTED else max(int(count), _waiting(connection, model, None))
+
+
+def _passages(connection: Connection) -> int:
+    [(count,)] = connection.execute("SELECT value FROM meta WHERE name='passages'")
+    return int(count)
 
 
 def pause(connection: Connection, model: Model, reason: str) -> None:
