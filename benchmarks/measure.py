@@ -232,17 +232,20 @@ def parsed(flags: ArgumentParser, arguments: Sequence[str] | None, name: str) ->
     return options
 
 
-def publish(
-    options: Namespace, name: str, text: str, figures: Mapping[str, Any], panels: Callable[[], Sequence[Panel]]
-) -> None:
-    """Print the tables, and write what the flags of `add_output` ask for."""
-    print(text)
+def save(options: Namespace, name: str, figures: Mapping[str, Any]) -> None:
+    """Keep the figures where `--out` says, also of a run that goes on."""
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         found = json.dumps(figures, ensure_ascii=False, indent=1)
         (options.out / f"{name}.json").write_text(f"{found}\n", encoding="utf-8")
+
+
+def publish(options: Namespace, name: str, text: str, panels: Sequence[Panel]) -> None:
+    """Print the tables, and put them and their curves where the flags of `add_output` say."""
+    print(text)
+    if options.out:
         (options.out / f"{name}.md").write_text(text, encoding="utf-8")
-        plot(options.out / f"{name}.png", panels())
+        plot(options.out / f"{name}.png", panels)
     if options.page:
         refresh(options.page, name, text)
 

@@ -299,9 +299,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measure.say(f"nothing to ask in {options.data}")
         return 1
     facts = measure.machine()
-    figures = {"facts": facts, "settings": settings, "questions": rows}
-    text = report(rows, facts, held_out=options.held_out)
-    measure.publish(options, "recall", text, figures, lambda: panels(rows))
+    measure.save(options, "recall", {"facts": facts, "settings": settings, "questions": rows})
+    measure.publish(options, "recall", report(rows, facts, held_out=options.held_out), panels(rows))
     return 0
 
 

@@ -30,7 +30,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +48,16 @@ Figures = dict[str, Any]
 # --- measuring -----------------------------------------------------------------------------------
 
 
-def measured(work: Path, options: argparse.Namespace, given: Mapping[str, str]) -> Figures:
-    """Every size's steps, and the sync, which has a size of its own."""
+def measured(work: Path, options: argparse.Namespace, given: Mapping[str, str]) -> Iterator[Figures]:
+    """All that is known after each size, and after the sync, which has a size of its own."""
     found: Figures = {"sizes": {}}
     for size in options.sizes:
         found["sizes"][str(size)] = at_size(work / folder_name(size, options.turns, given), size, options, given)
+        yield found
     if "sync" in options.only:
         with tempfile.TemporaryDirectory(dir=work) as own:
             found["sync"] = step("sync", phases.unchanged, Path(own), options.files, given, options.rounds)
-    return found
+        yield found
 
 
 def folder_name(size: int, turns: int | None, given: Mapping[str, str]) -> str:
@@ -290,10 +291,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        found = measured(work, options, given)
-    facts = measure.machine()
+        facts = measure.machine()
+        for found in measured(work, options, given):
+            measure.save(options, "speed", {"facts": facts, "settings": given, **found})
     text = report(found, facts)
-    measure.publish(options, "speed", text, {"facts": facts, "settings": given, **found}, lambda: panels(found))
+    measure.publish(options, "speed", text, panels(found))
     return 1 if "Failed: " in text else 0
 
 
