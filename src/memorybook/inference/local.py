@@ -34,7 +34,7 @@ class LocalEmbedder:
 
     A single model may not read every language. Where its tokenizer does not know the common Han characters,
     CJK is passed over and a text that is mostly CJK gets a row of zeros, as does one of which the tokenizer
-    does not know a third. Blank texts too get zeros. Safe to share between threads, and after a fork.
+    does not know a third. Blank texts too get zeros. Safe to share between threads.
 
     Args:
         model: A folder (a path that begins with `/`, `~` or `.`), or the name of a model on the hub, which is
@@ -93,7 +93,7 @@ class LocalEmbedder:
         return rows
 
     def _model_for(self, *, bulk: bool) -> OnnxModel:
-        """The loaded model; another one after a fork, for the threads of the old one are not there any more."""
+        """The loaded model. Raises EmbedderFailed in a fork of the process that loaded it, which lacks its threads."""
         opened = self._opened
         if opened is None or not opened.serves(bulk):
             with self._lock:
@@ -101,6 +101,8 @@ class LocalEmbedder:
                 if opened is None or not opened.serves(bulk):
                     model = self._load(bulk)
                     opened = self._opened = _Opened(os.getpid(), model, bulk or model.recipe.int8)
+        if opened.process != os.getpid():
+            raise EmbedderFailed(f"the model {self._model!r} was loaded before this process was forked; start it anew")
         return opened.model
 
     def _load(self, bulk: bool) -> OnnxModel:
@@ -130,7 +132,8 @@ class _Opened(NamedTuple):
     final: bool
 
     def serves(self, bulk: bool) -> bool:
-        return self.process == os.getpid() and (self.final or not bulk)
+        """Whether nothing else is to be loaded; in a fork nothing can be."""
+        return self.final or not bulk or self.process != os.getpid()
 
 
 def _folder_name(folder: str) -> str:

@@ -1,0 +1,527 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from onnx import TensorProto
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from conformance.embedder import TEXTS, EmbedderConformance, rows
+from inference import tiny_model
+from inference.tiny_model import DIMENSIONS, make, save_json, save_onnx
+from memorybook.errors import ConfigError, EmbedderFailed
+from memorybook.inference import local, model_folder, onnx_model
+from memorybook.inference.local import LocalEmbedder
+from memorybook.protocols import Embedder
+
+CHINESE = ["用户喜欢红苹果", "生产数据库在上海的服务器上", "周四我们部署新版本", "站会改到十点了", "他去年搬到了里斯本"]
+VOCABULARY = tiny_model.vocabulary(han=False)
+TABLE = tiny_model.table(len(VOCABULARY))
+
+
+@pytest.fixture(scope="session")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("models") / "english")
+
+
+@pytest.fixture(scope="session")
+def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("models") / "bilingual", han=True)
+
+
+@pytest.fixture
+def folder(english: Path, tmp_path: Path) -> Path:
+    """A copy of the English model to change."""
+    return Path(shutil.copytree(english, tmp_path / "model"))
+
+
+class TestLocalEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self, english: Path) -> Embedder:
+        return LocalEmbedder(str(english))
+
+
+class TestLocalEmbedderOfChinese(EmbedderConformance):
+    texts = CHINESE
+
+    @pytest.fixture
+    def embedder(self, bilingual: Path) -> Embedder:
+        return LocalEmbedder(str(bilingual))
+
+
+def embedded(model: Path, *texts: str) -> npt.NDArray[np.float32]:
+    return rows(LocalEmbedder(str(model)), texts)
+
+
+def of(*tokens: str) -> npt.NDArray[np.float32]:
+    """The table's rows of these tokens."""
+    return TABLE[[VOCABULARY[token] for token in tokens]]
+
+
+def unit(vector: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+def refused(model: Path) -> str:
+    """What a model that cannot be used is refused with, once a text is to be embedded."""
+    with pytest.raises(EmbedderFailed, match="cannot be used") as caught:
+        LocalEmbedder(str(model)).embed(["apples"])
+    assert "check embeddings.model" in str(caught.value)
+    return str(caught.value)
+
+
+# --- the folder ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["onnx/model.onnx", "model_int8.onnx", "onnx/model_quantized.onnx", "odd.onnx"])
+def test_the_model_may_lie_and_be_called_as_exporters_do_it(file: str, tmp_path: Path) -> None:
+    assert np.allclose(
+        embedded(make(tmp_path, file=file), "apples")[0], unit(of("[CLS]", "apples", "[SEP]").mean(axis=0)), atol=1e-6
+    )
+
+
+def test_of_several_an_int8_one_is_taken(folder: Path) -> None:
+    save_onnx(folder / "onnx" / "model_quantized.onnx", tiny_model.table(len(VOCABULARY), seed=8))
+    other = tiny_model.table(len(VOCABULARY), seed=8)[[VOCABULARY[t] for t in ("[CLS]", "apples", "[SEP]")]]
+    assert np.allclose(embedded(folder, "apples")[0], unit(other.mean(axis=0)), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("machine", "taken"), [("x86_64", "model_quint8_avx2.onnx"), ("aarch64", "model_qint8_arm64.onnx")]
+)
+def test_an_int8_model_made_for_another_processor_is_passed_over(
+    machine: str, taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = os.uname()
+    monkeypatch.setattr(os, "uname", lambda: type(system)((*system[:4], machine)))
+    files = ["model.onnx", "model_quint8_avx2.onnx", "model_qint8_arm64.onnx"]
+    assert model_folder.choose(files) == taken
+
+
+def test_a_folder_without_a_model_is_a_setting_that_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"embeddings\.model: the folder .* holds no model: it has no 'model\.onnx'"):
+        LocalEmbedder(str(tmp_path))
+    with pytest.raises(ConfigError, match=r"embeddings\.model: no folder .*; give a folder with"):
+        LocalEmbedder(str(tmp_path / "nowhere"))
+
+
+def test_two_files_of_which_neither_has_the_usual_name_are_not_guessed_between(folder: Path) -> None:
+    (folder / "model.onnx").rename(folder / "first.onnx")
+    shutil.copy(folder / "first.onnx", folder / "second.onnx")
+    with pytest.raises(ConfigError, match=r"2 ONNX files of which none is called 'model\.onnx'"):
+        LocalEmbedder(str(folder))
+
+
+@pytest.mark.parametrize("model", ["", "a b", "../up", "x/y/z", "org/..", "http://host/model"])
+def test_what_is_neither_a_folder_nor_a_name_is_refused(model: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"embeddings\.model: "):
+        LocalEmbedder(model)
+
+
+def test_a_folder_in_the_home_directory_may_begin_with_a_tilde(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert LocalEmbedder("~/model").name == LocalEmbedder(str(folder)).name
+
+
+# --- the name --------------------------------------------------------------------------------------
+
+
+def test_a_model_that_moves_keeps_its_name_and_one_that_is_replaced_does_not(folder: Path, tmp_path: Path) -> None:
+    name = LocalEmbedder(str(folder)).name
+    moved = Path(shutil.move(folder, tmp_path / "elsewhere" / "model"))
+    assert LocalEmbedder(str(moved)).name == name
+    save_onnx(moved / "model.onnx", tiny_model.table(len(VOCABULARY), seed=9))
+    assert LocalEmbedder(str(moved)).name != name
+
+
+@pytest.mark.parametrize("settings", ["1_Pooling/config.json", "config_sentence_transformers.json", "tokenizer.json"])
+def test_other_settings_are_another_model(settings: str, folder: Path) -> None:
+    name = LocalEmbedder(str(folder)).name
+    save_json(folder, settings, {"other": True})
+    assert LocalEmbedder(str(folder)).name != name
+
+
+# --- from texts to vectors -------------------------------------------------------------------------
+
+
+def test_without_a_word_about_it_a_text_is_the_mean_of_its_tokens(english: Path) -> None:
+    expected = of("[CLS]", "the", "user", "likes", "apples", "[SEP]").mean(axis=0)
+    assert np.allclose(embedded(english, "The user likes apples")[0], unit(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("pooling_mode_mean_tokens", of("[CLS]", "river", "[SEP]").mean(axis=0)),
+        ("pooling_mode_mean_sqrt_len_tokens", of("[CLS]", "river", "[SEP]").mean(axis=0)),
+        ("pooling_mode_cls_token", of("[CLS]")[0] + 0),
+        ("pooling_mode_max_tokens", of("[CLS]", "river", "[SEP]").max(axis=0)),
+        ("pooling_mode_lasttoken", of("[SEP]")[0]),
+    ],
+)
+def test_tokens_are_pooled_as_the_folder_says(mode: str, expected: Any, folder: Path) -> None:
+    save_json(
+        folder, "1_Pooling/config.json", {"word_embedding_dimension": 12, mode: True, "pooling_mode_other": False}
+    )
+    # beside a longer text, so that there is padding to leave out
+    assert np.allclose(embedded(folder, "river", "the river the user likes")[0], unit(expected), atol=1e-6)
+
+
+def test_a_pooling_that_is_not_known_is_refused_by_name(folder: Path) -> None:
+    save_json(folder, "1_Pooling/config.json", {"pooling_mode_weightedmean_tokens": True})
+    assert "its pooling pooling_mode_weightedmean_tokens is not one of" in refused(folder)
+
+
+def test_two_poolings_at_once_are_refused(folder: Path) -> None:
+    save_json(folder, "1_Pooling/config.json", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True})
+    assert "pooling_mode_cls_token with pooling_mode_mean_tokens" in refused(folder)
+
+
+def test_a_layer_after_the_pooling_needs_the_output_that_has_passed_it(folder: Path) -> None:
+    modules = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Dense")]
+    save_json(folder, "modules.json", modules)
+    assert "it needs more than pooling" in refused(folder)
+    save_onnx(folder / "model.onnx", TABLE, output="sentence_embedding")
+    expected = of("[CLS]", "river", "[SEP]").mean(axis=0)
+    assert np.allclose(embedded(folder, "river")[0], unit(expected), atol=1e-6)
+
+
+def test_the_usual_modules_need_nothing_more(folder: Path) -> None:
+    modules = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]
+    save_json(folder, "modules.json", modules)
+    assert embedded(folder, "river").any()
+
+
+def test_questions_and_passages_get_the_prompts_that_the_model_wants(folder: Path) -> None:
+    save_json(folder, "config_sentence_transformers.json", {"prompts": {"query": "query ", "document": "passage "}})
+    embedder = LocalEmbedder(str(folder))
+    asked, said = (np.asarray(embed(["river"]))[0] for embed in (embedder.embed_questions, embedder.embed))
+    assert np.allclose(asked, unit(of("[CLS]", "query", "river", "[SEP]").mean(axis=0)), atol=1e-6)
+    assert np.allclose(said, unit(of("[CLS]", "passage", "river", "[SEP]").mean(axis=0)), atol=1e-6)
+
+
+def test_a_default_prompt_stands_before_both(folder: Path) -> None:
+    save_json(folder, "config_sentence_transformers.json", {"prompts": {"x": "query "}, "default_prompt_name": "x"})
+    embedder = LocalEmbedder(str(folder))
+    expected = unit(of("[CLS]", "query", "river", "[SEP]").mean(axis=0))
+    assert np.allclose(np.asarray(embedder.embed_questions(["river"]))[0], expected, atol=1e-6)
+    assert np.allclose(np.asarray(embedder.embed(["river"]))[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "longest"),
+    [
+        ("sentence_bert_config.json", {"max_seq_length": 10}, 10),
+        ("tokenizer_config.json", {"model_max_length": 20}, 20),
+        ("tokenizer_config.json", {"model_max_length": 1e30}, 512),
+        ("config.json", {"model_type": "xlm-roberta", "max_position_embeddings": 514}, 512),
+        ("config.json", {"model_type": "bert", "max_position_embeddings": 8192}, model_folder.LONGEST),
+    ],
+)
+def test_no_more_of_a_text_is_read_than_the_model_takes(
+    name: str, settings: dict[str, Any], longest: int, folder: Path
+) -> None:
+    save_json(folder, name, settings)
+    assert model_folder.read(str(folder)).longest == longest
+    tokens = longest - 2
+    row, same, other = embedded(
+        folder, "river " * tokens + "apples", "river " * tokens, "river " * (tokens - 1) + "apples"
+    )
+    assert np.allclose(row, same, atol=1e-6)
+    assert not np.allclose(row, other, atol=1e-6)
+
+
+def test_a_text_of_any_length_costs_no_more_than_what_is_read_of_it(
+    english: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = LocalEmbedder(str(english))
+    embedder.embed(["river"])
+    tokenized: list[int] = []
+    assert embedder._opened is not None
+    model = embedder._opened.model
+    encode = model._tokenizer.encode
+
+    class Counting:
+        def encode(self, text: str, **_: Any) -> Any:
+            tokenized.append(len(text))
+            return encode(text)
+
+    monkeypatch.setattr(model, "_tokenizer", Counting())
+    embedder.embed(["river " * 100_000])
+    assert max(tokenized) <= 12 * 512
+
+
+def test_what_stands_beside_a_text_changes_nothing_however_many_there_are(english: Path) -> None:
+    texts = [f"river {'apples ' * (n % 40)}{n}" for n in range(70)]
+    together = embedded(english, *texts)
+    for place in (0, 17, 39, 69):
+        assert np.allclose(together[place], embedded(english, texts[place])[0], atol=1e-5)
+
+
+def test_batches_hold_a_bounded_number_of_texts_and_of_tokens() -> None:
+    encoded = [[1] * length for length in (5, 3000, 5, 2000, 2000, 0, *[7] * 40)]
+    batches = list(onnx_model._batches(encoded, 0))
+    assert sorted(place for batch in batches for place in batch.places) == [0, 1, 2, 3, 4, *range(6, 46)]
+    assert max(len(batch.places) for batch in batches) == 16
+    assert all(batch.ids.size <= 4096 for batch in batches)
+
+
+def test_a_tokenizer_that_pads_or_cuts_by_itself_is_told_not_to(folder: Path) -> None:
+    before = embedded(folder, "the user likes apples")
+    own = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    own.enable_padding(length=40)
+    own.enable_truncation(3)
+    own.save(str(folder / "tokenizer.json"))
+    assert np.allclose(embedded(folder, "the user likes apples"), before, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"inputs": ("input_ids",)},
+        {"inputs": ("input_ids", "attention_mask", "token_type_ids", "position_ids")},
+        {"integers": TensorProto.INT32},
+        {"output": "token_embeddings"},
+        {"output": "something"},
+    ],
+    ids=str,
+)
+def test_models_are_given_the_inputs_they_ask_for(model: dict[str, Any], english: Path, tmp_path: Path) -> None:
+    assert np.allclose(embedded(make(tmp_path, **model), "apples"), embedded(english, "apples"), atol=1e-6)
+
+
+def test_dimensions_that_were_insisted_on_are_checked(english: Path) -> None:
+    assert rows(LocalEmbedder(str(english), dimensions=DIMENSIONS), ["apples"]).shape == (1, DIMENSIONS)
+    with pytest.raises(EmbedderFailed, match=r"gives 12 dimensions where embeddings\.dimensions asks for 1024"):
+        LocalEmbedder(str(english), dimensions=1024).embed(["apples"])
+
+
+# --- languages -------------------------------------------------------------------------------------
+
+
+def test_an_english_model_has_no_effect_on_chinese(english: Path) -> None:
+    assert not embedded(english, *CHINESE, "用户喜欢 river", "的").any()
+
+
+def test_a_model_that_knows_han_reads_both(bilingual: Path) -> None:
+    assert embedded(bilingual, *CHINESE, *TEXTS).any(axis=1).all()
+
+
+def test_chinese_in_an_english_text_is_passed_over_by_an_english_model(english: Path) -> None:
+    both, alone = embedded(english, "the user likes the river 红", "the user likes the river")
+    assert both.any()
+    assert np.allclose(both, alone, atol=1e-6)
+
+
+def test_a_text_in_a_script_that_the_model_does_not_know_is_not_read(english: Path, bilingual: Path) -> None:
+    for model in (english, bilingual):
+        assert not embedded(model, "пользователь любит яблоки", "ผู้ใช้ชอบแอปเปิ้ล", "🙂🙂").any()
+
+
+def test_bytes_instead_of_characters_are_not_reading(folder: Path) -> None:
+    """A tokenizer over bytes knows everything, and has learnt nothing of Han where it needs all its bytes."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    known = {piece: number for number, piece in enumerate([*alphabet, "ri", "ver", "river"])}
+    merges = [("r", "i"), ("v", "e"), ("ve", "r"), ("ri", "ver")]
+    known["ve"] = len(known)
+    byted = Tokenizer(models.BPE(known, merges))
+    byted.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    byted.save(str(folder / "tokenizer.json"))
+    save_onnx(folder / "model.onnx", tiny_model.table(len(known)))
+    found = embedded(folder, "river", *CHINESE)
+    assert found[0].any()
+    assert not found[1:].any()
+
+
+# --- what can go wrong -----------------------------------------------------------------------------
+
+
+def test_a_damaged_model_is_refused(folder: Path) -> None:
+    data = (folder / "model.onnx").read_bytes()
+    (folder / "model.onnx").write_bytes(data[: len(data) // 2])
+    assert "its model.onnx cannot be loaded" in refused(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"model": 3}'])
+def test_a_damaged_tokenizer_is_refused(text: str, folder: Path) -> None:
+    (folder / "tokenizer.json").write_text(text, encoding="utf-8")
+    assert "its tokenizer.json cannot be read" in refused(folder)
+
+
+def test_a_missing_tokenizer_is_refused(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    assert "it has no tokenizer.json" in refused(folder)
+
+
+def test_settings_that_are_not_json_are_refused(folder: Path) -> None:
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text("{oh", encoding="utf-8")
+    assert "its 1_Pooling/config.json is not JSON" in refused(folder)
+
+
+def test_an_input_that_nobody_can_give_is_refused_by_name(folder: Path) -> None:
+    save_onnx(folder / "model.onnx", TABLE, inputs=("input_ids", "pixel_values"))
+    assert "its input 'pixel_values' is not known" in refused(folder)
+
+
+def test_numbers_that_are_none_never_become_a_vector(folder: Path) -> None:
+    broken = TABLE.copy()
+    broken[VOCABULARY["river"]] = np.nan
+    save_onnx(folder / "model.onnx", broken)
+    embedder = LocalEmbedder(str(folder))
+    with pytest.raises(EmbedderFailed, match="gave NaN or infinity; it is damaged"):
+        embedder.embed(["apples", "river"])
+    assert rows(embedder, ["apples"]).any()
+
+
+def test_a_tokenizer_of_another_model_fails_in_one_sentence(folder: Path) -> None:
+    save_onnx(folder / "model.onnx", TABLE[:6])
+    with pytest.raises(EmbedderFailed, match=r"^the model '.*model\.onnx' failed: [^\n]+$"):
+        LocalEmbedder(str(folder)).embed(["apples"])
+
+
+def test_an_answer_of_another_shape_is_refused(folder: Path) -> None:
+    save_onnx(folder / "model.onnx", TABLE, output="sentence_embedding")
+    model = onnx_model.OnnxModel(model_folder.read(str(folder)))
+    [batch] = onnx_model._batches([[2, 3]], 0)
+    wrong = np.zeros((3, DIMENSIONS), dtype=np.float32)
+    with pytest.raises(EmbedderFailed, match=r"gave an array of shape \(3, 12\) for \(1, 2\)"):
+        onnx_model._pooled(wrong, batch, model.recipe)
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_without_the_extra_it_says_what_to_install(
+    package: str, english: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(EmbedderFailed, match=rf"needs the package '{package}': pip install 'memorybook\[local\]'"):
+        LocalEmbedder(str(english)).embed(["apples"])
+
+
+# --- one process, many threads ---------------------------------------------------------------------
+
+
+def test_nothing_is_imported_before_the_first_text(english: Path) -> None:
+    script = (
+        "import sys; from memorybook.inference.local import LocalEmbedder; "
+        f"e = LocalEmbedder({str(english)!r}); e.name, e.inline, e.dimensions; "
+        "print(sorted({'onnxruntime', 'tokenizers', 'numpy', 'huggingface_hub', 'onnx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_threads_share_one_model(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    session = onnx_model._session
+
+    def counting(path: str) -> Any:
+        loaded.append(path)
+        return session(path)
+
+    monkeypatch.setattr(onnx_model, "_session", counting)
+    embedder = LocalEmbedder(str(english))
+    expected = embedded(english, *TEXTS)
+    loaded.clear()
+    wrong: list[int] = []
+
+    def work() -> None:
+        wrong.extend(1 for _ in range(5) if not np.allclose(rows(embedder, TEXTS), expected, atol=1e-5))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (wrong, len(loaded)) == ([], 1)
+
+
+def test_closed_it_opens_again(english: Path) -> None:
+    embedder = LocalEmbedder(str(english))
+    before = rows(embedder, TEXTS)
+    embedder.close()
+    embedder.close()
+    assert np.array_equal(rows(embedder, TEXTS), before)
+
+
+def test_a_fork_of_a_process_that_loaded_the_model_is_told_so(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its threads stay behind: the fork would wait for them for ever."""
+    embedder = LocalEmbedder(str(english))
+    rows(embedder, TEXTS)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(EmbedderFailed, match="was loaded before this process was forked; start it anew"):
+        embedder.embed(TEXTS)
+
+
+# --- int8 ------------------------------------------------------------------------------------------
+
+
+def cosines(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.asarray((one * other).sum(axis=1), dtype=np.float32)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """The commands that are run from now on."""
+    commands: list[Sequence[str]] = []
+    run = subprocess.run
+
+    def counting(command: Sequence[str], **options: Any) -> Any:
+        commands.append(command)
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", counting)
+    return commands
+
+
+def test_a_float_model_is_quantised_once(english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = counted(monkeypatch)
+    cache = tmp_path / "cache"
+    embedder = LocalEmbedder(str(english), cache_dir=str(cache))
+    asked = np.asarray(embedder.embed_questions(TEXTS))
+    assert not cache.exists(), "a question is not kept waiting for that"
+    assert np.allclose(asked, embedded(english, *TEXTS), atol=1e-6)
+    smaller = rows(embedder, TEXTS)
+    [made] = cache.iterdir()
+    assert made.name.endswith("-int8.onnx")
+    assert (cosines(smaller, asked) > 0.98).all()
+    assert not np.array_equal(smaller, asked)
+    again = LocalEmbedder(str(english), cache_dir=str(cache))
+    assert again.name == embedder.name
+    assert np.array_equal(rows(again, TEXTS), smaller)
+    assert len(commands) == 1
+
+
+def test_without_the_package_onnx_a_float_model_is_used_as_it_is(
+    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
+    assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
+
+
+def test_a_model_that_cannot_be_quantised_is_used_as_it_is(
+    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_QUANTISE", "import sys; open(sys.argv[2], 'w').write('half'); sys.exit(3)")
+    commands = counted(monkeypatch)
+    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
+    assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
+    rows(embedder, TEXTS)
+    assert len(commands) == 1
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_an_int8_model_is_not_quantised_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = counted(monkeypatch)
+    model = make(tmp_path / "model", file="model_int8.onnx")
+    rows(LocalEmbedder(str(model), cache_dir=str(tmp_path / "cache")), TEXTS)
+    assert commands == []
