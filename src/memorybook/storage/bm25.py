@@ -94,6 +94,8 @@ def best(
         apsw.CorruptError: Terms and postings do not agree.
     """
     rare = sorted(asked, key=lambda term: term.holding)
+    if rare and rare[-1].holding > all_of.passages:
+        raise apsw.CorruptError("more passages hold a word than there are")
     weights = [bm25_idf(all_of.passages, term.holding) for term in rare]
     bounds = [*accumulate((K1 + 1) * weight for weight in reversed(weights))][::-1]
     tally = _tally(all_of, sum(term.holding for term in rare), allowed)
