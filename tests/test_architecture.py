@@ -145,7 +145,7 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path) -> None:
         "import sys; from memorybook.cli import main; "
         f"code = main({[*book, 'search', 'tea']!r}); "
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
-        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', 'typing', "
+        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', 'typing', 'argparse', "
         "'memorybook.model', 'memorybook.formats', 'memorybook.draft'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )

@@ -11,6 +11,7 @@ import pytest
 
 from memorybook.cli import ALIASES, VERBS, main, overview
 from memorybook.cli.call import parser_of
+from memorybook.cli.full_parser import full_parser
 from memorybook.errors import BookLocked, Conflict, MemoryBookError, NotFound
 
 
@@ -43,7 +44,7 @@ def test_every_verb_has_help_with_an_example(shell: Any, verb: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_takes_the_global_options(verb: str) -> None:
-    parser, _ = parser_of(verb)
+    parser = full_parser(parser_of(verb)[0])
     known = {option for action in parser._actions for option in action.option_strings}
     assert {"--book", "--project", "--json", "--no-color", "--quiet", "--version", "--set"} <= known
 

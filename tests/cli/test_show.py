@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from argparse import Namespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,7 +43,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Any:
     """Show an answer; what stands on stdout and on stderr."""
 
     def run(verb: str, shown: dict[str, Any], *, quiet: bool = False) -> tuple[str, str]:
-        show.answer(verb, shown, show.Page(Namespace(no_color=False, quiet=quiet)))
+        show.answer(verb, shown, show.Page(SimpleNamespace(no_color=False, quiet=quiet)))
         return capsys.readouterr()
 
     return run

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from contextlib import contextmanager
 from importlib import import_module
+from types import SimpleNamespace
 
-from memorybook.cli import VERBS, version
+from memorybook.cli import VERBS
 from memorybook.cli.visible import remark, to_stderr
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import NoReturn
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from memorybook.config import Config
     from memorybook.memory import Memory
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     """What a verb takes, and what it does: each module's `COMMANDS` has them by verb."""
 
 
-# argparse looks for translations that it does not have: that imports locale and asks the disk, 1.5 ms.
-argparse._ = str  # type: ignore[attr-defined]
-
-
 _ESCAPE = "backslashreplace"
 
 
@@ -41,25 +36,125 @@ class Declined(MemoryBookError):
     code = "declined"
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one sentence, raised as InvalidInput."""
+class Argument(NamedTuple):
+    """One argument: its names and what argparse's `add_argument` is told about it."""
 
-    def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage and leaving."""
-        raise InvalidInput(f"{message.removeprefix('argument ')}; see: {self.prog} --help")
+    names: tuple[str, ...]
+    how: Mapping[str, Any]
 
-    def _print_message(self, message: str, file: Any = None) -> None:
-        write(message)  # argparse's own takes no notice of a stdout that is full
-
-    def _get_formatter(self) -> argparse.HelpFormatter:
-        # argparse asks for one with every argument, and by default imports shutil (5 ms) for the width.
-        return argparse.RawDescriptionHelpFormatter(self.prog, width=min(terminal_width(sys.stdout) or 100, 100))
+    @property
+    def dest(self) -> str:
+        """The attribute that it becomes."""
+        long = next((name for name in self.names if name.startswith("--")), self.names[0])
+        return str(self.how.get("dest") or long.lstrip("-").replace("-", "_"))
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        write(f"{version()}\n")
-        parser.exit()
+class Parser:
+    """The arguments of a verb, told once: read here where that is plain, else by argparse, which takes long to import.
+
+    Attributes:
+        prog: `memorybook VERB`.
+        description: One sentence.
+        epilog: What stands under the help: examples.
+        arguments: In the order of the help, without those that every verb takes.
+    """
+
+    def __init__(self, prog: str, description: str = "") -> None:
+        self.prog = prog
+        self.description = description
+        self.epilog = ""
+        self.arguments: list[Argument] = []
+
+    def add_argument(self, *names: str, **how: Any) -> None:
+        """As argparse's: of the actions `store_true` and `append`, of `nargs` all but numbers."""
+        self.arguments.append(Argument(names, how))
+
+    def parse(self, words: Sequence[str]) -> SimpleNamespace:
+        """What the words mean. Raises InvalidInput, and SystemExit after printing a help page or the version."""
+        options = self.plainly(words)
+        if options is None:
+            from memorybook.cli import full_parser
+
+            options = vars(full_parser.parse(self, words))
+        return SimpleNamespace(**options)
+
+    def plainly(self, words: Sequence[str]) -> dict[str, Any] | None:
+        """What argparse would answer, if nothing about the words is unusual or wrong; else None."""
+        arguments = [*self.arguments, *global_options()]
+        options = {
+            one.dest: one.how.get("default", False if one.how.get("action") == "store_true" else None)
+            for one in arguments
+        }
+        named = {name: one for one in arguments for name in one.names if name.startswith("-")}
+        said: list[str] = []
+        closed = False
+        waiting = iter(words)
+        for word in waiting:
+            if not word.startswith("-"):
+                if closed:  # argparse takes what has no name in one run
+                    return None
+                said.append(word)
+                continue
+            closed = bool(said)
+            name, equals, value = word.partition("=")
+            one = named.get(name)
+            if one is None or not _take(options, one, value if equals else None, waiting):
+                return None
+        return options if _place(options, [one for one in arguments if one.names[0][0] != "-"], said) else None
+
+
+def _take(options: dict[str, Any], one: Argument, value: str | None, waiting: Iterator[str]) -> bool:
+    """Set the option, its value given or the next word; False if that is for argparse."""
+    action = one.how.get("action")
+    if action == "store_true":
+        options[one.dest] = True
+        return value is None
+    if value is None:
+        value = next(waiting, "-")
+    elif not value:
+        return False
+    if value.startswith("-"):
+        return False
+    try:
+        read = one.how.get("type", str)(value)
+    except Exception:  # argparse asks again and words it
+        return False
+    options[one.dest] = [*(options[one.dest] or ()), read] if action == "append" else read
+    return True
+
+
+def _place(options: dict[str, Any], takers: Sequence[Argument], said: list[str]) -> bool:
+    """Hand out the words that have no name; False if they are too many or too few."""
+    for one in takers:
+        count = one.how.get("nargs")
+        if count in ("*", "+"):
+            options[one.dest], said = said, []
+        elif said:
+            options[one.dest], said = said[0], said[1:]
+        if count in (None, "+") and not options[one.dest]:
+            return False
+    return not said
+
+
+def global_options() -> list[Argument]:
+    """Options that every verb takes; `--version` is argparse's to answer."""
+    return [
+        Argument(("--book",), {"metavar": "DIR", "help": "the book's directory"}),
+        Argument(("--project",), {"metavar": "KEY", "help": "the book of that project in the workspace"}),
+        Argument(("--json",), {"action": "store_true", "help": "exactly one JSON document on stdout"}),
+        Argument(("--no-color",), {"action": "store_true", "help": "no colours"}),
+        Argument(("--quiet", "-q"), {"action": "store_true", "help": "no remarks on stderr"}),
+        Argument(
+            ("--set",),
+            {
+                "metavar": "KEY=VALUE",
+                "action": "append",
+                "type": setting,
+                "default": [],
+                "help": "a setting for this call",
+            },
+        ),
+    ]
 
 
 def terminal_width(stream: Any) -> int | None:
@@ -73,26 +168,12 @@ def terminal_width(stream: Any) -> int | None:
     return max(columns, 20)
 
 
-def global_options(parser: argparse.ArgumentParser) -> None:
-    """Options that every verb takes."""
-    shared = parser.add_argument_group("everywhere")
-    add = shared.add_argument
-    add("--book", metavar="DIR", help="the book's directory")
-    add("--project", metavar="KEY", help="the book of that project in the workspace")
-    add("--json", action="store_true", help="exactly one JSON document on stdout")
-    add("--no-color", action="store_true", help="no colours")
-    add("--quiet", "-q", action="store_true", help="no remarks on stderr")
-    add("--set", metavar="KEY=VALUE", action="append", type=setting, default=[], help="a setting for this call")
-    add("--version", action=_Version, nargs=0, help="the version")
-
-
 def parser_of(verb: str) -> tuple[Parser, Run]:
     """The verb's parser with all its arguments, and what it does."""
     module, line = VERBS[verb]
     arguments, run = import_module(f"memorybook.cli.{module}").COMMANDS[verb]
-    parser = Parser(prog=f"memorybook {verb}", description=line[0].upper() + line[1:] + ".", allow_abbrev=False)
+    parser = Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".")
     arguments(parser)
-    global_options(parser)
     return parser, run
 
 
@@ -107,7 +188,7 @@ class Call:
     def __init__(self, verb: str, arguments: list[str]) -> None:
         parser, self._run = parser_of(verb)
         self.verb = verb
-        self.options = parser.parse_args(arguments)
+        self.options = parser.parse(arguments)
         self._memory: Memory | None = None
 
     def run(self) -> dict[str, Any] | None:
@@ -242,6 +323,12 @@ def check_stdin() -> None:
 # --- types of arguments --------------------------------------------------------------------------
 
 
+def _unfit(message: str) -> Exception:
+    from argparse import ArgumentTypeError
+
+    return ArgumentTypeError(message)
+
+
 def whole(low: int, high: int) -> Callable[[str], int]:
     """A whole number in `low..high`."""
 
@@ -251,7 +338,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         except ValueError:
             number = low - 1
         if not low <= number <= high:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!r}")
+            raise _unfit(f"must be a whole number from {low} to {high}, not {text[:40]!r}")
         return number
 
     return read
@@ -264,7 +351,7 @@ def share(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {text[:40]!r}")
+        raise _unfit(f"must be a number from 0 to 1, not {text[:40]!r}")
     return number
 
 
@@ -272,7 +359,7 @@ def setting(text: str) -> tuple[str, str]:
     """`KEY=VALUE`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {text[:40]!r}")
+        raise _unfit(f"must be KEY=VALUE, not {text[:40]!r}")
     return key.strip(), value
 
 
@@ -285,7 +372,7 @@ def json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise argparse.ArgumentTypeError(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')
+        raise _unfit(f'must be a JSON object such as \'{{"team": "api"}}\', not {text[:40]!r}')
     return value
 
 

@@ -6,13 +6,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli import ALIASES, VERBS
-from memorybook.cli.call import Parser, global_options, parser_of, working_directory, write
+from memorybook.cli.call import parser_of, working_directory, write
 from memorybook.errors import InvalidInput, MissingExtra, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memorybook.cli.call import Call, Command
+    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.full_parser import FullParser
     from memorybook.memory import Memory
 
 
@@ -94,17 +95,19 @@ def _completion(call: Call) -> None:
     write(shtab.complete(whole_parser(places), shell=call.options.shell) + "\n")
 
 
-def whole_parser(places: Mapping[str, Any]) -> Parser:
+def whole_parser(places: Mapping[str, Any]) -> FullParser:
     """One parser with all verbs and aliases under it, as completion wants to see it.
 
     `places` says by metavar how to complete an argument.
     """
-    whole = Parser(prog="memorybook")
-    global_options(whole)
+    from memorybook.cli.full_parser import FullParser, add_global_options, full_parser
+
+    whole = FullParser(prog="memorybook")
+    add_global_options(whole)
     verbs = whole.add_subparsers(metavar="COMMAND")
     parsers = [whole]
     for name, verb in ({verb: verb for verb in VERBS} | ALIASES).items():
-        parser, _ = parser_of(verb)
+        parser = full_parser(parser_of(verb)[0])
         parsers.append(verbs.add_parser(name, help=VERBS[verb][1], parents=[parser], add_help=False))
     for action in (action for parser in parsers for action in parser._actions):
         if isinstance(action.metavar, str) and action.metavar in places:
