@@ -199,11 +199,10 @@ def _free_name(path: str) -> str:
 
 def passage_of(row: Sequence[Value]) -> Passage:
     """The passage in a row of `COLUMNS`."""
-    values: list[object] = list(row)
+    *values, pinned, asks = row
     if bytes in map(type, values):
-        values = [readable(value) if isinstance(value, bytes) else value for value in row]
-    values[-2:] = bool(values[-2]), bool(values[-1])
-    return Passage._make(values)
+        values = [readable(value) if type(value) is bytes else value for value in values]
+    return Passage._make((*values, pinned == 1, asks == 1))
 
 
 def row_of(passage: Passage) -> list[Value]:

@@ -22,7 +22,7 @@ from memorybook.storage.candidates import (
 )
 from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
 from memorybook.storage.index_schema import COLUMNS, inode, listed, open_index, passage_of, passages, throw_away
-from memorybook.storage.sqlite import Connection, Value, bindable, readable, reading
+from memorybook.storage.sqlite import Connection, Value, readable, reading
 from memorybook.text.tokens import query_words
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -239,7 +239,7 @@ class SqliteIndex:
             waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
             return Candidates(
                 items,
-                _neighbours(db, items, query),
+                _neighbours(db, items, found, query),
                 {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
                 self._embedder.name if self._embedder is not None and leg.vector is not None else None,
                 "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
@@ -354,19 +354,25 @@ def _admitted(db: Connection, where: str, values: Sequence[Value]) -> list[int]:
     return [number for (number,) in db.execute(f"SELECT p.id FROM passages AS p WHERE {where}", values)]
 
 
-def _neighbours(db: Connection, items: Iterable[Candidate], query: Query) -> tuple[Passage, ...]:
-    own = {(c.passage.session, c.passage.position) for c in items if c.passage.source == "turn"}
-    places = sorted(neighbour_places(items) - own)
+def _neighbours(
+    db: Connection, items: Iterable[Candidate], found: Mapping[int, Passage], query: Query
+) -> tuple[Passage, ...]:
+    own = {(p.session, p.position): number for number, p in found.items() if p.source == "turn"}
+    places = neighbour_places(items) - own.keys()
     if not places:
         return ()
+    # each by the turn that it stands before (even) or after (odd), so that the statement is always the same
+    beside = [
+        2 * before + 1 if (before := own.get((session, at - 1))) else 2 * own[session, at + 1] for session, at in places
+    ]
     where, values = filters(query)
     rows = db.execute(
-        f"WITH place (within, at) AS (VALUES {', '.join(['(?, ?)'] * len(places))})"
-        f" SELECT {COLUMNS} FROM place CROSS JOIN passages AS p ON p.session=within AND p.position=at"
+        f"SELECT {COLUMNS} FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
+        " CROSS JOIN passages AS p ON p.session=o.session AND p.position=o.position+2*(place.value&1)-1"
         f" WHERE p.source='turn' {'AND ' + where if where else ''}",
-        [*(value for session, position in places for value in (bindable(session), position)), *values],
+        (listed(beside), *values),
     )
-    return tuple(passage_of(row) for row in rows)
+    return tuple(map(passage_of, rows))
 
 
 def _speakers(db: Connection) -> list[str]:
