@@ -9,13 +9,14 @@ from datetime import UTC, date, datetime, tzinfo
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
 from memorybook.lifecycle import fade
-from memorybook.recall.rank import weights_for
+from memorybook.recall.weights import weights_for
 from memorybook.recall.search import find
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.documents import Document
     from memorybook.draft import Draft, Result
+    from memorybook.embedding import Claim, Embedding
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.hits import Candidates
     from memorybook.model import Change, Entry, Operation
@@ -37,6 +38,10 @@ class Book:
         zone: The book's timezone: which day a note belongs to.
         weights: Shares of the (vector, words) legs; (0, 0) takes the embedder's own.
         degraded: What is less than configured already on opening, one sentence each.
+        claim: See `Embedding`.
+
+    Attributes:
+        background: Whether what waits for a vector after a search or a sync is embedded by a thread of its own.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Book:
         zone: tzinfo | None,
         weights: tuple[float, float] = (0.0, 0.0),
         degraded: Sequence[str] = (),
+        claim: Claim | None = None,
     ) -> None:
         self.documents = documents
         self.transcripts = transcripts
@@ -64,6 +70,10 @@ class Book:
         self.zone = zone
         self._weights = weights
         self._degraded = tuple(degraded)
+        self._claim = claim
+        self._embedding: Embedding | None = None
+        self._searches: list[None] = []
+        self.background = False
         self._journal_fails = ""
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
@@ -99,7 +109,12 @@ class Book:
         explain: bool = False,
     ) -> Answer:
         """The hits for a query, after bringing the index up to date with what is on disk now."""
-        report, candidates = self._candidates(query)
+        self._searches.append(None)
+        try:
+            report, candidates = self._candidates(query)
+        finally:
+            self._searches.pop()
+        self._wake(report)
         vector, words = self._weights
         weights = weights_for(candidates.embedder, vector=vector, words=words)
         found = find(
@@ -312,6 +327,26 @@ class Book:
 
     # --- upkeep --------------------------------------------------------------------------------
 
+    @property
+    def embedding(self) -> Embedding:
+        """What embeds the passages that wait for a vector."""
+        if self._embedding is None:
+            from memorybook.embedding import Embedding
+
+            self._embedding = Embedding(self.index, claim=self._claim, busy=lambda: bool(self._searches))
+        return self._embedding
+
+    def _wake(self, report: SyncReport) -> None:
+        if self.background and report.pending_vectors:
+            self.embedding.wake()
+
+    def refresh(self) -> SyncReport:
+        """Bring the words of the index up to date; vectors that a sync does not embed are left to the background."""
+        report = self.index.sync(self.documents, self.transcripts)
+        self._wake(report)
+        failure = self._embedding.failure if self._embedding is not None else ""
+        return report._replace(degraded=(*report.degraded, failure)) if failure else report
+
     def sync(self, *, progress: Progress | None = None) -> SyncReport:
         """Bring the index up to date, vectors included; what fails is in the report."""
         return self._embedded(self.index.sync(self.documents, self.transcripts), progress)
@@ -327,7 +362,7 @@ class Book:
         if not report.pending_vectors:
             return report
         try:
-            return report._replace(pending_vectors=self.index.embed_pending(progress=progress))
+            return report._replace(pending_vectors=self.embedding.finish(progress))
         except EmbedderFailed as error:
             stats, told = self.index.stats(), any(str(error) in reason for reason in report.degraded)
             degraded = report.degraded if told else (*report.degraded, str(error))
@@ -335,6 +370,7 @@ class Book:
 
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""
-        for part in (self._fallback, self.index, self.transcripts, self.journal, self.documents):
+        for part in (self._embedding, self._fallback, self.index, self.transcripts, self.journal, self.documents):
             if part is not None:
                 part.close()
+        self._embedding = None

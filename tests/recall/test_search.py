@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from memorybook.hits import Candidate, Candidates, Passage
-from memorybook.recall.rank import weights_for
 from memorybook.recall.search import Found, find
+from memorybook.recall.weights import weights_for
 
 
 def passage(text: str, **fields: Any) -> Passage:

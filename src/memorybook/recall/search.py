@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
-from memorybook.recall.rank import Ranked, Strength, Weights, rank, relevance
-from memorybook.text.passages import indexed_text
+from memorybook.recall.rank import Ranked, Strength, rank
+from memorybook.recall.reading import relevance
+from memorybook.recall.weights import Weights
 from memorybook.text.tokens import normalise
 from memorybook.typed import NamedTuple
 
@@ -60,7 +61,7 @@ def find(
         ranked = [r for r in ranked if keep(r.candidate.passage)]
     ranked = once(ranked)
     judged = ranked if min_score > 0 else ranked[: max(limit, JUDGED)]
-    about = [relevance(r.candidate, indexed_text(r.candidate.passage), candidates.idf, weights) for r in judged]
+    about = [relevance(r.candidate, candidates.idf, weights) for r in judged]
     kept = [(r, a) for r, a in zip(judged, about, strict=True) if a >= min_score]
     words = frozenset(candidates.idf)
     hits = tuple(

@@ -1,0 +1,188 @@
+"""The evidence that a passage is what was asked for: pure steps from a pool to one number for each candidate."""
+
+# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from memorybook.hits import Candidate, Candidates, Passage
+from memorybook.recall.weights import Weights
+
+Component = list[float]
+"""One number for each candidate of a pool, in its order."""
+
+REACH = {1: 1.0, 2: 2 / 3, 3: 1 / 3}
+"""How much of its neighbours a turn is given, by their distance in turns."""
+
+SECOND_HAND = 0.5
+"""Share of the speaker's bonus for what is not known to be said by anybody."""
+
+COMPANY = 3
+"""How many others of a session speak for one of its passages."""
+
+
+class Pool(NamedTuple):
+    """Candidates and their neighbours, numbered.
+
+    Attributes:
+        items: In no order; a neighbour has no score of any leg.
+        at: Place of a turn, (session, position) -> number.
+    """
+
+    items: Sequence[Candidate]
+    at: Mapping[tuple[str | None, int], int]
+
+
+def pool_of(found: Candidates) -> Pool:
+    """What the index found, numbered."""
+    items = [*found.items, *(Candidate(passage, None, None) for passage in found.neighbours)]
+    at = {
+        (c.passage.session, c.passage.position): number for number, c in enumerate(items) if c.passage.source == "turn"
+    }
+    return Pool(items, at)
+
+
+# --- the two legs --------------------------------------------------------------------------------
+
+
+def minmax(values: Sequence[float | None]) -> Component:
+    """Spread over 0..1; what the leg did not bring is 0, and the worst that it brought just above."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return [0.0] * len(values)
+    low, high = min(known), max(known)
+    if high == low:
+        return [0.0 if value is None else 1.0 for value in values]
+    return [0.0 if value is None else 0.001 + 0.999 * (value - low) / (high - low) for value in values]
+
+
+def words_leg(pool: Pool, weights: Weights) -> Component:
+    """BM25 over the candidates, 0..`weights.words`."""
+    return [weights.words * value for value in minmax([c.words for c in pool.items])]
+
+
+def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:
+    """The cosine over the candidates, 0..`weights.vector`.
+
+    While some passages wait for their vectors, the words of one without a cosine count for both legs.
+    """
+    near = minmax([c.cosine for c in pool.items])
+    if waiting:
+        said = minmax([c.words for c in pool.items])
+        near = [w if c.cosine is None else v for c, v, w in zip(pool.items, near, said, strict=True)]
+    return [weights.vector * value for value in near]
+
+
+# --- who is asked about --------------------------------------------------------------------------
+
+_FIRST_PERSON = frozenset({"i", "my", "me", "mine", "i'm", "i've", "我", "咱"})
+
+
+def asked_person(question: str, speakers: frozenset[str]) -> frozenset[str]:
+    """Names among `speakers` that the question names, as whole words; `user` if it says I or 我."""
+    lowered = question.lower()
+    words = {word.strip("'’").removesuffix("'s").removesuffix("’s") for word in _words(lowered)}
+    named = {name for name in speakers if name and _names(name, words, question)}
+    if words & _FIRST_PERSON or "我" in lowered:
+        named.add("user")
+    return frozenset(named)
+
+
+def _names(name: str, words: set[str], question: str) -> bool:
+    return bool(set(name.lower().split()) & words) if name.isascii() else name in question
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() or c in "'’" else " " for c in text).split()
+
+
+def speaker(question: str, pool: Pool, weights: Weights) -> Component:
+    """For what the person said whom the question names; half for what else may be about that person.
+
+    A book is about its user, so any entry, note or document in it may be, unless it rests on what another said.
+    """
+    asked = asked_person(question, frozenset(c.passage.speaker for c in pool.items))
+    if not asked:
+        return [0.0] * len(pool.items)
+    turns = {(c.passage.session, c.passage.turn): c.passage for c in pool.items if c.passage.source == "turn"}
+
+    def share(passage: Passage) -> float:
+        said = turns.get((passage.session, passage.turn)) if passage.turn else None
+        if said is not None:
+            return float(said.speaker in asked or (said.role == "user" and "user" in asked))
+        if passage.source == "summary":
+            return 0.0
+        return SECOND_HAND * ("user" in asked or any(name in passage.text for name in asked))
+
+    return [weights.speaker * share(c.passage) for c in pool.items]
+
+
+# --- what stands around it -----------------------------------------------------------------------
+
+
+def answer(base: Component, pool: Pool, weights: Weights) -> Component:
+    """A turn that follows a question inherits from it: the answer seldom repeats the question's words."""
+    inherited = [0.0] * len(base)
+    for (session, position), number in pool.at.items():
+        before = pool.at.get((session, position - 1))
+        if before is not None and base[before] and pool.items[before].passage.asks:
+            inherited[number] = weights.answer * base[before]
+    return inherited
+
+
+def neighbour(base: Component, pool: Pool, weights: Weights) -> Component:
+    """What was said just before and after is often about the same."""
+    smoothed = [0.0] * len(base)
+    for (session, position), number in pool.at.items():
+        for distance, share in REACH.items():
+            for step in (-distance, distance):
+                near = pool.at.get((session, position + step))
+                if near is not None:
+                    smoothed[number] += weights.neighbour * share * base[near]
+    return smoothed
+
+
+def session(base: Component, pool: Pool, weights: Weights) -> Component:
+    """A session or document of which others match too is more likely the one that is meant."""
+    groups: dict[str, list[float]] = {}
+    for number, candidate in enumerate(pool.items):
+        if candidate.passage.source != "summary":  # which repeats the turns
+            groups.setdefault(_group(candidate.passage), []).append(base[number])
+    best = {name: sorted(values, reverse=True)[: COMPANY + 1] for name, values in groups.items()}
+    shared = []
+    for number, candidate in enumerate(pool.items):
+        values = best.get(_group(candidate.passage), [])
+        others = sum(values) - base[number] if base[number] in values else sum(values[:COMPANY])
+        shared.append(weights.session * max(0.0, others) / COMPANY)
+    return shared
+
+
+def _group(passage: Passage) -> str:
+    return passage.session or passage.path
+
+
+# --- what it is ----------------------------------------------------------------------------------
+
+
+def asking(pool: Pool, weights: Weights) -> Component:
+    """A question is seldom what somebody looks for, though it has the words."""
+    return [-weights.asking if c.passage.asks else 0.0 for c in pool.items]
+
+
+def summary(pool: Pool, weights: Weights) -> Component:
+    """A summary repeats its turns."""
+    return [-weights.summary if c.passage.source == "summary" else 0.0 for c in pool.items]
+
+
+def recency(pool: Pool, weights: Weights) -> Component:
+    """The newer the better, bounded."""
+    days = [_ordinal(c.passage.date) for c in pool.items]
+    known = [day for day in days if day is not None]
+    if len(set(known)) < 2:
+        return [0.0] * len(days)
+    oldest, newest = min(known), max(known)
+    return [0.0 if day is None else weights.recency * (day - oldest) / (newest - oldest) for day in days]
+
+
+def _ordinal(day: str | None) -> int | None:
+    return date.fromisoformat(day).toordinal() if day else None

@@ -1,0 +1,106 @@
+"""Evidence that takes reading a passage's words: for the best candidates only."""
+
+# No `from __future__ import annotations`: it is not needed, and this is on the path of a cold search.
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from math import sqrt
+
+from memorybook.hits import Candidate, Passage
+from memorybook.recall.weights import Weights
+from memorybook.text.passages import indexed_text
+from memorybook.text.tokens import is_telling, tokens
+
+READ = 80
+"""How many of the best candidates are read."""
+
+
+def words_of(passage: Passage) -> frozenset[str]:
+    """The distinct words by which a passage is found."""
+    return _distinct(indexed_text(passage))
+
+
+@lru_cache(maxsize=4096)
+def _distinct(text: str) -> frozenset[str]:
+    return frozenset(tokens(text))
+
+
+def coverage(passage: Passage, idf: Mapping[str, float], weights: Weights) -> float:
+    """The share of the question's words that stand in the passage, by idf, each counted once."""
+    total = sum(idf.values())
+    present = words_of(passage)
+    return weights.coverage * sum(idf[word] for word in idf.keys() & present) / total if total else 0.0
+
+
+def moment(passage: Passage, weights: Weights) -> float:
+    """For a passage that says when; of use only if the question asks that."""
+    return weights.moment if _times().search(passage.text) else 0.0
+
+
+def asks_when(question: str) -> bool:
+    """Whether a question, English or Chinese, asks for a time.
+
+    >>> asks_when("When did Ann move?"), asks_when("安什么时候搬的家"), asks_when("Where does Ann live?")
+    (True, True, False)
+    """
+    return _when().search(question) is not None
+
+
+# --- relevance: how much a passage is about the question, before any fusion, age or score ---------
+
+
+LONG_QUESTION = 20.0
+"""Sum of idf from which a question counts as long: about three rare words."""
+
+
+SPACELESS = 1.4
+"""Gain of the share for a question in a script without spaces: pairs that straddle two words match nothing."""
+
+
+def relevance(candidate: Candidate, idf: Mapping[str, float], weights: Weights) -> float:
+    """0..1: the larger of the calibrated cosine and the idf share of the question's words found in the passage.
+
+    The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`, T) it is
+    of the geometric mean of t and T, since nothing that answers three sentences repeats them all. Single
+    Chinese characters, and pairs with a function character in them, count only in a question that has
+    nothing else. Words that stand nowhere in the book have the highest idf and so weigh against a match
+    on the others.
+    """
+    cosine = 0.0
+    if candidate.cosine is not None and weights.vector:
+        cosine = (candidate.cosine - weights.unrelated) / (weights.about - weights.unrelated)
+    return min(1.0, max(0.0, cosine, _share(candidate.passage, idf)))
+
+
+def _share(passage: Passage, idf: Mapping[str, float]) -> float:
+    asked = {word: weight for word, weight in idf.items() if is_telling(word)} or idf
+    total = sum(asked.values())
+    if not total:
+        return 0.0
+    found = sum(asked[word] for word in asked.keys() & words_of(passage))
+    share = found / (total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION))
+    spaceless = sum(not word.isascii() for word in asked)
+    return share * SPACELESS if 2 * spaceless > len(asked) else share
+
+
+# Compiled when first used: few questions ask for a time.
+
+
+@lru_cache(maxsize=1)
+def _when() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:when|how (?:long|recently)|(?:what|which) (?:date|day|week|month|season|year|time))\b"
+        r"|什么时[候间]|啥时候|何时|哪一?[天年月周日]|几[点号月时]|多久|日期|时间",
+        re.IGNORECASE,
+    )
+
+
+@lru_cache(maxsize=1)
+def _times() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:yesterday|today|tomorrow|tonight|morning|night|last|next|ago|since|recently|just|(?:week|month|year)s?"
+        r"|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august"
+        r"|september|october|november|december|(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th))\b"
+        r"|[昨今明]天|[去今明]年|[上下]个?[周月]|周[一二三四五六日末]|星期|[\d一二三四五六七八九十][年月日号点]",
+        re.IGNORECASE,
+    )
