@@ -5,6 +5,7 @@ import random
 import struct
 from array import array
 from pathlib import Path
+from threading import Barrier, get_ident
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +14,13 @@ from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.hits import Query
-from memorybook.storage import vector_leg
+from memorybook.storage import vector_leg, vectors
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.storage.vectors import (
     Block,
     Question,
+    Scan,
     Stamp,
     Tail,
     VectorFile,
@@ -27,6 +29,7 @@ from memorybook.storage.vectors import (
     cosines,
     discard,
     rescored,
+    scanned,
     stamp_of,
     write,
 )
@@ -150,6 +153,53 @@ def test_files_and_a_tail_are_chosen_from_alike(tmp_path: Path) -> None:
     scans += put(tmp_path / "vectors.2", rows[1000:2900]).scan(Question(unit(9)))
     scans += tail_of(rows[2900:]).scan(Question(unit(9)))
     assert [text for text, _ in rescored(Question(unit(9)), best(scans, 50))[:20]] == exact(unit(9), rows, 20)
+
+
+def test_many_files_are_scanned_by_two_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = rows_of(1000)
+    files = [put(tmp_path / f"vectors.{at}", rows[at : at + 100]) for at in range(0, 1000, 100)]
+    alone = best(scanned(files, Question(unit(9))), 50)
+    monkeypatch.setattr(vectors, "_MANY", 1000)
+    threads: set[int] = set()
+    met = Barrier(2, timeout=10)
+
+    class Slow(VectorFile):
+        def scan(self, question: Question) -> list[Scan]:
+            if len(threads) < 2:
+                threads.add(get_ident())
+                met.wait()
+            return super().scan(question)
+
+    both = [Slow(str(tmp_path / f"vectors.{at}"), WIDTH) for at in range(0, 1000, 100)]
+    assert texts(best(scanned(both, Question(unit(9))), 50)) == texts(alone)
+    assert len(threads) == 2
+
+
+def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "_MANY", 1)
+    put(tmp_path / "vectors.1", rows_of(10))
+    here, met = get_ident(), Barrier(2, timeout=10)
+
+    class Broken(VectorFile):
+        def scan(self, question: Question) -> list[Scan]:
+            met.wait()
+            if get_ident() != here:
+                raise MemoryError
+            return super().scan(question)
+
+    with pytest.raises(MemoryError):
+        scanned([Broken(str(tmp_path / "vectors.1"), WIDTH) for _ in range(2)], Question(unit(1)))
+
+
+def test_without_a_second_thread_one_does_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "_MANY", 1)
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    file = put(tmp_path / "vectors.1", rows_of(10))
+    assert len(best(scanned([file, file], Question(unit(1))), 20)) == 20
 
 
 def test_many_equal_rows_are_counted_right(tmp_path: Path) -> None:

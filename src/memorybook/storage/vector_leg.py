@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from math import inf
 from time import time
 
 from memorybook.errors import EmbedderFailed
-from memorybook.storage.candidates import PAUSE, vectors_of
+from memorybook.storage.candidates import PAUSE, inline, vectors_of
 from memorybook.storage.index_schema import COLUMNS, listed, passage_of
 from memorybook.storage.sqlite import Connection, Value, immediate, reading
 from memorybook.storage.vectors import (
@@ -26,6 +27,7 @@ from memorybook.storage.vectors import (
     block_of,
     discard,
     rescored,
+    scanned,
     stamp_of,
     write,
 )
@@ -64,6 +66,7 @@ COUNTED = 10_000
 _COPIED_EACH = 8
 _READ = 4096
 _FOLD_EACH = 16_384
+_SLOW = 16  # texts at a time for a model on this machine that is not embedded within a sync
 _STALE = 600.0
 _ALL = 2**63 - 1
 
@@ -125,19 +128,20 @@ class Vectors:
             question: A vector of that model.
         """
         born, held = _born(connection), segments(connection, model.id)
-        scans: list[Scan] = []
+        files: list[VectorFile] = []
+        rest: list[Scan] = []
         for segment in held:
             file = self._file(born, segment, model.dimensions, held)
-            if file is None:
-                rest = Tail()
-                rest.add(_rows(connection, model, segment.after, -1, segment.upto))
-                scans += rest.scan(question)
-            else:
-                scans += file.scan(question)
+            if file is not None:
+                files.append(file)
+                continue
+            lost = Tail()
+            lost.add(_rows(connection, model, segment.after, -1, segment.upto))
+            rest += lost.scan(question)
         last = held[-1].upto if held else 0
         tail = self._tail(born, model, last)
         tail.add(_rows(connection, model, max(last, tail.last), -1))
-        return scans + tail.scan(question)
+        return scanned(files, question) + rest + tail.scan(question)
 
     def _file(self, born: str, segment: Segment, dimensions: int, held: Sequence[Segment]) -> VectorFile | None:
         path, key = self.path(segment.generation), (born, segment.generation)
@@ -247,7 +251,7 @@ class Vectors:
     def _drop_gone(self, connection: Connection, model: Model) -> None:
         """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
         [(gone,)] = connection.execute("SELECT count(*) FROM gone")
-        if gone <= max(KEPT, _passages(connection)):
+        if gone <= KEPT or gone <= _passages(connection):
             return
         with immediate(connection):
             texts = connection.execute("SELECT text FROM gone ORDER BY text LIMIT ?", (DROPPED,))
@@ -433,7 +437,7 @@ def embed_pending(
     done, total = 0, _waiting(connection, model, limit)
     while done < total:
         try:
-            embedded = _embed_batch(connection, embedder, model, min(BATCH[embedder.local], total - done))
+            embedded = _embed_batch(connection, embedder, model, min(at_once(embedder), total - done))
         except EmbedderFailed as error:
             if not embedder.local:
                 pause(connection, model, str(error))
@@ -451,6 +455,11 @@ def embed_pending(
     if done and model.paused:
         pause(connection, model, "")
     tidy(connection, model, vectors, done)
+
+
+def at_once(embedder: Embedder) -> int:
+    """Texts embedded, and committed, at a time: they take a fraction of a second."""
+    return _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
 
 
 def _waiting(connection: Connection, model: Model, limit: int | None) -> int:
