@@ -30,6 +30,7 @@ def numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
         return np if request.param == "with numpy" else None
 
     monkeypatch.setattr(bm25, "arrays", arrays)
+    monkeypatch.setattr(postings, "arrays", arrays)
     return str(request.param)
 
 
@@ -89,7 +90,7 @@ def blocks(db: Connection) -> dict[str, list[list[int]]]:
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def test_words_are_kept_with_how_often_they_stand_in_how_long_a_passage(db: Connection) -> None:
+def test_words_are_kept_with_how_often_they_stand_in_how_long_a_passage(db: Connection, numpy: str) -> None:
     put(db, {7: "red red apple", 9: "red 苹果"})
     [(number, holding, codes)] = db.execute("SELECT id, holding, codes FROM terms WHERE term='red'")
     assert (holding, memoryview(codes).cast("H").tolist()) == (2, [2 << 12 | 3, 1 << 12 | 4])
@@ -99,7 +100,7 @@ def test_words_are_kept_with_how_often_they_stand_in_how_long_a_passage(db: Conn
     assert number > 0
 
 
-def test_counts_and_lengths_that_are_too_large_are_cut(db: Connection) -> None:
+def test_counts_and_lengths_that_are_too_large_are_cut(db: Connection, numpy: str) -> None:
     put(db, {1: "apple " * 5000})
     [(codes,)] = db.execute("SELECT codes FROM terms")
     assert memoryview(codes).cast("H").tolist() == [MOST << 12 | LONGEST] == [0xFFFF]
@@ -107,7 +108,7 @@ def test_counts_and_lengths_that_are_too_large_are_cut(db: Connection) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 7, BLOCK, 3 * BLOCK])
-def test_full_blocks_are_moved_out_and_ascend(db: Connection, batch: int) -> None:
+def test_full_blocks_are_moved_out_and_ascend(db: Connection, numpy: str, batch: int) -> None:
     count = 2 * BLOCK + 5
     for start in range(1, count + 1, batch):
         put(db, dict.fromkeys(range(start, min(start + batch, count + 1)), "apple"))
@@ -117,7 +118,7 @@ def test_full_blocks_are_moved_out_and_ascend(db: Connection, batch: int) -> Non
     assert terms(db, ["appl"])["appl"].holding == count
 
 
-def test_what_is_removed_leaves_nothing_behind(db: Connection) -> None:
+def test_what_is_removed_leaves_nothing_behind(db: Connection, numpy: str) -> None:
     texts = dict.fromkeys(range(1, 2 * BLOCK + 5), "apple 苹果") | {5: "apple secretword"}
     put(db, texts)
     take(db, {5: texts[5]})
@@ -129,7 +130,7 @@ def test_what_is_removed_leaves_nothing_behind(db: Connection) -> None:
     assert (rows(db, "terms"), rows(db, "postings"), statistics(db)) == (0, 0, (0, 0))
 
 
-def test_a_word_that_comes_again_starts_anew(db: Connection) -> None:
+def test_a_word_that_comes_again_starts_anew(db: Connection, numpy: str) -> None:
     put(db, {1: "apple", 2: "pear"})
     take(db, {2: "pear"})
     put(db, {3: "pear pear"})
@@ -290,7 +291,8 @@ def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
         patch.setattr(bm25, "BLOCK", block)
         db = open_index(str(tmp_path_factory.mktemp("any") / "index.sqlite"))
         number = 0
-        for fresh, places in batches:
+        for step, (fresh, places) in enumerate(batches):
+            patch.setattr(postings, "arrays", given_kit((np, None)[step % 2]))
             added = dict(enumerate(fresh, number + 1))
             number += len(fresh)
             put(db, added)
