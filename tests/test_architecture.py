@@ -37,7 +37,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "workspace": {"errors", "config", "typed"},
     "answers": VALUES,
     "draft": CORE | {"lifecycle"},
-    "book": CORE | {"lifecycle", "recall", "draft"},
+    "embedding": VALUES,
+    "book": CORE | {"lifecycle", "recall", "draft", "embedding"},
     # only memory wires back ends
     "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
     "verbs": CORE | {"answers", "arguments", "book", "draft", "importers", "lifecycle", "memory", "recall"},

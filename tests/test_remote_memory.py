@@ -45,7 +45,10 @@ def config(service: Service, **settings: Any) -> Config:
 
 
 def opened(root: Path, service: Service, **settings: Any) -> Memory:
-    return memorybook.open(str(root), config=config(service, **settings))
+    """As a process that is soon gone has it: nothing happens in the background."""
+    memory = memorybook.open(str(root), config=config(service, **settings))
+    memory.book.background = False
+    return memory
 
 
 def filled(root: Path, service: Service, **settings: Any) -> Memory:
@@ -133,15 +136,18 @@ def test_a_rebuild_asks_for_nothing_that_is_known_and_fills_what_waits(tmp_path:
 def test_watching_fills(tmp_path: Path, service: Service) -> None:
     stop = threading.Event()
     reports: list[dict[str, Any]] = []
-
-    def note(report: dict[str, Any]) -> None:
-        reports.append(report)
-        stop.set()
-
     with opened(tmp_path, service) as memory:
         memory.remember(FACTS[0])
+        embedding = memory.book.embedding
+
+        def note(report: dict[str, Any]) -> None:
+            reports.append(report)
+            while embedding.running:
+                time.sleep(0.01)
+            stop.set()
+
         memory.watch(note, stop=stop)
-        assert (len(reports), reports[0]["pending_vectors"]) == (1, 0)
+        assert (len(reports), reports[0]["pending_vectors"] > 0) == (1, True)
         assert hybrid(memory.search(QUESTION))
 
 

@@ -15,6 +15,7 @@ from memorybook.workspace import book_root
 
 if TYPE_CHECKING:
     import threading
+    from contextlib import AbstractContextManager
 
     from memorybook import answers
     from memorybook.config import Config
@@ -55,9 +56,12 @@ class Memory:
         return self.book.documents.root
 
     @property
-    def actor(self) -> str:
+    def actor(self) -> Trust:
         """Who acts through this door, `user` or `agent`."""
         return "user" if self.door == "cli" else "agent"
+
+    trust = actor
+    """Trust stamped on what comes through this door."""
 
     @property
     def _on(self) -> Memory:
@@ -65,11 +69,6 @@ class Memory:
         if not self.config.enabled:
             raise Unavailable("memory is switched off: set enabled = true")
         return self
-
-    @property
-    def trust(self) -> Trust:
-        """Trust stamped on what comes through this door."""
-        return "user" if self.door == "cli" else "agent"
 
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""
@@ -429,7 +428,8 @@ def open(
     from memorybook.storage.journal import SqliteJournal, new_operation_id
     from memorybook.storage.transcripts import SqliteTranscripts
 
-    embedder = (embedder or _embedder(config, machine)) if _uses_vectors(config) else None
+    hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
+    embedder = (embedder or _embedder(config, machine)) if hybrid else None
     index, degraded = _index(config, machine, embedder)
     opened = Book(
         documents=DirectoryDocuments(root),
@@ -437,17 +437,21 @@ def open(
         journal=SqliteJournal(os.path.join(machine, "journal.sqlite")),
         index=index,
         fallback=_scan,
-        clock=clock or _utc_now,
+        clock=clock or (lambda: datetime.now(UTC)),
         new_id=new_operation_id,
         zone=None if config.timezone == "local" else _zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
+        claim=lambda: _claimed(machine),
     )
+    opened.background = door != "cli"
     return Memory(opened, config, door=door, embedder=embedder)
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+def _claimed(machine: str) -> AbstractContextManager[bool]:
+    from memorybook.storage.claim import claimed
+
+    return claimed(os.path.join(machine, "embedding.lock"))
 
 
 def _zone(name: str) -> tzinfo | None:
@@ -471,10 +475,6 @@ def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Ind
 
     path = config.db_path or os.path.join(machine, "index.sqlite")
     return SqliteIndex(path, embedder=embedder, sqlite_vec=config.sqlite_vec_extension_path), []
-
-
-def _uses_vectors(config: Config) -> bool:
-    return config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
 
 
 def _embedder(config: Config, machine: str) -> Embedder:

@@ -71,7 +71,7 @@ class Index(Protocol):
     def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
         """The only road from truth to index: rebuild, hand edit, crash repair, append.
 
-        Brings in the words of all that changed; vectors too where the embedder is local.
+        Brings in the words of all that changed; vectors too where no more wait than the embedder takes `inline`.
         """
 
     def candidates(self, query: Query) -> Candidates:
@@ -194,7 +194,11 @@ class Embedder(Protocol):
         name: Identifies the vectors; another name means they are made again. Starts with the kind:
             `static/`, `local/` or `remote/`.
         dimensions: Length of a row; 0 while a remote one that was given none has not answered yet.
-        local: True if it runs here, cheaply; False if it may be slow or down.
+        local: True if it runs here, so that it is tried again at once after a failure; False if it may be down.
+
+    Two more are looked for, and need not be there:
+        `inline`: how many waiting texts a sync may embed by itself; without it all for a local one, else none.
+        `embed_questions(texts)`: as `embed`, for what is asked instead of what is searched.
     """
 
     name: str

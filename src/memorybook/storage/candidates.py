@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import hypot, log
+from math import hypot, inf, log
 
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.text.tokens import without_names
@@ -65,17 +65,22 @@ def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) 
 
     Raises EmbedderFailed.
     """
-    [vector] = vectors_of(embedder, [without_names(question, names(speakers))])
+    [vector] = vectors_of(embedder, [without_names(question, names(speakers))], asked=True)
     return vector
 
 
-def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[bytes | None]:
+def inline(embedder: Embedder) -> float:
+    """How many waiting texts a sync may embed by itself: `Embedder.inline`, without it all or none."""
+    return float(getattr(embedder, "inline", inf if embedder.local else 0))
+
+
+def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False) -> list[bytes | None]:
     """A float32 unit vector for each text as bytes; None for a text that the embedder cannot read (a row of zeros).
 
     Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
     may be anybody's, and a wrong vector in an index is never noticed again.
     """
-    answer = embedder.embed(texts)
+    answer = (getattr(embedder, "embed_questions", embedder.embed) if asked else embedder.embed)(texts)
     try:
         view = memoryview(cast("Any", answer))
     except TypeError:

@@ -22,6 +22,7 @@ from memorybook.storage.candidates import (
     admits,
     bm25_idf,
     idf,
+    inline,
     neighbour_places,
     paused_reason,
     question_vector,
@@ -84,7 +85,7 @@ class ScanIndex:
         with self._lock:
             report = self._bring_in(documents, transcripts)
             degraded = list(report.degraded)
-            if self._embedder is not None and self._embedder.local:
+            if self._embedder is not None and self._pending() <= inline(self._embedder):
                 try:
                     self._embed(None, None)
                 except EmbedderFailed as error:

@@ -14,6 +14,7 @@ from memorybook.storage import bm25, vector_leg
 from memorybook.storage.candidates import (
     filters,
     idf,
+    inline,
     neighbour_places,
     paused_reason,
     question_vector,
@@ -201,7 +202,7 @@ class SqliteIndex:
         model = vector_leg.register(db, self._embedder)
         waiting = vector_leg.pending(db, model)
         degraded = (*report.degraded, *self._unloaded())
-        if waiting and self._embedder.local:
+        if 0 < waiting <= inline(self._embedder):
             try:
                 vector_leg.embed_pending(db, self._embedder, self._vectors)
             except EmbedderFailed as error:

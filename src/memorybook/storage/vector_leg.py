@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
+from math import inf
 from time import time
 
 from memorybook.errors import EmbedderFailed
@@ -66,6 +67,7 @@ COUNTED = 10_000
 _COPIED_EACH = 8
 _READ = 4096
 _FOLD_EACH = 16_384
+_SLOW = 16  # texts at a time for a model on this machine that is not embedded within a sync
 _SLOW = 16  # texts at a time for a model on this machine that is not embedded within a sync
 _STALE = 600.0
 _ALL = 2**63 - 1
@@ -455,6 +457,11 @@ def embed_pending(
     if done and model.paused:
         pause(connection, model, "")
     tidy(connection, model, vectors, done)
+
+
+def at_once(embedder: Embedder) -> int:
+    """Texts embedded, and committed, at a time: they take a fraction of a second."""
+    return _SLOW if embedder.local and inline(embedder) < inf else BATCH[embedder.local]
 
 
 def at_once(embedder: Embedder) -> int:

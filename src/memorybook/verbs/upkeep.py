@@ -97,7 +97,8 @@ def watch(memory: Memory, on_change: Callable[[dict[str, Any]], None], *, stop: 
     from watchfiles import DefaultFilter, watch
 
     init(memory)
-    on_change(memory.sync())
+    memory.book.background = True
+    on_change(memory.book.refresh().json())
 
     class Markdown(DefaultFilter):
         """Only documents: machine state changes with every search."""
@@ -106,4 +107,4 @@ def watch(memory: Memory, on_change: Callable[[dict[str, Any]], None], *, stop: 
             return path.endswith(".md") and super().__call__(change, path)
 
     for _ in watch(memory.root, watch_filter=Markdown(), stop_event=stop, raise_interrupt=True):
-        on_change(memory.sync())
+        on_change(memory.book.refresh().json())
