@@ -17,6 +17,9 @@ from benchmarks.roster import ROOT, Peer
 EMBEDDER = ("wordllama",)
 """What every peer's environment gets besides: the weights of the shared embedder and what reads them."""
 
+RUNTIME = ("onnxruntime", "tokenizers", "huggingface_hub")
+"""What runs a sentence-transformer in the shared embedder's place: memorybook's own extra `local`."""
+
 
 class Environment(NamedTuple):
     """Where a peer runs.
@@ -43,11 +46,18 @@ def default_folder() -> Path:
     return Path(cache) / "memorybook-benchmarks"
 
 
-def prepare(peer: Peer, folder: Path) -> Environment:
+def prepare(peer: Peer, folder: Path, model: str = "") -> Environment:
     """The peer's environment below the folder, made if it is not there or is of other requirements.
 
-    Raises NotInstalled.
+    With what runs the model, if one is named. Raises NotInstalled.
     """
+    environment = _kept(peer, folder)
+    if model and "onnxruntime" not in environment.packages:
+        _pip(environment.python, "install", "--quiet", *RUNTIME)
+    return environment
+
+
+def _kept(peer: Peer, folder: Path) -> Environment:
     home = folder / peer.name
     stamp = home / "peer.json"
     wanted = [*peer.requirements, *EMBEDDER]

@@ -15,7 +15,8 @@ every peer is asked in turn, `--rounds` times over, each time by a new process t
 round with the lowest p50 counts. Cold is from the start of that process to its first answer, the least of the
 rounds; found is the share of questions whose passage is among the first ten.
 
-The shared embedder is wordllama's 256-d static one, from the files in its wheel; nothing is fetched but packages.
+The shared embedder is wordllama's 256-d static one, from the files in its wheel, or a `--model`: a folder with
+tokenizer.json, config.json and an ONNX file, mean-pooled over 256 tokens. Nothing is fetched but packages.
 `--out` gets peers.json (every row, with all versions), peers.md and peers.png; `--resume` keeps its finished rows.
 """
 
@@ -66,12 +67,13 @@ class Place(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A peer with one setting, given turns in one way."""
+    """A peer with one setting, given turns in one way, and the folder of the shared embedder ("" the static one)."""
 
     peer: Peer
     setting: Setting
     text: str
     environment: environments.Environment
+    model: str = ""
 
 
 # --- what is asked -------------------------------------------------------------------------------
@@ -143,7 +145,7 @@ def job(run: Run, phase: str, places: Sequence[Place], stores: Path, limit: floa
     (work / "job.json").write_text(json.dumps(asked), encoding="utf-8")
     command = [run.environment.python, str(ADAPTERS / f"with_{run.peer.name}.py"), str(work / "job.json")]
     started = time.monotonic()
-    environment = {**measure.ENVIRONMENT, "HOME": str(work), "PYTHONWARNINGS": "ignore"}
+    environment = {**measure.ENVIRONMENT, "HOME": str(work), "PYTHONWARNINGS": "ignore", "PEERS_MODEL": run.model}
     why = _ended(command, work, environment, limit * len(places))
     if why:
         return {"failed": f"{phase}: {why}"}
@@ -212,6 +214,7 @@ def described(run: Run, corpus_name: str) -> Row:
         "text": run.text,
         "hybrid": run.setting.hybrid,
         "durable": run.peer.durable,
+        "embedder": Path(run.model).name or "static",
         "version": run.environment.version,
         "installed_mb": run.environment.installed_mb,
     }
@@ -267,11 +270,12 @@ def prepared(options: argparse.Namespace) -> tuple[list[Run], list[Row]]:
         if (options.only and peer.name not in options.only) or peer.name in options.skip:
             continue
         try:
-            environment = environments.prepare(peer, options.envs)
+            environment = environments.prepare(peer, options.envs, options.model)
         except environments.NotInstalled as error:
             rows.append({"corpus": "all", "peer": peer.name, "title": peer.title, "failed": f"install: {error}"})
             continue
-        runs += [Run(peer, setting, text, environment) for setting in peer.settings for text in peer.texts]
+        ways = [(setting, text) for setting in peer.settings for text in peer.texts]
+        runs += [Run(peer, setting, text, environment, options.model) for setting, text in ways]
     return runs, rows
 
 
@@ -290,7 +294,7 @@ def measured(options: argparse.Namespace, runs: Sequence[Run], work: Path) -> It
 
 
 def _key(row: Row) -> tuple[str, ...]:
-    return tuple(str(row.get(name)) for name in ("corpus", "peer", "setting", "text", "version"))
+    return tuple(str(row.get(name)) for name in ("corpus", "peer", "setting", "text", "version", "embedder"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -326,6 +330,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--size", type=int, action="append", dest="sizes", default=[], help="passages of a timed corpus")
     made.add_argument("--only", action="append", choices=names, help="only this peer; may be given again")
     made.add_argument("--skip", action="append", choices=names, default=[], help="not this peer; may be given again")
+    made.add_argument("--model", type=_model, default="", help="an ONNX sentence-transformer to embed with instead")
     made.add_argument("--limit", type=float, default=600, help="seconds a process may take per store (default: 600)")
     made.add_argument("--rounds", type=int, default=3, help="how often every peer is asked for its time (default: 3)")
     made.add_argument("--envs", type=Path, default=environments.default_folder(), help="folder for the environments")
@@ -334,6 +339,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--resume", action="store_true", help="keep the finished rows that are in --out")
     made.add_argument("--page", type=Path, help="a page with a place for these tables, docs/benchmarks.md")
     return made
+
+
+def _model(name: str) -> str:
+    folder = Path(name).expanduser().resolve()
+    if name and not (folder / "tokenizer.json").is_file():
+        raise argparse.ArgumentTypeError(f"no tokenizer.json in {name!r}: name the folder of an ONNX model")
+    return str(folder) if name else ""
 
 
 def _read(path: Path) -> list[Row]:

@@ -86,7 +86,8 @@ def _quality(rows: Sequence[Row]) -> str:
         (row["title"], row["version"], row["setting"], row["text"], *(row[name] for name in QUALITY), row["p50_ms"])
         for row in picked
     ]
-    return f"LoCoMo, {picked[0]['questions']} questions.\n\n{measure.table(head, lines)}"
+    counted = f"LoCoMo, {picked[0]['questions']} questions, embedder: {picked[0]['embedder']}."
+    return f"{counted}\n\n{measure.table(head, lines)}"
 
 
 def _time(rows: Sequence[Row], size: str) -> str:

@@ -41,13 +41,14 @@ def data(tmp_path: Path) -> Path:
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every peer is taken to be installed in the environment of these tests, and runs with its defaults."""
     made = environments.Environment(sys.executable, "1.0", 2.5, {})
-    monkeypatch.setattr(environments, "prepare", lambda peer, folder: made)
+    monkeypatch.setattr(environments, "prepare", lambda *_: made)
     quick = [peer._replace(settings=peer.settings[:1], texts=peer.texts[-1:]) for peer in roster.PEERS]
     monkeypatch.setattr(peers, "PEERS", quick)
 
 
 def row(peer: str, setting: str, corpus: str = "locomo", /, **figures: Any) -> dict[str, Any]:
-    known = {"title": peer.title(), "text": "plain", "version": "1", "hybrid": True, "durable": True, "questions": 2}
+    known = {"title": peer.title(), "text": "plain", "version": "1", "hybrid": True, "durable": True}
+    known |= {"questions": 2, "embedder": "static"}
     counted = {"R@1": 1.0, "R@5": 2.0, "R@10": 3.0, "nDCG@10": 4.0} if corpus == "locomo" else {}
     timed = dict.fromkeys(versus.TIME, 1.0)
     return {"corpus": corpus, "peer": peer, "setting": setting, **known, **timed, **counted, **figures}
@@ -99,7 +100,7 @@ def test_an_adapter_that_fails_or_takes_too_long_is_a_row_with_the_reason(tmp_pa
 def test_a_peer_that_cannot_be_installed_is_a_row_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(peer: roster.Peer, folder: Path) -> environments.Environment:
+    def refuse(peer: roster.Peer, folder: Path, model: str) -> environments.Environment:
         raise environments.NotInstalled("No matching distribution found for certifi>=2026.10.19")
 
     monkeypatch.setattr(environments, "prepare", refuse)
@@ -190,6 +191,12 @@ def test_the_claim_is_on_the_fastest_durable_hybrid_of_a_peer() -> None:
     ]
     assert "memorybook 2.0 ms, the fastest peer (Slow, hybrid) 30.0 ms: 15.0 times" in versus.claim(rows, "1000")
     assert versus.claim(rows[1:], "1000") == ""
+
+
+def test_a_model_that_is_none_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        peers.main(["--model", str(tmp_path)])
+    assert "no tokenizer.json in" in capsys.readouterr().err
 
 
 def test_help_tells_how_to_use_it() -> None:

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-DIMENSIONS = 256
+MODEL = os.environ.get("PEERS_MODEL", "")
+"""Folder of a sentence-transformer exported to ONNX that takes the static embedder's place; "" for that one."""
+
+NAME = Path(MODEL).name if MODEL else "wordllama-256"
+DIMENSIONS = int(json.loads(Path(MODEL, "config.json").read_text(encoding="utf-8"))["hidden_size"]) if MODEL else 256
+LONGEST = 256  # tokens that a sentence-transformer reads, as all-MiniLM is published
 WARM_UP = 3  # questions asked before the clock runs
 
 
@@ -118,19 +123,17 @@ def _peak_mb(who: int) -> float:
 
 
 def embed(texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Unit rows (n, 256): mean of token vectors, as wordllama's own `embed(norm=True)`, from its wheel's files.
+    """Unit rows (n, DIMENSIONS) by the shared embedder.
 
-    Read directly, for the peers' sake: importing wordllama and its `load()` cost half a second more.
+    Without a model the mean of token vectors, as wordllama's own `embed(norm=True)`, from its wheel's files. They
+    are read directly, for the peers' sake: importing wordllama and its `load()` cost half a second more.
     """
     import numpy as np
 
-    tokenizer, weights = _model()
     rows = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-    for start in range(0, len(texts), 512):
-        encodings = tokenizer.encode_batch(list(texts[start : start + 512]), add_special_tokens=False)
-        for number, encoding in enumerate(encodings, start):
-            if encoding.ids:
-                rows[number] = weights[encoding.ids].mean(axis=0, dtype=np.float32)
+    fill_rows, batch = (_sentence_rows, 16) if MODEL else (_static_rows, 512)
+    for start in range(0, len(texts), batch):
+        fill_rows(texts[start : start + batch], rows[start : start + batch])
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     return rows
 
@@ -140,8 +143,40 @@ def embed_lists(texts: Sequence[str]) -> list[list[float]]:
     return rows
 
 
+def _static_rows(texts: Sequence[str], rows: npt.NDArray[np.float32]) -> None:
+    import numpy as np
+
+    tokenizer, weights = _static_model()
+    for number, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
+        if encoding.ids:
+            rows[number] = weights[encoding.ids].mean(axis=0, dtype=np.float32)
+
+
+def _sentence_rows(texts: Sequence[str], rows: npt.NDArray[np.float32]) -> None:
+    import numpy as np
+
+    tokenizer, session = _sentence_model()
+    encodings = tokenizer.encode_batch(list(texts))
+    mask = np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64)
+    fed = {"input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64), "attention_mask": mask}
+    wanted = {one.name: fed.get(one.name, np.zeros_like(mask)) for one in session.get_inputs()}
+    tokens = session.run(None, wanted)[0]
+    rows[:] = (tokens * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+
+
 @cache
-def _model() -> tuple[Any, Any]:
+def _sentence_model() -> tuple[Any, Any]:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(Path(MODEL, "tokenizer.json")))
+    tokenizer.enable_truncation(LONGEST)
+    tokenizer.enable_padding()
+    return tokenizer, InferenceSession(str(next(Path(MODEL).rglob("*.onnx"))), providers=["CPUExecutionProvider"])
+
+
+@cache
+def _static_model() -> tuple[Any, Any]:
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 

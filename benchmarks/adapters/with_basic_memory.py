@@ -13,25 +13,25 @@ from pathlib import Path
 from typing import Any
 
 import pysqlite3
+from adapter import DIMENSIONS, NAME, Row, Store, embed_lists, main, read_places, write_notes
 
 sys.modules["sqlite3"] = pysqlite3  # its vectors need an SQLite that loads extensions
 os.environ.update(
     BASIC_MEMORY_LOG_LEVEL="ERROR",
     BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED="true",
-    BASIC_MEMORY_SEMANTIC_EMBEDDING_DIMENSIONS="256",
-    BASIC_MEMORY_SEMANTIC_EMBEDDING_MODEL="wordllama-256",
+    BASIC_MEMORY_SEMANTIC_EMBEDDING_DIMENSIONS=str(DIMENSIONS),
+    BASIC_MEMORY_SEMANTIC_EMBEDDING_MODEL=NAME,
 )
 
 import basic_memory.config  # noqa: E402
 import basic_memory.repository.fastembed_provider  # noqa: E402
-from adapter import DIMENSIONS, Row, Store, embed_lists, main, read_places, write_notes  # noqa: E402
 from loguru import logger  # noqa: E402
 
 
 class Embedder:
     """The shared embedder by basic-memory's protocol."""
 
-    model_name = "wordllama-256"
+    model_name = NAME
     dimensions = DIMENSIONS
 
     def __init__(self, *args: Any, **knobs: Any) -> None: ...

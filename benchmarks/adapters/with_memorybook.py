@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from adapter import Row, Store, main
+from adapter import MODEL, Row, Store, main
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config import Config, EmbeddingSettings
 
 
 class Book:
@@ -21,7 +21,8 @@ class Book:
 
     def __init__(self, folder: str, options: dict[str, Any]) -> None:
         self.log = Path(folder, "log.jsonl")
-        self.memory = memorybook.open(f"{folder}/book", config=Config(**options))
+        embeddings = EmbeddingSettings(model=f"local/{MODEL}" if MODEL else "")
+        self.memory = memorybook.open(f"{folder}/book", config=Config(**options, embeddings=embeddings))
 
     def fill(self, rows: Sequence[Row]) -> None:
         with self.log.open("w", encoding="utf-8") as file:
@@ -29,6 +30,7 @@ class Book:
                 turn = {name: row[name] for name in ("id", "session", "speaker", "timestamp", "content")}
                 file.write(json.dumps(turn, ensure_ascii=False) + "\n")
         self.memory.import_file(str(self.log))
+        self.memory.sync()
         self.log.unlink()
 
     def find(self, question: str, k: int) -> list[str]:

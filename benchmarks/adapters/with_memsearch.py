@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import memsearch.embeddings
-from adapter import DIMENSIONS, Row, Store, embed_lists, heading_at, main, read_places, write_markdown
+from adapter import DIMENSIONS, NAME, Row, Store, embed_lists, heading_at, main, read_places, write_markdown
 from memsearch import MemSearch
 
 
 class Embedder:
     """The shared embedder by memsearch's protocol."""
 
-    model_name = "wordllama-256"
+    model_name = NAME
     dimension = DIMENSIONS
     batch_size = 256
 

@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from adapter import DIMENSIONS, Row, Store, embed_lists, main, read_places, write_notes
+from adapter import DIMENSIONS, NAME, Row, Store, embed_lists, main, read_places, write_notes
 from reme.application import Application
 from reme.components.as_embedding import OpenAIAsEmbedding
 from reme.config import resolve_app_config
@@ -34,7 +34,7 @@ class ReMe:
         search = {"backend": "search_step", "candidate_multiplier": 5.0, "expand_links": True, **options}
         components = {
             "file_store": {"default": {"embedding_store": "default" if vectors else ""}},
-            "as_embedding": {"default": {"backend": "openai", "dimensions": DIMENSIONS, "model": "wordllama-256"}},
+            "as_embedding": {"default": {"backend": "openai", "dimensions": DIMENSIONS, "model": NAME}},
             "embedding_store": {"default": {"max_batch_size": 256}},
         }
         config = resolve_app_config(
