@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 STATE = ".memorybook"
 """The folder of machine state in a book."""
 
-_Known = tuple[tuple[int, int, int, int], DocumentInfo]
+_Mark = tuple[int, int, int, int]
+_Known = tuple[_Mark, DocumentInfo]
 Listed = dict[str, dict[str, _Known]]
 """What a listing saw: folder -> name -> size, change times and inode, with what was told of it."""
 
@@ -371,43 +373,45 @@ class _Walk:
                 for entry in entries:
                     name = entry.name
                     known = before.get(name)
+                    if known is None and not name.endswith(".md"):
+                        self._below(folder, entry, above, depth)
+                        continue
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+                    just_now = low < mark[2] < high
+                    if known is None or known[0] != mark or just_now:
+                        if not stat.S_ISREG(status.st_mode):
+                            self._below(folder, entry, above, depth)
+                            continue
+                        known = _looked_into(above, name, status, mark, just_now)
                     if known is not None:
-                        try:
-                            status = entry.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue
-                        changed = status.st_ctime_ns
-                        same = known[0] == (status.st_size, status.st_mtime_ns, changed, status.st_ino)
-                        if same and not low < changed < high:
+                        self.found.append(known[1])
+                        if not just_now:
                             here[name] = known
-                            self.found.append(known[1])
-                            continue
-                    if new := self._look(folder, entry, above, depth):
-                        here[name] = new
         finally:
             os.close(folder)
         if here:
             self.listed[above] = here
 
-    def _look(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> _Known | None:
-        """Take in what was not there in the last listing, or was different; what of it to know the next time."""
+    def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
+        """Look through what may be a folder; one that is gone or something else by now is passed over."""
         name = entry.name
-        with contextlib.suppress(FileNotFoundError, MissingDocument, UnsafePath):
-            if name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                return self._document(above + name, entry) if is_safe_name(name) else None
-            if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
+        if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
+            with contextlib.suppress(FileNotFoundError, MissingDocument, UnsafePath):
                 self.through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
-        return None
 
-    def _document(self, path: str, entry: os.DirEntry[str]) -> _Known | None:
-        status = entry.stat(follow_symlinks=False)
-        if status.st_nlink != 1 or status.st_size > MAX_BYTES or len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
-            return None
-        changed = status.st_ctime_ns
-        just_now = self._racy[0] < changed < self._racy[1]
-        info = DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
-        self.found.append(info)
-        return None if just_now else ((status.st_size, status.st_mtime_ns, changed, status.st_ino), info)
+
+def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
+    """What a listing tells of a regular file; None if `read` would not open it."""
+    path = above + name
+    if not is_safe_name(name) or status.st_nlink != 1 or status.st_size > MAX_BYTES:
+        return None
+    if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
+        return None
+    return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
 
 
 def _mismatch(path: str, found: str | None, expect: str | None) -> str:
