@@ -11,7 +11,7 @@ from conformance.index import Book, book, by_cosine
 from inference.server import KEY, Service, serve
 from memorybook.hits import Query
 from memorybook.inference.remote import RemoteEmbedder
-from memorybook.storage import vector_leg
+from memorybook.storage import vector_files, vector_leg
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.storage.vectors import Block, Question, Stamp, best, write
 
@@ -137,7 +137,7 @@ def test_new_text_that_gets_other_dimensions_has_the_old_embedded_again(
 def test_an_index_that_is_open_meanwhile_mixes_nothing(
     book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_leg, "FOLD", 2)
+    monkeypatch.setattr(vector_files, "FOLD", 2)
     before = filled(book, path, service)
     book.say("yellow quinces")
     book.sync(before)
@@ -163,14 +163,14 @@ def test_a_file_is_not_written_of_vectors_that_are_gone_by_then(
     book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = filled(book, path, service)
-    monkeypatch.setattr(vector_leg, "FOLD", 2)
+    monkeypatch.setattr(vector_files, "FOLD", 2)
     connection = index._open()
     own = vector_leg.known_model(connection, remote(service))
     assert own is not None
     index._vectors.fold(connection, own._replace(dimensions=32))
-    assert vector_leg.segments(connection, own.id) == []
+    assert vector_files.segments(connection, own.id) == []
     index._vectors.fold(connection, own)
-    assert len(vector_leg.segments(connection, own.id)) == 1
+    assert len(vector_files.segments(connection, own.id)) == 1
     index.close()
 
 
@@ -178,7 +178,7 @@ def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
     book: Book, path: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = filled(book, path, service)
-    monkeypatch.setattr(vector_leg, "FOLD", 2)
+    monkeypatch.setattr(vector_files, "FOLD", 2)
 
     def overtaken(path: str, dimensions: int, blocks: list[Block]) -> Stamp:
         service.dimensions = 32
@@ -187,12 +187,12 @@ def test_a_file_does_not_count_if_the_dimensions_changed_while_it_was_written(
         other.close()
         return write(path, dimensions, blocks)
 
-    monkeypatch.setattr(vector_leg, "write", overtaken)
+    monkeypatch.setattr(vector_files, "write", overtaken)
     connection = index._open()
     own = vector_leg.known_model(connection, remote(service))
     assert own is not None
     index._vectors.fold(connection, own)
-    assert vector_leg.segments(connection, own.id) == []
+    assert vector_files.segments(connection, own.id) == []
     assert not any(name.startswith("vectors.") for name in os.listdir(os.path.dirname(path)))
     index.close()
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.hits import Query
-from memorybook.storage import vector_leg, vectors
+from memorybook.storage import vector_files, vector_leg, vectors
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.storage.vectors import (
@@ -299,7 +299,7 @@ def test_no_rows_have_no_cosines() -> None:
 
 @pytest.fixture
 def path(book: Book, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(vector_leg, "FOLD", 8)
+    monkeypatch.setattr(vector_files, "FOLD", 8)
     return str(book.root / ".memorybook" / "index.sqlite")
 
 
@@ -334,7 +334,7 @@ def test_a_rebuilt_index_has_its_files_again(book: Book, path: str) -> None:
     connection = index._open()
     model = vector_leg.known_model(connection, HashEmbedder())
     assert model is not None
-    [segment] = vector_leg.segments(connection, model.id)
+    [segment] = vector_files.segments(connection, model.id)
     assert segment.rows == 24
     assert files(book) == [f"vectors.{segment.generation}"]
     agree(index.candidates(Query("apples 1 of 2")), before)
@@ -419,7 +419,7 @@ def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, mo
             fast._vectors.fold(connection, model)
         return write(path, dimensions, blocks)
 
-    monkeypatch.setattr(vector_leg, "write", overtaken)
+    monkeypatch.setattr(vector_files, "write", overtaken)
     fill(book, slow, 1)
     assert len(files(book)) == 1
     assert raced[0] not in [str(book.root / ".memorybook" / name) for name in files(book)]
@@ -452,7 +452,7 @@ def held(index: SqliteIndex, table: str) -> int:
 
 
 def test_a_book_that_changes_all_the_time_stays_small(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_leg, "KEPT", 12)
+    monkeypatch.setattr(vector_files, "KEPT", 12)
     index, scan = SqliteIndex(path, embedder=HashEmbedder()), ScanIndex(embedder=HashEmbedder())
     churn(book, index, range(30))
     assert held(index, "embeddings") <= 10 + 12 + 10
@@ -481,7 +481,7 @@ def test_a_text_that_comes_back_in_time_has_its_vector_still(book: Book, path: s
 def test_a_file_thinned_while_its_original_is_gone_is_read_from_the_database(
     book: Book, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_leg, "KEPT", 12)
+    monkeypatch.setattr(vector_files, "KEPT", 12)
     index = SqliteIndex(path, embedder=HashEmbedder())
     churn(book, index, range(2))
     for name in files(book):
@@ -492,30 +492,30 @@ def test_a_file_thinned_while_its_original_is_gone_is_read_from_the_database(
 
 
 def test_an_append_copies_little(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_leg, "COPIED", 24)
+    monkeypatch.setattr(vector_files, "COPIED", 24)
     index = SqliteIndex(path, embedder=HashEmbedder())
     fill(book, index, 60, 2)
     connection = index._open()
     model = vector_leg.known_model(connection, HashEmbedder())
     assert model is not None
-    assert max(segment.rows for segment in vector_leg.segments(connection, model.id)) == 24
+    assert max(segment.rows for segment in vector_files.segments(connection, model.id)) == 24
     index._vectors.fold(connection, model)
     book.say(*(f"pears {n}" for n in range(200)))
     book.sync(index)
-    assert [segment.rows for segment in vector_leg.segments(connection, model.id)] == [320]
+    assert [segment.rows for segment in vector_files.segments(connection, model.id)] == [320]
     assert len(book.search(index, "apples", pool=500).items) == 320
 
 
 def test_files_beyond_the_largest_stand_side_by_side(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_leg, "LARGEST", 20)
-    monkeypatch.setattr(vector_leg, "_READ", 10)
+    monkeypatch.setattr(vector_files, "LARGEST", 20)
+    monkeypatch.setattr(vector_files, "_READ", 10)
     index = SqliteIndex(path, embedder=HashEmbedder())
     fill(book, index, 1, 50)
     index.rebuild(book.documents, book.transcripts)
     connection = index._open()
     model = vector_leg.known_model(connection, HashEmbedder())
     assert model is not None
-    assert [segment.rows for segment in vector_leg.segments(connection, model.id)] == [20, 20, 10]
+    assert [segment.rows for segment in vector_files.segments(connection, model.id)] == [20, 20, 10]
     assert len(by_cosine(book.search(index, "apples"))) == 50
 
 
