@@ -64,7 +64,10 @@ class LocalEmbedder:
     @property
     def inline(self) -> int:
         """A few, but none of a model that is still to be fetched."""
-        return _FEW if self._folder or self._opened or hub.cached(self._model) else 0
+        try:
+            return _FEW if self._folder or self._opened or hub.cached(self._model) else 0
+        except EmbedderFailed:  # it is told when a text is to be embedded
+            return 0
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 array (n, dimensions) of unit rows; zeros for what the model cannot read.
