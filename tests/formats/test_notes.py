@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -97,3 +98,15 @@ def test_a_day_has_a_document() -> None:
     assert [day_of(path) for path in ("daily/2026-02-30.md", "daily/x.md", "MEMORY.md", "a/daily/2026-02-24.md")] == [
         None
     ] * 4
+
+
+def test_a_line_of_tags_is_read_in_time_that_grows_with_its_length() -> None:
+    def seconds(tags: int) -> float:
+        line = "- 2026-02-24T10:12:33Z x" + " #a" * tags
+        started = process_time()
+        note = parse_line(line)
+        assert note is not None
+        assert len(note.tags) == tags
+        return process_time() - started
+
+    assert min(seconds(160_000) for _ in range(3)) < 12 * min(seconds(20_000) for _ in range(3))

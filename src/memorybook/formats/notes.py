@@ -52,16 +52,20 @@ def parse_line(line: str, *, day: date | None = None) -> Note | None:
     kind = _KIND.match(rest)
     if kind is not None:
         rest = rest[kind.end() :].lstrip()
-    words, tags = rest, []
-    while (last := _last_word(words)).startswith("#") and len(last) > 1:
-        tags.append(unescape(last[1:]))
-        words = words[: len(words) - len(last)].rstrip()
-    return Note(time=moment, text=unescape(words), kind=unescape(kind[1]) if kind else None, tags=tuple(tags[::-1]))
+    text, tags = _without_tags(rest)
+    return Note(time=moment, text=unescape(text), kind=unescape(kind[1]) if kind else None, tags=tags)
 
 
-def _last_word(text: str) -> str:
-    words = text.rsplit(None, 1)
-    return words[-1] if words else ""
+def _without_tags(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text, and the tags that stood behind it."""
+    if "#" not in text:
+        return text, ()
+    words = [word.span() for word in re.finditer(r"\S+", text)]
+    kept = len(words)
+    while kept and text[words[kept - 1][0]] == "#" and words[kept - 1][1] - words[kept - 1][0] > 1:
+        kept -= 1
+    tags = tuple(unescape(text[start + 1 : end]) for start, end in words[kept:])
+    return text[: words[kept - 1][1]] if kept else "", tags
 
 
 def _read_time(line: str, day: date | None) -> tuple[datetime, str] | None:
