@@ -45,9 +45,6 @@ _SLACK = 1e-9
 _POSTING = 80e-6
 """Milliseconds that a posting takes without numpy."""
 
-_LEAST = 5e-324
-"""The smallest score above 0."""
-
 
 class Statistics(NamedTuple):
     """How many passages there are, and how many words in all of them, long ones cut to `LONGEST`."""
@@ -252,48 +249,52 @@ class _Dictionary:
 
 
 class _Arrays:
-    """A tally with numpy, a score for every passage there is."""
+    """A tally with numpy; a score for every passage there may be, and those that have one."""
 
     def __init__(self, np: Any, mean: float, allowed: Collection[int] | None) -> None:
         self.closed = allowed is not None
         self._np = np
         self._gains = _gains(mean)
         self._near = np.array(sorted(allowed or ()), dtype=np.uint32)
-        self._scores = np.zeros(int(self._near[-1]) + 1 if len(self._near) else 0)
+        self._scored = [self._near]
+        self._scores = _spare.pop() if _spare else np.zeros(0)
+        self._reach(self._near)
 
     def __len__(self) -> int:
         return len(self._near)
 
     def close(self, count: int, bound: float, holding: int) -> None:
-        scores = self._scores[self._near] if self.closed else self._scores
-        if len(scores) < count or len(scores) > 16 * holding:
+        if sum(map(len, self._scored)) > 8 * holding:
             return
-        floor = self._floor(scores, count) - bound - _SLACK
-        if self.closed:
-            self._near = self._near[scores >= floor]
-        elif floor > 0:
+        near = self._near if self.closed else self._all()
+        scores = self._scores[near]
+        if len(scores) < count:
+            return
+        floor = self._np.partition(scores, -count)[-count] - bound - _SLACK
+        if self.closed or floor > 0:
             self.closed = True
-            self._near = self._np.flatnonzero(scores >= floor).astype(self._np.uint32)
+            self._near = self._np.sort(near[scores >= floor])
 
-    def _floor(self, scores: Any, count: int) -> float:
-        """No more than the `count`-th best score: as many of the stretches have a passage that reaches it."""
-        stretch = max(1, len(scores) // (8 * count))
-        whole = len(scores) // stretch * stretch
-        highest = scores[:whole].reshape(-1, stretch).max(axis=1)
-        return float(self._np.partition(highest, -count)[-count])
+    def _all(self) -> Any:
+        return self._np.concatenate(self._scored)
 
     def add(self, passages: bytes, codes: bytes, weight: float) -> None:
-        np = self._np
+        np, near = self._np, self._near
         held, coded = np.frombuffer(passages, dtype=np.uint32), np.frombuffer(codes, dtype=np.uint16)
-        if self.closed and len(self._near) * 4 < len(held):
-            at = np.minimum(held.searchsorted(self._near), len(held) - 1)
-            there = held[at] == self._near
-            held, coded = self._near[there], coded[at[there]]
-        if len(held):
-            self._reach(int(held[-1]) + 1)
-            self._scores[held] += weight * self._gains[coded]
+        if not self.closed:
+            self._reach(held)
+            before = self._scores[held]
+            self._scored.append(held[before == 0])
+            self._scores[held] = before + weight * self._gains[coded]
+        elif len(near) and len(held):
+            some, others = (near, held) if len(near) < len(held) else (held, near)
+            at = np.minimum(others.searchsorted(some), len(others) - 1)
+            there = others[at] == some
+            self._scores[some[there]] += weight * self._gains[coded[at[there] if some is near else there]]
 
-    def _reach(self, size: int) -> None:
+    def _reach(self, held: Any) -> None:
+        """Have room for these passages."""
+        size = int(held[-1]) + 1 if len(held) else 0
         if size > len(self._scores):
             longer = self._np.zeros(size + size // 8)
             longer[: len(self._scores)] = self._scores
@@ -304,12 +305,19 @@ class _Arrays:
 
     def best(self, count: int) -> dict[int, float]:
         np = self._np
-        if not self.closed:
-            floor = self._floor(self._scores, count) if len(self._scores) >= count else 0.0
-            self._near = np.flatnonzero(self._scores >= max(floor, _LEAST))
-        scores = self._scores[self._near]
-        chosen = np.argsort(-scores)[:count]
-        return {p: s for p, s in zip(self._near[chosen].tolist(), scores[chosen].tolist(), strict=True) if s > 0}
+        near = self._near if self.closed else self._all()
+        scores = self._scores[near]
+        if len(scores) > count:
+            chosen = np.argpartition(scores, -count)[-count:]
+            near, scores = near[chosen], scores[chosen]
+        found = {p: s for p, s in zip(near.tolist(), scores.tolist(), strict=True) if s > 0}
+        self._scores[self._all()] = 0.0
+        _spare[:] = [self._scores]
+        return found
+
+
+_spare: list[Any] = []
+"""An array of zeros that the last search has left, for the next one: taking new memory costs more than the search."""
 
 
 @lru_cache(maxsize=1)

@@ -112,13 +112,15 @@ def _one_by_one(passages: Mapping[int, Counter[str]]) -> dict[str, _Packed]:
 
 def _all_at_once(np: Any, passages: Mapping[int, Counter[str]]) -> dict[str, _Packed]:
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    words = np.array([*map(numbers.__getitem__, chain.from_iterable(passages.values()))], dtype=np.intp)
+    words = np.array([*map(numbers.__getitem__, chain.from_iterable(passages.values()))], dtype=np.int64)
     times = np.fromiter(chain.from_iterable(map(dict.values, passages.values())), dtype=np.intp, count=len(words))
     widths = np.array([*map(len, passages.values())], dtype=np.intp)
     codes = np.minimum(times, MOST) << 12 | np.repeat(
         np.array([*map(_length, passages.values())], dtype=np.intp), widths
     )
-    order = words.argsort(kind="stable")
+    order = words << 32 | np.arange(len(words))  # sorted six times as fast as by argsort
+    order.sort()
+    order &= 0xFFFFFFFF
     held = np.repeat(np.array([*passages], dtype=np.uint32), widths)[order].tobytes()
     coded = codes[order].astype(np.uint16).tobytes()
     ends = np.bincount(words).cumsum().tolist() if numbers else []
