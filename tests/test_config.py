@@ -414,6 +414,39 @@ def test_a_trusted_file_counts_wholly_until_it_changes(project: Path, home: Path
     assert read(project, home).root_dir == ""
 
 
+@pytest.mark.parametrize("model", ["local//models/mine", "local/./mine", "local/org/name"])
+def test_a_local_model_counts_only_from_a_trusted_file(model: str, project: Path, home: Path) -> None:
+    """It would read a file of the project's choice, or fetch one."""
+    file = project / "memorybook.toml"
+    file.write_text(f"[embeddings]\nmodel = {model!r}\n")
+    found = read(project, home)
+    assert found.embeddings.model == ""
+    assert "embeddings.model left out" in found.warnings[0]
+    assert config.trust(str(file), env={}, home=str(home)) == ["embeddings.model"]
+    assert read(project, home).embeddings.model.startswith("local/")
+
+
+def test_the_name_of_a_services_model_needs_no_trust(project: Path, home: Path) -> None:
+    (project / "memorybook.toml").write_text("[embeddings]\nmodel = 'BAAI/bge-m3'\n")
+    assert read(project, home).embeddings.model == "BAAI/bge-m3"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("local//models/mine", "local//models/mine"),
+        ("local/~/models/mine", "local/{home}/models/mine"),
+        ("local/./mine", "local/{project}/mine"),
+        ("local/../mine", "local/{parent}/mine"),
+        ("local/org/name", "local/org/name"),
+        ("org/name", "org/name"),
+    ],
+)
+def test_the_folder_of_a_local_model_is_made_absolute(given: str, meant: str, project: Path, home: Path) -> None:
+    found = read(project, home, embeddings__model=given).embeddings.model
+    assert found == meant.format(home=home, project=project, parent=project.parent)
+
+
 def test_trusting_twice_is_written_once(project: Path, home: Path) -> None:
     file = risky_project(project)
     for _ in range(2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from memorybook.config import Config
 from memorybook.embedding import Embedding
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.memory import Memory
-from memorybook.storage.claim import claimed, holder
+from memorybook.storage.claim import claimed
 from memorybook.testing import FailingEmbedder, HashEmbedder
 
 if TYPE_CHECKING:
@@ -67,6 +66,12 @@ def until(true: Callable[[], object], seconds: float = 20.0) -> None:
         time.sleep(0.005)
 
 
+def held(path: str) -> bool:
+    """Whether somebody holds the claim."""
+    with claimed(path) as ours:
+        return not ours
+
+
 def ended(memory: Memory) -> None:
     until(lambda: not memory.book.embedding.running)
 
@@ -81,7 +86,7 @@ def test_words_answer_until_the_vectors_are_there(tmp_path: Path) -> None:
         assert first.backend == "sqlite_fts"
         assert first.hits[0].passage.text.startswith("The user likes red apples")
         assert first.state["pending_vectors"] == 40
-        assert memory.book.embedding.running
+        assert memory.status()["index"]["embedded_by"] == "this process"
         slow.go.set()
         ended(memory)
         then = memory.search(QUESTION)
@@ -115,6 +120,9 @@ def test_a_process_that_is_soon_gone_starts_nothing_and_says_what_waits(tmp_path
         assert answer.state["pending_vectors"] == 10
         assert "10 passages wait for a vector of 'local/slow'" in answer.state["degraded"][0]
         assert not memory.book.embedding.running
+        assert memory.status()["index"]["embedded_by"] == ""
+        with claimed(str(tmp_path / ".memorybook" / "embedding.lock")):
+            assert memory.status()["index"]["embedded_by"] == "another process"
         slow.go.set()
         seen: list[tuple[int, int]] = []
         assert memory.sync(progress=lambda done, total: seen.append((done, total)))["pending_vectors"] == 0
@@ -204,11 +212,11 @@ def test_killed_in_the_midst_it_goes_on_where_it_was(tmp_path: Path) -> None:
     note(tmp_path, 160)
     victim = process(tmp_path, pause=0.1)
     path = str(tmp_path / ".memorybook" / "embedding.lock")
-    until(lambda: holder(path) == victim.pid)
+    until(lambda: held(path))
     time.sleep(0.35)
     victim.send_signal(signal.SIGKILL)
     victim.communicate()
-    assert holder(path) is None
+    assert not held(path)
     again = Slow()
     again.go.set()
     with opened(tmp_path, again, door="cli") as memory:
@@ -219,12 +227,12 @@ def test_killed_in_the_midst_it_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_claim_is_held_by_one_and_let_go_at_the_end(tmp_path: Path) -> None:
     path = str(tmp_path / "new" / "lock")
-    assert holder(path) is None
+    assert not held(path)
     with claimed(path) as first:
         with claimed(path) as second:
             assert (first, second) == (True, False)
-        assert holder(path) == os.getpid()
-    assert holder(path) is None
+        assert held(path)
+    assert not held(path)
     with claimed(path) as third:
         assert third
 

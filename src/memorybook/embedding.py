@@ -54,6 +54,14 @@ class Embedding:
         """Whether the background is at work, or rests between two tries."""
         return self._thread is not None and self._thread.is_alive()
 
+    @property
+    def by(self) -> str:
+        """Who embeds just now: `this process`, `another process`, or "" for nobody."""
+        if self.running:
+            return "this process"
+        with self._claim() as ours:
+            return "" if ours else "another process"
+
     def finish(self, progress: Progress | None = None) -> int:
         """Embed all that waits, or see it done by whoever is at it; returns how many passages still wait.
 

@@ -11,22 +11,19 @@ from contextlib import contextmanager
 def claimed(path: str) -> Iterator[bool]:
     """Whether this is the one holder of the file's lock until the block ends; never waits.
 
-    The file holds the process id of the last holder. Where no such file can be made there is nobody
-    to share the work with: True.
+    Where no such file can be made there is nobody to share the work with: True.
     """
     import fcntl
 
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
         yield True
         return
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, str(os.getpid()).encode())
             ours = True
         except BlockingIOError:
             ours = False
@@ -35,22 +32,3 @@ def claimed(path: str) -> Iterator[bool]:
         yield ours
     finally:
         os.close(descriptor)
-
-
-def holder(path: str) -> int | None:
-    """The process that holds the claim now; None if nobody does."""
-    import fcntl
-
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return int(os.read(descriptor, 20) or b"0") or None
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return None

@@ -86,7 +86,9 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
     try:
         report = book.index.sync(book.documents, book.transcripts)
         shown["degraded"] += report.degraded
-        shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": report.pending_vectors}
+        waiting = report.pending_vectors
+        by = book.embedding.by if waiting else ""
+        shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": waiting, "embedded_by": by}
     except MemoryBookError as error:
         shown["degraded"].append(str(error))
         shown["index"] = {"fresh": False}
