@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -431,3 +432,23 @@ def test_the_day_of_a_turn_is_its_own_and_it_may_have_none() -> None:
 def test_each_leg_sees_what_helps_it(passage: Passage, indexed: str, dense: str) -> None:
     assert indexed_text(passage) == indexed
     assert dense_text(passage) == dense
+
+
+@pytest.mark.parametrize("path", ["notes.md", "daily/2026-02-24.md", "sessions/2026-02-24-x.md", "MEMORY.md"])
+@pytest.mark.parametrize("line", [("# x", " ", "y"), ("# ", " #", "x"), ("#", "\t", "")])
+def test_a_long_heading_is_read_in_time_that_grows_with_its_length(path: str, line: tuple[str, str, str]) -> None:
+    def seconds(count: int) -> float:
+        first, more, last = line
+        started = process_time()
+        split(path, f"{first}{more * count}{last}\n\ntext\n", 0.0)
+        return process_time() - started
+
+    assert min(seconds(64_000) for _ in range(3)) < 12 * min(seconds(8_000) for _ in range(3)) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [("# a", "a"), ("## a ##", "a"), ("# a#", "a#"), ("# a ## #", "a ##"), ("#\tC# #  \r", "C#"), ("# # a", "# a")],
+)
+def test_the_marks_that_close_a_heading_are_not_in_it(line: str, title: str) -> None:
+    assert only("notes.md", f"{line}\n\ntext\n").heading == title

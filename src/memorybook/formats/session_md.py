@@ -52,7 +52,7 @@ _TITLES: Mapping[str, tuple[str, str, str]] = {
 _SECTIONS = {title.casefold(): place for titles in _TITLES.values() for place, title in enumerate(titles)}
 
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"(?m)^(#{1,2})[ \t]+([^\n]*?)[ \t#\r]*$\n?")
+_HEADING = re.compile(r"(?m)^(#{1,2})[ \t]+([^\n]*)\n?")
 _TEXT = rf"(?m)^#(?=#?[ \t])|\A\s|\s\Z|{UNSAFE}"
 _LINE = rf"\n|\A\s|\s\Z|{UNSAFE}"
 _TURN = rf"[\s,]|\.(?=\.)|\A#|{UNSAFE}"
@@ -203,14 +203,15 @@ def _sections(page: str) -> tuple[str, list[str]]:
     title, bodies = "", ["", "", "", ""]
     at = place = 0
     for heading in _HEADING.finditer(page):
-        known = _SECTIONS.get(heading[2].casefold()) if heading[1] == "##" else None
+        text = heading[2].rstrip(" \t#\r")
+        known = _SECTIONS.get(text.casefold()) if heading[1] == "##" else None
         is_title = (
             heading[1] == "#" and not title and not "".join(bodies).strip() and not page[at : heading.start()].strip()
         )
         bodies[place] += page[at : heading.start()]
         place = 0 if known is None else known + 1
         at = heading.end() if is_title or known is not None else heading.start()
-        title = unescape(heading[2]) if is_title else title
+        title = unescape(text) if is_title else title
     bodies[place] += page[at:]
     return title, bodies
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memorybook.formats.escape import Fences
 from memorybook.text.tokens import count_tokens
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t\r]*\Z")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|[ \t\r]*\Z)")
 _UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t\r]*\Z")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]+|\Z)(?:\[[ xX]\][ \t]+)?")
 _INDENTED = re.compile(r" {2,}|\t")
@@ -101,7 +101,7 @@ class _Reader:
         elif (fence := self._fences.end(self._offset)) or (self._opens_comment(line)):
             self._whole(line, fence)
         elif heading := _HEADING.match(line):
-            self._head(len(heading[1]), heading[2] or "")
+            self._head(len(heading[1]), _title(line[heading.end() :]))
         elif self._opened == self.at - 1 and not self._item and (underline := _UNDERLINE.match(line)):
             title = self.lines[self.at - 1].strip()
             self._opened = None
@@ -172,6 +172,13 @@ class _Reader:
         """Whether the open list item continues behind the blank line at hand."""
         following = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
         return self._item and _INDENTED.match(following) is not None and following.strip() != ""
+
+
+def _title(text: str) -> str:
+    """What stands behind the marks of a heading, without the marks that may close it."""
+    title = text.rstrip(" \t\r").lstrip(" \t")
+    opened = title.rstrip("#")
+    return opened if not opened or opened[-1] in " \t" else title
 
 
 def _together(lines: Sequence[str], group: Sequence[Block], first_line: int) -> Block:
