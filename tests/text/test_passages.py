@@ -452,3 +452,12 @@ def test_a_long_heading_is_read_in_time_that_grows_with_its_length(path: str, li
 )
 def test_the_marks_that_close_a_heading_are_not_in_it(line: str, title: str) -> None:
     assert only("notes.md", f"{line}\n\ntext\n").heading == title
+
+
+def test_a_long_list_is_split_in_time_that_grows_with_its_length() -> None:
+    def seconds(items: int) -> float:
+        started = process_time()
+        assert len(split("MEMORY.md", "## Preferences\n" + "- likes tea\n" * items, 0.0).passages) == items
+        return process_time() - started
+
+    assert min(seconds(8_000) for _ in range(2)) < 16 * min(seconds(1_000) for _ in range(3))

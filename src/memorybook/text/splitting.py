@@ -117,9 +117,9 @@ def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
     """What a person wrote, item by item; an item that is too long is cut."""
     from memorybook.text.blocks import blocks, merged
 
-    for block in blocks(text, first_line=first_line):
-        for piece in merged(text, [block], MAX_TOKENS, first_line=first_line):
-            yield _passage(path, piece)
+    apart = [block._replace(run=run) for run, block in enumerate(blocks(text, first_line=first_line))]
+    for piece in merged(text, apart, MAX_TOKENS, first_line=first_line):
+        yield _passage(path, piece)
 
 
 def _daily(path: str, text: str) -> Iterator[Passage]:
