@@ -642,5 +642,9 @@ class OracleConformance:
                 book.search(index, question, session=session),
                 book.search(reference, question, session=session),
             )
+            for pool in (1, 3):
+                one, other = (index.candidates(Query(question, pool=pool)) for index in (index, reference))
+                # which of several with equal scores come is not said
+                assert sorted(by_words(one).values()) == pytest.approx(sorted(by_words(other).values()), abs=1e-9)
         book.close()
         index.close()

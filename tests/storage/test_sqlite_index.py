@@ -33,7 +33,7 @@ from memorybook.protocols import Embedder
 from memorybook.storage import index_schema
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.scan_index import ScanIndex
-from memorybook.storage.sqlite_index import SqliteIndex
+from memorybook.storage.sqlite_index import TRIED, SqliteIndex
 from memorybook.testing import HashEmbedder
 
 __all__ = ["book"]
@@ -94,6 +94,18 @@ def test_common_words_change_no_score_and_no_rank(book: Book, path: str) -> None
             one = by_words(book.search(index, question, pool=pool))
             other = by_words(book.search(scan, question, pool=pool))
             assert sorted(one.values()) == pytest.approx(sorted(other.values()), abs=1e-9)
+
+
+def test_filters_that_leave_out_the_best_bring_the_best_of_the_rest(book: Book, path: str) -> None:
+    pool = 3
+    book.say(*(f"apples apples 苹果 {n}" for n in range(TRIED * pool + 5)), session="u1", name="S1")
+    book.say(*(f"apples 苹果 of the other {n} {'long ' * n}" for n in range(5)), session="u2", name="S2")
+    book.say(*(f"nothing but pears {n}" for n in range(200)), session="u3", name="S3")
+    index, scan = SqliteIndex(path), ScanIndex()
+    for session in ("S1", "u2", "S3", "nobody"):
+        one, other = (by_words(book.search(i, "apples 苹果", pool=pool, session=session)) for i in (index, scan))
+        assert sorted(one.values()) == pytest.approx(sorted(other.values()), abs=1e-9)
+        assert len(one) == (pool if session in ("S1", "u2") else 0)
 
 
 def test_both_languages_score_as_a_scan_does(book: Book, path: str) -> None:
@@ -429,7 +441,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
         before = set(sys.modules)
         from memorybook.hits import Query
         from memorybook.storage.directory import DirectoryDocuments
-        from memorybook.storage.sqlite_index import SqliteIndex
+        from memorybook.storage.sqlite_index import TRIED, SqliteIndex
         from memorybook.storage.transcripts import SqliteTranscripts
         root, path = sys.argv[1:]
         index = SqliteIndex(path)
