@@ -90,7 +90,7 @@ class Candidate(NamedTuple):
 
     Attributes:
         passage: The passage.
-        words: BM25 (k1 1.2, b 0.75), higher is better; None if the words leg did not bring it.
+        words: BM25 (`storage.bm25`), higher is better; None if the words leg did not bring it.
         cosine: -1..1; None if the vector leg did not bring it.
     """
 

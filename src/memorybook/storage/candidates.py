@@ -40,7 +40,7 @@ def idf(passages: int, holding: int) -> float:
 
 
 def bm25_idf(passages: int, holding: int) -> float:
-    """The idf inside BM25 as SQLite's FTS5 has it: log((N - n + .5) / (n + .5)), at least 1e-6."""
+    """The idf inside BM25: log((N - n + .5) / (n + .5)), at least 1e-6."""
     value = log((passages - holding + 0.5) / (holding + 0.5))
     return value if value > 0 else 1e-6
 
