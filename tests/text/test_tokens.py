@@ -71,6 +71,16 @@ def test_words_of_a_sentence_are_not_glued_by_its_punctuation() -> None:
     assert t.tokens("Yes, no. Well... a--b") == ["yes", "no", "well", "a", "b"]
 
 
+@given(st.text(st.characters(max_codepoint=127)), st.text(st.characters(max_codepoint=127)))
+def test_white_space_parts_text_for_good(one: str, other: str) -> None:
+    assert t.tokens(f"{one} {other}") == t.tokens(one) + t.tokens(other)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_text_has_the_tokens_that_it_has_beside_other_scripts(text: str) -> None:
+    assert t.tokens(f"{text} 茶") == [*t.tokens(text), "茶"]
+
+
 @given(st.text())
 def test_no_token_can_break_a_query_language(text: str) -> None:
     for token in t.tokens(text):

@@ -148,12 +148,12 @@ def session(base: Component, pool: Pool, weights: Weights) -> Component:
     for number, candidate in enumerate(pool.items):
         if candidate.passage.source != "summary":  # which repeats the turns
             groups.setdefault(_group(candidate.passage), []).append(base[number])
-    best = {name: sorted(values, reverse=True)[: COMPANY + 1] for name, values in groups.items()}
+    best = {name: sorted(v, reverse=True)[: COMPANY + 1] for name, v in groups.items()}
     shared = []
     for number, candidate in enumerate(pool.items):
         values = best.get(_group(candidate.passage), [])
         others = sum(values) - base[number] if base[number] in values else sum(values[:COMPANY])
-        shared.append(weights.session * max(0.0, others) / COMPANY)
+        shared.append(weights.session * others / COMPANY)
     return shared
 
 

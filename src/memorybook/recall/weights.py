@@ -35,7 +35,7 @@ class Weights(NamedTuple):
     session: float = 0.7
     recency: float = 0.2
     strength: float = 0.2
-    summary: float = 0.5
+    summary: float = 1.0
     asking: float = 0.2
     coverage: float = 1.1
     moment: float = 0.6
@@ -47,7 +47,7 @@ WEIGHTS: Mapping[str, Weights] = {
     "static": Weights(words=0.55, vector=0.45, about=0.7),
     "local": Weights(words=0.4, vector=0.6, answer=0.7, neighbour=0.2, session=0.6, coverage=0.9, moment=0.5),
     "remote": Weights(words=0.3, vector=0.7),
-    "": Weights(words=1.0, vector=0.0, speaker=1.9, answer=0.8, neighbour=0.1, recency=0.25, asking=0.4, coverage=1.4),
+    "": Weights(words=1.0, vector=0.0, speaker=1.9, answer=0.8, neighbour=0.1, asking=0.4, coverage=1.4, moment=0.4),
 }
 """By kind of embedder, the part of its name before the slash; "" when the vector leg did not run."""
 

@@ -56,7 +56,7 @@ def tokens(text: str) -> list[str]:
     ['喜', '喜欢', '欢', '欢咖', '咖', '咖啡', '啡']
     """
     if text.isascii():
-        return list(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(text))))
+        return list(chain.from_iterable(map(_piece, text.split())))
     found: list[str] = []
     for chunk in _ANY_CHUNK.findall(_nfkc(text).replace("’", "'")):
         if chunk.isascii():
@@ -164,6 +164,18 @@ def count_tokens(text: str) -> int:
     spaceless = sum(map(_is_spaceless, text))
     other = len(text) - cheap - marks - spaceless
     return round(cheap * 0.2 + marks * 1.3 + spaceless * 1.5 + other) or 1
+
+
+def _piece(piece: str) -> tuple[str, ...]:
+    """Tokens of ASCII text without white space; most of a text's pieces were seen before, punctuation and all."""
+    return _remembered(piece) if len(piece) <= _MAX_TOKEN else _cut(piece)
+
+
+def _cut(piece: str) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(piece))))
+
+
+_remembered = lru_cache(maxsize=65_536)(_cut)
 
 
 def _mixed(chunk: str) -> list[str]:
