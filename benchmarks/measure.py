@@ -277,6 +277,7 @@ class Panel(NamedTuple):
         lines: Name -> points (x, y).
         xlabel, ylabel: Along the axes.
         log: Whether both axes are logarithmic.
+        log_x: Whether the x axis is.
     """
 
     title: str
@@ -284,6 +285,7 @@ class Panel(NamedTuple):
     xlabel: str
     ylabel: str
     log: bool = False
+    log_x: bool = False
 
 
 def plot(path: Path, panels: Sequence[Panel]) -> bool:
@@ -302,8 +304,9 @@ def plot(path: Path, panels: Sequence[Panel]) -> bool:
         axes = figure.add_subplot(rows, columns, number + 1)
         for name, points in panel.lines.items():
             axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=3, label=name)
-        if panel.log:
+        if panel.log or panel.log_x:
             axes.set_xscale("log")
+        if panel.log:
             axes.set_yscale("log")
         else:
             axes.set_xticks(sorted({x for points in panel.lines.values() for x, _ in points}))

@@ -73,7 +73,7 @@ def panels(rows: Sequence[Row]) -> list[measure.Panel]:
         }
         if lines:
             title = f"best of each peer, {int(size):,} passages"
-            made.append(measure.Panel(title, lines, "p50 of a search, ms", "R@10, LoCoMo", log=True))
+            made.append(measure.Panel(title, lines, "p50 of a search, ms", "R@10, LoCoMo", log_x=True))
     return made
 
 
