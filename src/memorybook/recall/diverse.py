@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from memorybook.recall.evidence import minmax
 from memorybook.text.tokens import tokens
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.hits import Hit
