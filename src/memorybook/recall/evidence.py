@@ -3,10 +3,10 @@
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.weights import Weights
+from memorybook.typed import NamedTuple
 
 Component = list[float]
 """One number for each candidate of a pool, in its order."""
