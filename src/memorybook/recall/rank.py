@@ -7,12 +7,12 @@ value per kind of embedder.
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Callable, Mapping
 from heapq import nlargest
-from typing import NamedTuple
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
 from memorybook.recall.evidence import Component, Pool
 from memorybook.recall.weights import Weights
+from memorybook.typed import NamedTuple
 
 Strength = Callable[[Passage], float]
 """Strength of an entry's passage today, 0..1; not asked for other sources."""
