@@ -2,7 +2,8 @@
 
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from memorybook.typed import NamedTuple
 
 
 class Weights(NamedTuple):
