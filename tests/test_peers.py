@@ -12,6 +12,8 @@ import adapter
 import pytest
 
 from benchmarks import environments, peers, roster, versus
+from inference import tiny_model
+from memorybook.inference.local import LocalEmbedder
 from memorybook.inference.static import StaticEmbedder
 
 TURNS = [
@@ -146,6 +148,16 @@ def test_every_peer_has_its_adapter_and_named_settings() -> None:
 def test_the_shared_embedder_is_ours_on_english() -> None:
     texts = [text for _, _, text in TURNS]
     ours = StaticEmbedder().embed(texts)
+    assert abs(adapter.embed(texts) - ours).max() < 1e-5  # type: ignore[operator]
+
+
+def test_a_sentence_transformer_in_its_place_is_ours_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tiny_model.make(tmp_path / "model")
+    monkeypatch.setattr(adapter, "MODEL", str(folder))
+    monkeypatch.setattr(adapter, "DIMENSIONS", tiny_model.DIMENSIONS)
+    adapter._sentence_model.cache_clear()
+    texts = [text for _, _, text in TURNS] * 5
+    ours = LocalEmbedder(str(folder)).embed(texts)
     assert abs(adapter.embed(texts) - ours).max() < 1e-5  # type: ignore[operator]
 
 
