@@ -271,7 +271,7 @@ def test_batches_hold_a_bounded_number_of_texts_and_of_tokens() -> None:
     encoded = [[1] * length for length in (5, 3000, 5, 2000, 2000, 0, *[7] * 40)]
     batches = list(onnx_model._batches(encoded, 0))
     assert sorted(place for batch in batches for place in batch.places) == [0, 1, 2, 3, 4, *range(6, 46)]
-    assert max(len(batch.places) for batch in batches) == 16
+    assert max(len(batch.places) for batch in batches) == 8
     assert all(batch.ids.size <= 4096 for batch in batches)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNREAD = 0.3
 """Share of pieces that the tokenizer does not know from which a text counts as not read."""
 
-_ROWS = 16  # texts at a time; more are no faster on a CPU, and a question waits for them to end
+_ROWS = 8  # texts at a time; more are no faster on a CPU, and a question waits for them to end
 _TOKENS = 4096  # of a batch, padding included
 _CHARACTERS_PER_TOKEN = 12  # more is cut off before tokenizing, which is linear in the whole text
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
