@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -100,13 +99,8 @@ def test_a_day_has_a_document() -> None:
     ] * 4
 
 
-def test_a_line_of_tags_is_read_in_time_that_grows_with_its_length() -> None:
-    def seconds(tags: int) -> float:
-        line = "- 2026-02-24T10:12:33Z x" + " #a" * tags
-        started = process_time()
-        note = parse_line(line)
-        assert note is not None
-        assert len(note.tags) == tags
-        return process_time() - started
-
-    assert min(seconds(160_000) for _ in range(3)) < 12 * min(seconds(20_000) for _ in range(3))
+@pytest.mark.timeout(30)
+def test_a_line_of_very_many_tags_has_them_all() -> None:
+    note = parse_line("- 2026-02-24T10:12:33Z x" + " #a" * 300_000)
+    assert note is not None
+    assert len(note.tags) == 300_000

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -202,13 +201,12 @@ def test_forgotten_text_is_gone_from_the_disk(transcripts: SqliteTranscripts, pa
     assert not any(secret.encode() in file.read_bytes() for file in Path(path).parent.iterdir())
 
 
+@pytest.mark.timeout(20)
 def test_a_removal_does_not_wait_for_a_reader(transcripts: SqliteTranscripts) -> None:
     transcripts.append(session(), [turn("a"), turn("b")])
     reader = iter(transcripts.changes(0).turns)
     next(reader)
-    started = time.monotonic()
     assert transcripts.remove("s1", ["a"]) == 1
-    assert time.monotonic() - started < 5
     assert len(list(reader)) == 1
 
 

