@@ -124,6 +124,7 @@ class Book:
             limit=limit,
             min_score=min_score,
             strength=self._passage_strength,
+            today=self.day(self.now()),
             keep=keep,
             explain=explain,
         )

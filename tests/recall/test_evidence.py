@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from memorybook.hits import Candidate, Candidates, Passage
@@ -143,3 +145,20 @@ def test_recency_runs_from_the_oldest_to_the_newest() -> None:
     dated = [note("x")._replace(date=day) for day in ("2026-01-01", "2026-01-06", "2026-01-11", None)]
     assert evidence.recency(pool(*dated), WEIGHTS) == pytest.approx([0.0, 0.1, 0.2, 0.0])
     assert evidence.recency(pool(dated[0], dated[0], dated[3]), WEIGHTS) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("question", ["What happened in May 2026?", "2026年5月发生了什么"])
+def test_what_is_of_the_days_asked_for_is_preferred(question: str) -> None:
+    dated = [note("x")._replace(date=day) for day in ("2026-04-30", "2026-05-10", "2026-06-07", None)]
+    assert evidence.dated(question, pool(*dated), WEIGHTS, None) == pytest.approx(
+        [0.0, WEIGHTS.dated, WEIGHTS.dated * (1 - 7 / 15) / 2, 0.0]
+    )
+
+
+def test_yesterday_is_counted_from_today() -> None:
+    dated = [note("x")._replace(date=day) for day in ("2026-05-09", "2026-05-10")]
+    assert evidence.dated("what did I eat yesterday", pool(*dated), WEIGHTS, date(2026, 5, 10)) == [
+        WEIGHTS.dated,
+        pytest.approx(WEIGHTS.dated * (1 - 1 / 15) / 2),
+    ]
+    assert evidence.dated("what did I eat yesterday", pool(*dated), WEIGHTS, None) == [0.0, 0.0]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from memorybook.hits import Candidate, Candidates, Passage
+from memorybook.recall.dates import closeness, spans
 from memorybook.recall.weights import Weights
 from memorybook.typed import NamedTuple
 
@@ -182,6 +183,14 @@ def recency(pool: Pool, weights: Weights) -> Component:
         return [0.0] * len(days)
     oldest, newest = min(known), max(known)
     return [0.0 if day is None else weights.recency * (day - oldest) / (newest - oldest) for day in days]
+
+
+def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Component:
+    """For what is dated within, or soon after, the days that the question names."""
+    days = [_ordinal(c.passage.date) for c in pool.items]
+    years = {date.fromordinal(day).year for day in days if day is not None}
+    wanted = spans(question, years, today)
+    return [weights.dated * closeness(day, wanted) if day is not None and wanted else 0.0 for day in days]
 
 
 def _ordinal(day: str | None) -> int | None:

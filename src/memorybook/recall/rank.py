@@ -6,6 +6,7 @@ value per kind of embedder.
 
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Callable, Mapping
+from datetime import date
 from heapq import nlargest
 
 from memorybook.hits import Candidate, Candidates, Passage
@@ -26,8 +27,13 @@ class Ranked(NamedTuple):
     why: Mapping[str, float]
 
 
-def rank(question: str, found: Candidates, weights: Weights, *, strength: Strength) -> list[Ranked]:
-    """Every candidate (and neighbour that earned a score), best first; on a tie the newer first."""
+def rank(
+    question: str, found: Candidates, weights: Weights, *, strength: Strength, today: date | None = None
+) -> list[Ranked]:
+    """Every candidate (and neighbour that earned a score), best first; on a tie the newer first.
+
+    `today` is what yesterday and the like in the question are counted from; without it they count for nothing.
+    """
     pool = evidence.pool_of(found)
     legs = {
         "words": evidence.words_leg(pool, weights),
@@ -46,6 +52,7 @@ def rank(question: str, found: Candidates, weights: Weights, *, strength: Streng
         "asking": evidence.asking(pool, weights),
         "summary": evidence.summary(pool, weights),
         "recency": evidence.recency(pool, weights),
+        "dated": evidence.dated(question, pool, weights, today),
         "strength": [weights.strength * strength(c.passage) if c.passage.entry else 0.0 for c in pool.items],
     }
     admitted = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
@@ -41,6 +42,7 @@ def find(
     limit: int,
     min_score: float = 0.0,
     strength: Strength,
+    today: date | None = None,
     keep: Callable[[Passage], bool] | None = None,
     explain: bool = False,
 ) -> Found:
@@ -53,10 +55,11 @@ def find(
         limit: At least 1.
         min_score: Hits of lower relevance are left out and counted.
         strength: An entry's strength today.
+        today: What yesterday and the like in the question are counted from; None leaves them out.
         keep: Passages it refuses are left out before anything is cut; None keeps all.
         explain: Fill in `Hit.why`.
     """
-    ranked = rank(question, candidates, weights, strength=strength)
+    ranked = rank(question, candidates, weights, strength=strength, today=today)
     if keep is not None:
         ranked = [r for r in ranked if keep(r.candidate.passage)]
     ranked = once(ranked)

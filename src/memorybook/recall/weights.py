@@ -19,6 +19,7 @@ class Weights(NamedTuple):
         neighbour: Share of the turns before and after; two thirds of it at two turns' distance, one at three.
         session: Share of the mean of the three best others of the same session or document.
         recency: Bonus of the newest candidate; the oldest gets none.
+        dated: Bonus of what is dated within the days that the question names.
         strength: Bonus of an entry of full strength.
         summary: Discount of a session's summary beside the turns that it repeats.
         asking: Discount of a turn that only asks.
@@ -35,6 +36,7 @@ class Weights(NamedTuple):
     neighbour: float = 0.3
     session: float = 0.7
     recency: float = 0.2
+    dated: float = 0.8
     strength: float = 0.2
     summary: float = 1.0
     asking: float = 0.2
