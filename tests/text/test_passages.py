@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorybook.formats import memory_md, notes, session_md
@@ -364,12 +364,19 @@ def test_no_text_raises_and_lines_are_within_the_document(path: str, text: str) 
 
 
 @given(DOCUMENTS)
+@example("```\n- 2026-02-24T10:00:00Z [pref] note #t\n```")
 def test_the_lines_of_a_passage_contain_its_text(text: str) -> None:
     lines = text.split("\n")
     for path in ("HISTORY.md", "MEMORY.md", "daily/2026-02-24.md"):
         for passage in split(path, text, 0.0).passages:
             if passage.source == "document":
                 assert passage.text in "\n".join(lines[passage.start_line - 1 : passage.end_line])
+
+
+def test_a_note_shown_in_a_fenced_block_is_found_and_the_block_stays_whole() -> None:
+    text = "```\n- 2026-02-24T10:00:00Z likes tea\nx\n```\n\ny\n"
+    found = split("daily/2026-02-24.md", text, 0.0).passages
+    assert [(p.source, p.text) for p in found] == [("document", text.strip()), ("note", "likes tea")]
 
 
 @given(DOCUMENTS, st.integers(1, 5))

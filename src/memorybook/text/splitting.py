@@ -127,6 +127,7 @@ def _daily(path: str, text: str) -> Iterator[Passage]:
 
     day = notes.day_of(path)
     lines = text.split("\n")
+    fenced = _fenced_lines(text)
     found: list[Passage] = []
     others = False
     for number, line in enumerate(lines, 1):
@@ -134,13 +135,24 @@ def _daily(path: str, text: str) -> Iterator[Passage]:
         if note is None:
             others = others or bool(line.strip())
             continue
-        lines[number - 1] = "<!-- -->"  # so that what stands around it is not taken for one run
+        if number not in fenced:  # there it is shown as it stands
+            lines[number - 1] = "<!-- -->"  # so that what stands around it is not taken for one run
         if note.text:
             found.append(note)
     if others:
         found += _document(path, "\n".join(lines))
         found.sort(key=lambda passage: passage.start_line)
     yield from found
+
+
+def _fenced_lines(text: str) -> set[int]:
+    """Numbers of the lines in fenced blocks that are closed."""
+    if "```" not in text and "~~~" not in text:
+        return set()
+    from memorybook.formats.escape import fences
+
+    closed = [(text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in fences(text) if end]
+    return {line + 1 for first, last in closed for line in range(first, last)}
 
 
 def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
