@@ -7,7 +7,6 @@ value per kind of embedder.
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
 from collections.abc import Callable, Mapping
 from datetime import date
-from heapq import nlargest
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
@@ -20,7 +19,7 @@ Strength = Callable[[Passage], float]
 
 
 class Ranked(NamedTuple):
-    """A candidate with its score and the components that add up to it."""
+    """A candidate with its score and the components, some 0, that add up to it."""
 
     candidate: Candidate
     score: float
@@ -61,12 +60,10 @@ def rank(
         if base[number] or around["answer"][number] or around["neighbour"][number] or candidate.words is not None
     ]
     scores = [sum(values) for values in zip(*components.values(), strict=True)]
-    best = nlargest(reading.READ, admitted, key=scores.__getitem__)
+    best = sorted(admitted, key=scores.__getitem__, reverse=True)[: reading.READ]
     components |= _read(question, pool, best, found.idf, weights)
-    ranked = []
-    for number in admitted:
-        why = {name: values[number] for name, values in components.items() if values[number]}
-        ranked.append(Ranked(pool.items[number], sum(why.values()), why))
+    rows = list(zip(*components.values(), strict=True))
+    ranked = [Ranked(pool.items[n], sum(rows[n]), dict(zip(components, rows[n], strict=True))) for n in admitted]
     ranked.sort(key=lambda r: (r.score, r.candidate.passage.date or "", r.candidate.passage.position), reverse=True)
     return ranked
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 from memorybook.hits import Candidates, Hit, Passage
@@ -68,10 +68,14 @@ def find(
     kept = [(r, a) for r, a in zip(judged, about, strict=True) if a >= min_score]
     words = frozenset(candidates.idf)
     hits = tuple(
-        Hit(r.candidate.passage, r.score, a, snippet(r.candidate.passage.text, words), r.why if explain else {})
+        Hit(r.candidate.passage, r.score, a, snippet(r.candidate.passage.text, words), _shown(r.why) if explain else {})
         for r, a in kept[:limit]
     )
     return Found(hits, any(a >= max(min_score, RELEVANT) for a in about), len(judged) - len(kept))
+
+
+def _shown(why: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in why.items() if value}
 
 
 def once(ranked: Sequence[Ranked]) -> list[Ranked]:
