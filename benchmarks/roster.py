@@ -41,7 +41,7 @@ class Peer(NamedTuple):
         settings: Its defaults first.
         texts: How it can be given a turn.
         python: The oldest Python it runs on.
-        durable: Whether another process finds what was put in.
+        durable: Whether a write is on disk once its call returns; else the index is in memory until it is saved whole.
         note: What a reader of its rows must know.
     """
 
@@ -112,7 +112,8 @@ PEERS = (
                 hybrid=True,
             ),
         ),
-        note="its torch is pinned to the build without CUDA that the index of this machine has",
+        durable=False,
+        note="its index is held in memory and saved as a whole; its torch is pinned to a build without CUDA",
     ),
     Peer(
         "chromadb",
@@ -165,7 +166,7 @@ PEERS = (
             Setting("text", {"mode": "text"}),
         ),
         python=(3, 12),
-        note="0.24 needs a certifi that the index of this machine does not have yet",
+        note="of 0.24 a dependency could not be found when this was written, so 0.23.2",
     ),
     Peer(
         "reme",
@@ -177,7 +178,8 @@ PEERS = (
             Setting("hybrid", {"vector_weight": 0.7}, hybrid=True),
             Setting("hybrid, words first", {"vector_weight": 0.3}, hybrid=True),
         ),
-        note="its index is kept in memory and written to disk when it is closed",
+        durable=False,
+        note="its index is held in memory and written as a whole, at the latest when it is closed",
     ),
     Peer(
         "grep",

@@ -202,6 +202,7 @@ def test_the_claim_is_on_the_fastest_durable_hybrid_of_a_peer() -> None:
         {**row("gone", "hybrid", "1000"), "failed": "fill: not done after 600 s"},
     ]
     assert "memorybook 2.0 ms, the fastest peer (Slow, hybrid) 30.0 ms: 15.0 times" in versus.claim(rows, "1000")
+    assert "hold the index in memory: (Ram, hybrid) 1.0 ms: 0.5 times" in versus.claim(rows, "1000")
     assert versus.claim(rows[1:], "1000") == ""
 
 
