@@ -44,7 +44,9 @@ def test_minmax_spreads_what_is_known_and_leaves_the_rest_at_nothing() -> None:
 
 
 def test_neighbours_of_the_best_are_numbered_with_them() -> None:
-    made = pool_of(Candidates((Candidate(turn("a", 3), 1.0, None),), (turn("b", 4),), {}, None, "scan"))
+    made = pool_of(
+        Candidates((Candidate(turn("a", 3), 1.0, None),), (Candidate(turn("b", 4), None, None),), {}, None, "scan")
+    )
     assert [c.passage.text for c in made.items] == ["a", "b"]
     assert made.items[1].words is None
     assert made.at == {("s", 3): 0, ("s", 4): 1}
@@ -124,6 +126,11 @@ def test_the_three_best_others_of_a_session_speak_for_a_turn() -> None:
     alone = turn("x", 0, session="other")
     shared = evidence.session([0.9, 0.6, 0.3, 0.3, 0.0, 0.9], pool(*together, alone), WEIGHTS)
     assert shared == pytest.approx([0.24, 0.3, 0.36, 0.36, 0.36, 0.0])
+
+
+def test_turns_next_to_each_other_do_not_speak_for_each_other() -> None:
+    talk = pool(turn("x", 1), turn("x", 2), turn("x", 3))
+    assert evidence.session([0.9, 0.6, 0.3], talk, WEIGHTS) == pytest.approx([0.06, 0.0, 0.18])
 
 
 def test_passages_of_one_document_speak_for_each_other() -> None:

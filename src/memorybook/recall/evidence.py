@@ -36,7 +36,7 @@ class Pool(NamedTuple):
 
 def pool_of(found: Candidates) -> Pool:
     """What the index found, numbered."""
-    items = [*found.items, *(Candidate(passage, None, None) for passage in found.neighbours)]
+    items = [*found.items, *found.neighbours]
     at = {
         (c.passage.session, c.passage.position): number for number, c in enumerate(items) if c.passage.source == "turn"
     }
@@ -144,18 +144,27 @@ def neighbour(base: Component, pool: Pool, weights: Weights) -> Component:
 
 
 def session(base: Component, pool: Pool, weights: Weights) -> Component:
-    """A session or document of which others match too is more likely the one that is meant."""
-    groups: dict[str, list[float]] = {}
+    """A session or document of which others match too is more likely the one that is meant.
+
+    Turns next to each other do not count: what they share is the neighbour's part.
+    """
+    groups: dict[str, list[int]] = {}
     for number, candidate in enumerate(pool.items):
         if candidate.passage.source != "summary":  # which repeats the turns
-            groups.setdefault(_group(candidate.passage), []).append(base[number])
-    best = {name: sorted(v, reverse=True)[: COMPANY + 1] for name, v in groups.items()}
+            groups.setdefault(_group(candidate.passage), []).append(number)
+    best = {name: sorted(some, key=base.__getitem__, reverse=True)[: COMPANY + 3] for name, some in groups.items()}
     shared = []
-    for number, candidate in enumerate(pool.items):
-        values = best.get(_group(candidate.passage), [])
-        others = sum(values) - base[number] if base[number] in values else sum(values[:COMPANY])
-        shared.append(weights.session * others / COMPANY)
+    for candidate in pool.items:
+        passage = candidate.passage
+        others = [base[n] for n in best.get(_group(passage), ()) if _apart(passage, pool.items[n].passage)]
+        shared.append(weights.session * sum(others[:COMPANY]) / COMPANY)
     return shared
+
+
+def _apart(one: Passage, other: Passage) -> bool:
+    if one.source == other.source == "turn":
+        return abs(one.position - other.position) > 1
+    return one is not other
 
 
 def _group(passage: Passage) -> str:
