@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, tzinfo
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
 from memorybook.lifecycle import fade
-from memorybook.recall.weights import weights_for
 from memorybook.recall.search import find
+from memorybook.recall.weights import weights_for
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:

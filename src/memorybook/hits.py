@@ -92,11 +92,13 @@ class Candidate(NamedTuple):
         passage: The passage.
         words: BM25 (`storage.bm25`), higher is better; None if the words leg did not bring it.
         cosine: -1..1; None if the vector leg did not bring it.
+        holds: Which of the question's words it holds: bit i for the i-th word of `Candidates.idf`.
     """
 
     passage: Passage
     words: float | None
     cosine: float | None
+    holds: int = 0
 
 
 class Candidates(NamedTuple):
@@ -113,7 +115,7 @@ class Candidates(NamedTuple):
     """
 
     items: tuple[Candidate, ...]
-    neighbours: tuple[Passage, ...]
+    neighbours: tuple[Candidate, ...]
     idf: Mapping[str, float]
     embedder: str | None
     backend: str

@@ -410,7 +410,7 @@ class IndexConformance:
         book.say("how was the trip", "Paris was lovely", "we ate snails", "goodbye")
         book.say("another talk", session="u2", name="S2")
         found = book.search(make(None), "Paris")
-        assert {p.text for p in found.neighbours} == {"how was the trip", "we ate snails"}
+        assert {c.passage.text for c in found.neighbours} == {"how was the trip", "we ate snails"}
 
     def test_neighbours_obey_the_filters(self, make: Make, book: Book) -> None:
         book.say("how was the trip", "Paris was lovely")
@@ -600,6 +600,8 @@ def agree(one: Candidates, other: Candidates) -> None:
     assert set(one.neighbours) == set(other.neighbours)
     assert len(one.neighbours) == len(other.neighbours)
     assert one.idf == pytest.approx(other.idf)
+    assert list(one.idf) == list(other.idf)
+    assert {c.passage: c.holds for c in one.items} == {c.passage: c.holds for c in other.items}
     assert (one.embedder, one.degraded, one.pending_vectors) == (other.embedder, other.degraded, other.pending_vectors)
 
 

@@ -33,7 +33,8 @@ def turn(text: str, position: int, *, speaker: str = "Ann", role: str = "", date
 def found(
     *items: Candidate, neighbours: tuple[Passage, ...] = (), idf: Mapping[str, float] | None = None
 ) -> Candidates:
-    return Candidates(items, neighbours, idf or {}, "static/x", "sqlite_hybrid")
+    beside = tuple(Candidate(passage, None, None) for passage in neighbours)
+    return Candidates(items, beside, idf or {}, "static/x", "sqlite_hybrid")
 
 
 def order(question: str, candidates: Candidates, weights: Weights = HYBRID, strength: float = 0.0) -> list[str]:

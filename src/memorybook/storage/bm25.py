@@ -9,7 +9,7 @@ is done from the start where a query admits few passages only.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate
@@ -38,6 +38,9 @@ SPAN = 1 << 32
 
 _SEEK = 4
 """Finding the block of one passage takes as long as reading so many."""
+
+_SEARCH = 20
+"""Looking up one passage among many takes as long as going over so many."""
 
 _SLACK = 1e-9
 """What sums of floats may differ by."""
@@ -98,7 +101,7 @@ def best(
     tally = _tally(all_of, sum(term.holding for term in rare), allowed)
     for term, weight, bound in zip(rare, weights, bounds, strict=True):
         tally.close(count, bound, term.holding)
-        some = _scattered(db, term, tally) if tally.closed else None
+        some = _scattered(db, term, len(tally), tally.listed) if tally.closed else None
         tally.add(*(some or _whole(db, term)), weight)
     return tally.best(count)
 
@@ -107,6 +110,30 @@ def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -
     mean = all_of.words / all_of.passages if all_of.words else 1.0
     np = arrays(_POSTING * postings)
     return _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
+
+
+def holding(db: Connection, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
+    """Which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
+
+    Raises CorruptError as `best` does.
+    """
+    found = dict.fromkeys(passages, 0)
+    wanted = sorted(found)
+    listed = wanted.__str__
+    for number, term in enumerate(words):
+        if term is not None:
+            held = memoryview((_scattered(db, term, len(wanted), listed) or _whole(db, term))[0]).cast("I")
+            for passage in _among(wanted, held):
+                found[passage] |= 1 << number
+    return found
+
+
+def _among(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
+    """Those of the wanted that are in `held`; both ascend."""
+    if len(held) < len(wanted) * _SEARCH:
+        return set(wanted).intersection(held)
+    places = ((passage, bisect_left(held, passage)) for passage in wanted)
+    return [passage for passage, at in places if at < len(held) and held[at] == passage]
 
 
 # --- reading ---------------------------------------------------------------------------------------
@@ -125,13 +152,13 @@ def _whole(db: Connection, term: Term) -> tuple[bytes, bytes]:
     return passages, codes
 
 
-def _scattered(db: Connection, term: Term, tally: _Tally) -> tuple[bytes, bytes] | None:
-    """Only the blocks in which passages of the tally may be; None if it is quicker to read all of them."""
-    if len(tally) * _SEEK * BLOCK > term.holding:
+def _scattered(db: Connection, term: Term, count: int, listed: Callable[[], str]) -> tuple[bytes, bytes] | None:
+    """Only the blocks in which `count` passages, listed as JSON, may be; None if it is quicker to read all of them."""
+    if count * _SEEK * BLOCK > term.holding:
         return None
     blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
     rows = db.execute(
-        f"SELECT passages, codes FROM postings WHERE id IN ({blocks}) ORDER BY id", (term.id * SPAN, tally.listed())
+        f"SELECT passages, codes FROM postings WHERE id IN ({blocks}) ORDER BY id", (term.id * SPAN, listed())
     )
     return _joined(rows, term)
 

@@ -10,7 +10,7 @@ from memorybook.text.tokens import without_names
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from memorybook.hits import Candidate, Passage, Query
+    from memorybook.hits import Passage, Query
     from memorybook.protocols import Embedder, Transcripts
 
 PAUSE = 30.0
@@ -107,16 +107,14 @@ def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:
     return EmbedderFailed(f"the embedder {embedder.name!r} gave {what}; {advice}")
 
 
-def neighbour_places(best: Iterable[Candidate]) -> set[tuple[str, int]]:
-    """(session, position) before and after the `NEIGHBOURED` best turns of each leg."""
-    items = list(best)
-    words = sorted((c for c in items if c.words is not None), key=lambda c: -(c.words or 0.0))
-    vector = sorted((c for c in items if c.cosine is not None), key=lambda c: -(c.cosine or 0.0))
+def neighbour_places(found: Mapping[int, Passage], *legs: Mapping[int, float]) -> set[tuple[str, int]]:
+    """(session, position) before and after the `NEIGHBOURED` best turns of each leg, of scores by number."""
     places = set()
-    for candidate in (*words[:NEIGHBOURED], *vector[:NEIGHBOURED]):
-        passage = candidate.passage
-        if passage.source == "turn" and passage.session is not None:
-            places |= {(passage.session, passage.position - 1), (passage.session, passage.position + 1)}
+    for scores in legs:
+        for number in sorted(scores, key=scores.__getitem__, reverse=True)[:NEIGHBOURED]:
+            passage = found[number]
+            if passage.source == "turn" and passage.session is not None:
+                places |= {(passage.session, passage.position - 1), (passage.session, passage.position + 1)}
     return places
 
 

@@ -106,14 +106,17 @@ class ScanIndex:
             words = _best(_bm25(everything, admitted, searched(holding, len(everything))), query.pool)
             vector, degraded = self._ask(query.text, [item.passage.speaker for item in self._turns.values()])
             cosines = _best(self._cosines(admitted, vector), query.pool) if vector is not None else {}
-            items = tuple(
-                Candidate(item.passage, words.get(n), cosines.get(n))
-                for n, item in enumerate(admitted)
-                if n in words or n in cosines
-            )
+            found = {n: item.passage for n, item in enumerate(admitted) if n in words or n in cosines}
+            places = neighbour_places(found, words, cosines)
+
+            def candidate(number: int) -> Candidate:
+                held = admitted[number].words
+                holds = sum(1 << bit for bit, word in enumerate(asked) if word in held)
+                return Candidate(admitted[number].passage, words.get(number), cosines.get(number), holds)
+
             return Candidates(
-                items,
-                _neighbours(items, [item.passage for item in admitted]),
+                tuple(map(candidate, found)),
+                tuple(candidate(n) for n, item in enumerate(admitted) if n not in found and _place(item) in places),
                 {word: idf(len(everything), holding[word]) for word in asked},
                 self._embedder.name if self._embedder is not None and vector is not None else None,
                 "scan",
@@ -311,13 +314,6 @@ def _best(scores: Mapping[int, float], count: int) -> dict[int, float]:
     return dict(sorted(scores.items(), key=itemgetter(1), reverse=True)[:count])
 
 
-def _neighbours(items: tuple[Candidate, ...], admitted: list[Passage]) -> tuple[Passage, ...]:
-    own = {(c.passage.session, c.passage.position) for c in items if c.passage.source == "turn"}
-    places = neighbour_places(items)
-    return tuple(
-        passage
-        for passage in admitted
-        if passage.source == "turn"
-        and (passage.session, passage.position) in places
-        and (passage.session, passage.position) not in own
-    )
+def _place(item: _Indexed) -> tuple[str | None, int] | None:
+    """Where a turn stands: its session and position there."""
+    return (item.passage.session, item.passage.position) if item.passage.source == "turn" else None

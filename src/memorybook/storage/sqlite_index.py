@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import time
 
 import apsw
@@ -236,11 +236,12 @@ class SqliteIndex:
             found = passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
                 raise apsw.CorruptError("the words of passages are indexed that do not exist")
-            items = tuple(Candidate(found[n], words.get(n), cosines.get(n)) for n in found)
+            beside = _neighbours(db, found, neighbour_places(found, words, cosines), query)
+            holds = bm25.holding(db, map(terms.get, asked), found.keys() | beside.keys())
             waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
             return Candidates(
-                items,
-                _neighbours(db, items, found, query),
+                tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
+                tuple(Candidate(passage, None, None, holds[n]) for n, passage in beside.items()),
                 {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
                 self._embedder.name if self._embedder is not None and leg.vector is not None else None,
                 "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
@@ -356,24 +357,24 @@ def _admitted(db: Connection, where: str, values: Sequence[Value]) -> list[int]:
 
 
 def _neighbours(
-    db: Connection, items: Iterable[Candidate], found: Mapping[int, Passage], query: Query
-) -> tuple[Passage, ...]:
+    db: Connection, found: Mapping[int, Passage], places: set[tuple[str, int]], query: Query
+) -> dict[int, Passage]:
     own = {(p.session, p.position): number for number, p in found.items() if p.source == "turn"}
-    places = neighbour_places(items) - own.keys()
+    places = places - own.keys()
     if not places:
-        return ()
+        return {}
     # each by the turn that it stands before (even) or after (odd), so that the statement is always the same
     beside = [
         2 * before + 1 if (before := own.get((session, at - 1))) else 2 * own[session, at + 1] for session, at in places
     ]
     where, values = filters(query)
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
+        f"SELECT p.id, {COLUMNS} FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
         " CROSS JOIN passages AS p ON p.session=o.session AND p.position=o.position+2*(place.value&1)-1"
         f" WHERE p.source='turn' {'AND ' + where if where else ''}",
         (listed(beside), *values),
     )
-    return tuple(map(passage_of, rows))
+    return {int(number): passage_of(fields) for number, *fields in rows}
 
 
 def _speakers(db: Connection) -> list[str]:

@@ -10,8 +10,8 @@ from memorybook.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.hits import Answer, Hit
 from memorybook.lifecycle import fade
-from memorybook.recall.format import block, prose_lines
 from memorybook.recall.diverse import diverse
+from memorybook.recall.format import block, prose_lines
 from memorybook.text.screen import screen
 from memorybook.text.tokens import han_share
 
