@@ -314,7 +314,7 @@ def plot(path: Path, panels: Sequence[Panel]) -> bool:
         axes.set_xlabel(panel.xlabel)
         axes.set_ylabel(panel.ylabel)
         axes.grid(alpha=0.3)
-        beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.02, 1)} if panel.log_x else {}
-        axes.legend(fontsize="x-small", **beside)  # single points would lie under it
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)} if panel.log_x else {}
+        axes.legend(fontsize="x-small", **below)  # single points would lie under it
     figure.savefig(path, dpi=120)
     return True
