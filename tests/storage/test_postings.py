@@ -20,6 +20,7 @@ from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, best, gain, statistics
 from memorybook.storage.candidates import K1, B, bm25_idf
 from memorybook.storage.index_schema import open_index
 from memorybook.storage.sqlite import Connection, immediate
+from memorybook.text.tokens import tokens
 
 Texts = dict[int, str]
 
@@ -43,12 +44,12 @@ def db(tmp_path: Path) -> Iterator[Connection]:
 
 def put(db: Connection, texts: Texts) -> None:
     with immediate(db):
-        postings.add(db, {number: postings.counted(text) for number, text in texts.items()})
+        postings.add(db, {number: tokens(text) for number, text in texts.items()})
 
 
 def take(db: Connection, texts: Texts) -> None:
     with immediate(db):
-        postings.remove(db, {number: postings.counted(text) for number, text in texts.items()})
+        postings.remove(db, {number: tokens(text) for number, text in texts.items()})
 
 
 def found(db: Connection, words: str, count: int = 10, allowed: list[int] | None = None) -> dict[int, float]:
@@ -57,7 +58,7 @@ def found(db: Connection, words: str, count: int = 10, allowed: list[int] | None
 
 def worked_out(texts: Texts, words: str) -> dict[int, float]:
     """BM25 by the formula, of every text that holds one of the words."""
-    held = {number: postings.counted(text) for number, text in texts.items()}
+    held = {number: Counter(tokens(text)) for number, text in texts.items()}
     lengths = {number: min(counts.total(), LONGEST) for number, counts in held.items()}
     mean = sum(lengths.values()) / len(held) if held else 1.0
     scores: Counter[int] = Counter()
@@ -151,7 +152,7 @@ def test_nothing_is_written_by_halves(db: Connection) -> None:
 
     def interrupted() -> None:
         with immediate(db):
-            postings.add(db, {2: postings.counted("apple pear")})
+            postings.add(db, {2: tokens("apple pear")})
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -299,7 +300,7 @@ def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
             texts |= added
             gone = {n: texts.pop(n) for n in [*texts] if n in places}
             take(db, gone)
-        words = " ".join(postings.counted(question))
+        words = " ".join(dict.fromkeys(tokens(question)))
         wanted = worked_out(texts, words)
         some = [n for n in texts if n % every == 0]
         for kit in (np, None):
@@ -310,7 +311,7 @@ def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
                 assert got == pytest.approx({n: wanted[n] for n in got}, abs=1e-9)
                 assert sorted(got.values()) == pytest.approx(sorted(best_of)[-count:], abs=1e-9)
         held = {word: [*chain.from_iterable(lists)] for word, lists in blocks(db).items()}
-        counted = {n: postings.counted(text) for n, text in texts.items()}
+        counted = {n: Counter(tokens(text)) for n, text in texts.items()}
         assert held == {word: [n for n in counted if word in counted[n]] for word in set().union(*counted.values())}
         assert statistics(db) == (len(texts), sum(c.total() for c in counted.values()))
         db.close()

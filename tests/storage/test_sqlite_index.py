@@ -25,7 +25,7 @@ from conformance.index import (
     by_cosine,
     by_words,
 )
-from memorybook.documents import Document
+from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import Unavailable
 from memorybook.hits import Query
 from memorybook.model import Session
@@ -196,6 +196,27 @@ def test_a_sync_that_was_overtaken_does_not_put_old_text_over_new(book: Book, pa
     slow.sync(Interrupted(book.documents, meanwhile), book.transcripts)  # type: ignore[arg-type]
     assert {c.passage.text for c in slow.candidates(Query("pears")).items} == {"new pears and plums"}
     assert book.sync(fast).changed == 0
+
+
+def test_what_was_brought_in_since_the_documents_were_listed_is_not_taken_for_gone(book: Book, path: str) -> None:
+    ours, theirs = SqliteIndex(path), SqliteIndex(path)
+    book.write("a.md", "pears\n")
+    book.sync(ours)
+
+    class Late(DirectoryDocuments):
+        lists = 0
+
+        def list(self) -> list[DocumentInfo]:
+            listed = list(super().list())
+            self.lists += 1
+            if self.lists == 1:
+                book.write("b.md", "apples\n")
+                book.sync(theirs)
+            return listed
+
+    report = ours.sync(Late(str(book.root)), book.transcripts)
+    assert (report.removed, report.degraded) == (0, ())
+    assert [c.passage.path for c in theirs.candidates(Query("apples")).items] == ["b.md"]
 
 
 def test_documents_that_never_hold_still_are_told(book: Book, path: str) -> None:

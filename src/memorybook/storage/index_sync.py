@@ -8,7 +8,7 @@ otherwise leaves that document to another round.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -46,10 +46,10 @@ class Brought(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """A passage to be inserted: its words counted, and the digest of what is embedded of it."""
+    """A passage to be inserted: its words, and the digest of what is embedded of it."""
 
     passage: Passage
-    words: Counter[str]
+    words: list[str]
     digest: str
 
 
@@ -133,8 +133,13 @@ def _batches(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterat
 
 
 def _plans(connection: Connection, documents: Documents, difference: Difference, brought: _Outcome) -> Iterator[_Plan]:
+    # what another thread or process wrote and brought in since the documents were listed is not gone
+    present = {info.path for info in documents.list()} if difference.removed else set()
     for path, gone in difference.removed:
-        yield _removal(connection, path, gone)
+        if path in present:
+            brought.settled = False
+        else:
+            yield _removal(connection, path, gone)
     for info, known in difference.changed:
         try:
             plan = _plan(connection, documents, info, known, brought)
@@ -226,7 +231,7 @@ def _differing(
         content = _content(passage)
         same = waiting.get(content)
         if not same:
-            drafts.append(_Draft(passage, postings.counted(content[0]), text_digest(content[1])))
+            drafts.append(_Draft(passage, tokens(content[0]), text_digest(content[1])))
             continue
         number, before = same.popleft()
         if before != passage:
@@ -243,7 +248,7 @@ def _content(passage: Passage) -> tuple[str, str]:
 
 def _draft(passage: Passage) -> _Draft:
     indexed, dense = _content(passage)
-    return _Draft(passage, postings.counted(indexed), text_digest(dense))
+    return _Draft(passage, tokens(indexed), text_digest(dense))
 
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
@@ -367,7 +372,7 @@ def _delete(connection: Connection, numbers: list[int]) -> None:
 
     gone = listed(numbers)
     held = passages(connection, numbers)
-    postings.remove(connection, {number: postings.counted(indexed_text(held[number])) for number in held})
+    postings.remove(connection, {number: tokens(indexed_text(held[number])) for number in held})
     texts = listed(
         text
         for (text,) in connection.execute(
@@ -404,19 +409,13 @@ def _insert(connection: Connection, drafts: list[_Draft]) -> None:
     postings.add(connection, {number: draft.words for number, draft in numbered.items()})
     connection.executemany(
         "INSERT INTO words (rowid, text) VALUES (?, ?)",
-        [(number, _full_text(draft)) for number, draft in numbered.items() if draft.passage.source == "entry"],
+        [(number, " ".join(draft.words)) for number, draft in numbered.items() if draft.passage.source == "entry"],
     )
     connection.execute(
         "INSERT OR IGNORE INTO pending SELECT models.id, new.value FROM models, json_each(?) AS new WHERE NOT EXISTS"
         " (SELECT 1 FROM embeddings WHERE model=models.id AND text=new.value)",
         (listed(set(texts.values())),),
     )
-
-
-def _full_text(draft: _Draft) -> str:
-    from memorybook.text.passages import indexed_text
-
-    return " ".join(tokens(indexed_text(draft.passage)))
 
 
 def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
