@@ -21,11 +21,15 @@ Kind = Category | Literal["explicit", "forget"]
 
 
 class Rule(NamedTuple):
-    """One way to say something of a kind: how firmly, in which kind of talk, and how it reads."""
+    """One way to say something of a kind: how firmly, in which kind of talk, and how it reads.
+
+    Every text that fits the pattern holds one of its `hints`, see `lifecycle.hints`.
+    """
 
     kind: Kind
     importance: Importance
     talk: Literal["agent", "people", "any"]
+    hints: str
     pattern: str
 
 
@@ -64,6 +68,8 @@ TABLE: tuple[Rule, ...] = (
         "forget",
         "high",
         "agent",
+        "forget|memory|memories|remember|don't save|don't store|don't memori|don't keep|do not save|"
+        "do not store|do not memori|do not keep",
         rf"{_START}(?:please\s+)?(?:forget\s+(?:about\s+|that\b|what\b|everything\b|the\b|my\b|it\b|all\b)|"
         r"(?:don't|do\s+not)\s+(?:remember|save|store|memori[sz]e|keep)\s+(?:that|this|it|what|any|my)\b|"
         r"stop\s+remembering\b|(?:delete|remove|erase)\b.*\b(?:memory|memories|remember(?:ed)?)\b)",
@@ -72,6 +78,7 @@ TABLE: tuple[Rule, ...] = (
         "forget",
         "high",
         "agent",
+        "忘掉|忘了|记|当我没|当没",
         r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：；\s])(?:请|你|麻烦|这个|这条|这事|那个)?(?:别|不要|"
         r"不用|无需)(?:再)?(?:记住|记着|记下|记录|记)(?!得)|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
         r"抹掉).{0,12}(?:记忆|记录|记住)",
@@ -81,6 +88,7 @@ TABLE: tuple[Rule, ...] = (
         "explicit",
         "high",
         "agent",
+        "remember|note|in mind|forget|for the record|memori|save this|save that",
         rf"{_START}(?:can you |could you |you should |you must )?(?:please\s+)?"
         r"(?:remember(?!\s+(?:when|how|the\s+time|last|yesterday|what|me\b|our\b|us\b|anything|if))|"
         r"(?:please\s+)?(?:take\s+)?note(?=\s+that|\s*:)|keep\s+in\s+mind|bear\s+in\s+mind|don't\s+forget|"
@@ -92,6 +100,7 @@ TABLE: tuple[Rule, ...] = (
         "explicit",
         "high",
         "agent",
+        "记|别忘|备注",
         r"^(?:[^，,：:]{0,6}[，,：:\s])?(?:请|你|帮我|麻烦|给我|一定|务必|要|再)*(?:记住|记一下|记下来?|记着|记好|"
         r"记个(?:待办|事|笔记)|牢记|别忘了?|备注)(?!了)(?:一下|一点|这个?)?[：:，,\s]+(?P<rest>\S.+)$",
     ),
@@ -99,6 +108,7 @@ TABLE: tuple[Rule, ...] = (
         "explicit",
         "high",
         "agent",
+        "记|别忘",
         r"^(?:请|你|帮我|麻烦|给我|一定|务必|要)*(?:记住|记得|牢记|别忘了?)(?!了|得|上次|小时候|当时|以前|那时|"
         r"吗)(?P<rest>\S.+)$",
     ),
@@ -106,6 +116,7 @@ TABLE: tuple[Rule, ...] = (
         "explicit",
         "high",
         "agent",
+        "记|备注|提醒|日历",
         r"^(?P<rest>.+?)[，,：:\s]*(?:请|你|帮我|麻烦|给我|先)*(?:记一下|记下来?|记着|记住(?!了)|记一笔|备注一下|"
         r"提醒(?:我)?(?:一下)?|放(?:在|进|到|下|个)?日历上?)[吧哈啊呀]*[。！!]?$",
     ),
@@ -113,6 +124,7 @@ TABLE: tuple[Rule, ...] = (
         "explicit",
         "high",
         "agent",
+        "记",
         r"^.{0,8}?(?:日子|事|点|件|条|坑)?(?:记一下|记一笔|要记|得记)[：:]\s*(?P<rest>\S.+)$|(?:这|那)(?:条|点|个|"
         r"坑|事|件事)(?:要|得)记",
     ),
@@ -121,12 +133,14 @@ TABLE: tuple[Rule, ...] = (
         "todo",
         "high",
         "agent",
+        "todo|to-do|待办",
         r"(?i:\bto-?do\b)\s*[:：]\s*(?P<rest>\S.+)$|^TODO\s+(?P<rest2>\S.+)$|待办[：:]\s*(?P<rest3>\S.+)$",
     ),
     Rule(
         "todo",
         "high",
         "agent",
+        "remind me|提醒|记得",
         rf"{_START}(?:please\s+)?remind\s+me\s+(?:to\s+|that\s+|about\s+)?(?P<rest>\S.*)$|提醒我|(?<!你)记得(?:要|去|"
         rf"把|带|买|交|给)",
     ),
@@ -134,18 +148,21 @@ TABLE: tuple[Rule, ...] = (
         "todo",
         "medium",
         "any",
+        "by|before|until|due",
         rf"(?:{_I}|\bwe\s+)(?:need|have|got|must|gotta|should)\b.*\b(?:by|before|until|due)\s+(?=DUE)",
     ),
     Rule(
         "todo",
         "medium",
         "any",
+        "deadline|due date|is due|are due",
         r"\b(?:deadline|due\s+date)\b\s*(?:is|was|for|of|:).*(?=DUE)|\b(?:is|are)\s+due\s+(?=DUE)",
     ),
     Rule(
         "todo",
         "medium",
         "agent",
+        "前|截止|得在|约在|约了|定在|放在|安排在|必须|要|得",
         r"(?=DUE).*(?:(?:号|日|周[一二三四五六日天]|月底|年底|天|周)(?:之|以)?前|截止|得在|约在|约了|定在|放在|"
         r"安排在|必须|要(?:交|写完|完成|出|去|做|买|送|发|搞定|切完|开会)|得(?:交|写完|完成|把|买|做))",
     ),
@@ -154,6 +171,7 @@ TABLE: tuple[Rule, ...] = (
         "decision",
         "high",
         "any",
+        "decided|settled on|agreed|chose to|decision",
         r"\b(?:we|I)(?:'ve|\s+have)?\s+(?:all\s+|both\s+|finally\s+|just\s+|already\s+|"
         r"also\s+)*(?:decided\s+(?!what|how|if|whether|when|which|where)|settled\s+on|agreed\s+(?:to|on|that)|"
         r"chose\s+to|made\s+the\s+decision\s+to)|\b(?:the\s+)?(?:final\s+)?decision(?:\s+is)?\s*:|\bit's\s+decided\b",
@@ -162,6 +180,7 @@ TABLE: tuple[Rule, ...] = (
         "decision",
         "high",
         "agent",
+        "go with|going with|ahead with|use|using|stick|adopt|switch|drop|migrat|keep",
         rf"{_START}(?:let's|lets|we'll|we\s+will|we're|we\s+are|I'll|I\s+will|I'm)\s+"
         r"(?:go(?:ing)?\s+(?:ahead\s+)?with|us(?:e|ing)|stick(?:ing)?\s+(?:with|to)|adopt(?:ing)?|"
         r"switch(?:ing)?\s+to|drop(?:ping)?|migrat(?:e|ing)\s+to|keep(?:ing)?)\s+(?!(?:this|that|it|going|you|your|"
@@ -171,6 +190,7 @@ TABLE: tuple[Rule, ...] = (
         "decision",
         "high",
         "agent",
+        "定|就|拍板",
         r"(?:我们?|最后|最终|已经|一致)决定(?!不了|没)|^决定[：:了]|敲定|(?<!没)(?<!必须)拍板[：:]|"
         r"(?<![没还约锁固法预稳肯确否假])定了[：:，,]|^(?:[^，,]{0,6}[，,])?定\s*[A-Z]|就(?:这么|这样|按这个)定|"
         r"(?:^|[，,。])(?:那)?就(?:用|选|上|走|定)?\s*[A-Za-z][\w.+#-]*(?:\s*(?:吧|了|，|,|$))|(?:^|"
@@ -182,6 +202,8 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "high",
         "agent",
+        "always|never|n't ever|not ever|use|using|add|writ|put|giv|sav|commit|push|emoji|bullet|"
+        "answer|repl|response|explanation|comment|bottom line|conclusion|future",
         rf"{_START}(?:please\s+)?(?:always|never|don't\s+ever|do\s+not\s+ever)\s+(?!mind\b|again\b|been\b|had\b|"
         rf"seen\b|worked\b|a\b|the\b)[a-z]+|"
         r"^(?:please\s+)?(?:don't|do\s+not|stop|avoid|no\s+more|no)\s+(?:us(?:e|ing)|add(?:ing)?|writ(?:e|ing)|"
@@ -194,6 +216,7 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "high",
         "agent",
+        "以后|今后|往后|下次|别再|不要再|不许再|回我|回复|回答|注释|代码里|源码里|文案|输出|说明|commit|排版|给我|答案|结论",
         r"(?:^|[，,。；])(?:以后|今后|往后|从今以后|下次)(?!也|我们?会|会|可能|说不定|有机会|再说|再聊|还|"
         r"见)[^，,]{0,14}(?:都|请|先|别|不要|不用|一律|给我|只|要|再|记得|用|必须|默认)|(?:别再|不要再|"
         r"不许再)(?!说了|聊|提了|想|哭|难过|担心|犹豫)\S{2,}|(?:回我|回复|回答|注释|代码里|源码里|文案|输出|说明|"
@@ -204,6 +227,9 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "medium",
         "any",
+        "prefer|fav|n't stand|cannot stand|dislike|detest|despise|loathe|n't like|n't enjoy|n't drink|"
+        "n't eat|n't want any|not like|not eat|not drink|avoid|rather|fan of|partial to|obsessed with|"
+        "hooked on|allergic|into|passion|keen on|go-to|top pick|escape|happy place|jam|stress",
         rf"{_I}(?:strongly\s+)?(?:prefer|favou?r|can't\s+stand|cannot\s+stand|dislike|detest|despise|loathe|"
         rf"don't\s+(?:like|enjoy|drink|eat|want\s+any)|do\s+not\s+(?:like|eat|drink)|avoid)\s+{_NOT_LIKED}\w|"
         rf"{_I}(?:would|'d)\s+(?:much\s+)?rather\b|(?:^|\s)I'd\s+(?:much\s+)?rather\s+(?!not\s+say)|"
@@ -219,6 +245,7 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "medium",
         "any",
+        "like|love|enjoy|adore|hate",
         rf"{_I}(?:like|love|enjoy|adore|hate)\s+{_NOT_LIKED}(?!.*\b(?:you|your)\b)(?!(?:\S+\s+){{0,5}}(?:them|it|"
         rf"this|that|these|those|there)\b)(?:\w+ing\b|to\s+\w+|(?!(?:to|is|was|"
         rf"are)\b)[\w-]+(?:\s+[\w-]+)*?\s+and\s+\w+|"
@@ -228,6 +255,7 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "medium",
         "any",
+        "喜欢|偏|讨厌|习惯|受不了|倾向|爱|中意|宁愿|不吃|不喝|忌口|不碰|迷上|沾不得|不能碰|碰不得|不能吃|戒了|口味|兴趣",
         r"(?:^|[，,。；\s：:])(?:但是?|其实|不过|对了|因为|嗯|而且|平时|平常)?[，,]?我(?:自己|个人|本人|"
         r"这人)?(?:平时|平常|一般|通常|从小|一直|最近)?(?:就|真的|真|很|最|特别|比较|更|超级?|还是|一向|都|也|非常|"
         r"挺|蛮|尤其|主要|其实)*(?:不(?:太|怎么|是很)?)?(?:喜欢|偏好|偏爱|讨厌|习惯|受不了|倾向于?|不爱|爱吃|爱喝|"
@@ -241,6 +269,8 @@ TABLE: tuple[Rule, ...] = (
         "workflow",
         "high",
         "agent",
+        "from now on|going forward|as a rule|our process|our workflow|our convention|our policy|our rule|"
+        "whenever|every time|each time|规矩|标准|不许|不准|必须",
         r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b|\bas\s+a\s+rule\b|\bour\s+(?:process|workflow|convention|policy|"
         r"rule)\b.{0,30}\b(?:is|are)\b|\bwhenever\s+(?:we|I|you)\b.+,|\b(?:every|each)\s+time\s+(?:we|I|you)\b.+,|"
         r"(?:立|定)(?:个|了条?|一条)规矩|(?:死|硬)规矩|规矩(?:是|不变|[：:])|标准(?:流程|套路|做法|写法)|不许|不准|"
@@ -250,6 +280,7 @@ TABLE: tuple[Rule, ...] = (
         "decision",
         "high",
         "agent",
+        "统一|一律|改成|换成|改为|换为",
         r"(?:统一|一律)(?:用|走|改|换|成|采用|放|在|写|按|以|存)|(?:改成|换成|改为|换为)(?!.*(?:秒回|就好|达标|搞定|"
         r"就通))\s*(?:只有|每|[A-Z\d]|异步|同步)",
     ),
@@ -257,6 +288,7 @@ TABLE: tuple[Rule, ...] = (
         "workflow",
         "medium",
         "any",
+        "every|each",
         rf"{_I}(?!.*\b(?:enjoy|love|grateful|feel|excited|wish)\b)(?:\w+\s+){{1,3}}.*\b(?:every|"
         rf"each)\s+(?:single\s+)?(?:morning|night|evening|day|week|weekend|month|year|mon|tues|wednes|thurs|fri|"
         rf"satur|sun)\w*\b",
@@ -265,6 +297,7 @@ TABLE: tuple[Rule, ...] = (
         "workflow",
         "medium",
         "any",
+        "always|usually",
         r"\b(?:we|I)\s+(?:always|usually)\s+(?!love|like|enjoy|feel|forget|lose|wanted|been|wondered|thought|knew|"
         r"have\b|had\b|felt|dreamed|loved|liked)\w+",
     ),
@@ -272,6 +305,7 @@ TABLE: tuple[Rule, ...] = (
         "workflow",
         "medium",
         "any",
+        "每",
         r"(?:我|我们|组里|团队|公司|咱们?)[^，,。]{0,12}每(?:天|周|个?月|年|逢|次|晚|早)[^，,。]{2,}|每(?:周|个?月|"
         r"逢)[一二三四五六日天\d\s号、和]*[^，,。！]{0,12}(?:我|是|开|发|要|定投|例会|周会)",
     ),
@@ -280,6 +314,8 @@ TABLE: tuple[Rule, ...] = (
         "experience",
         "medium",
         "any",
+        "turned out|turns out|fix|culprit|root cause|solution|trick|real problem|workaround|lesson|"
+        "learned|learnt|worked was|helped was",
         r"\b(?:turn(?:s|ed)\s+out\s+(?:that\s+|the\b|it\b|we\b|I\b)|the\s+(?:fix|culprit|root\s+cause|solution|"
         r"trick|real\s+problem|workaround)\s+(?:was|is|turned)\b|root\s+cause\b|lessons?\s+learn(?:ed|t)|learn(?:ed|"
         r"t)\s+(?:the\s+hard\s+way|that\b)|what\s+(?:finally\s+)?(?:worked|fixed\s+it|helped)\s+was)",
@@ -288,6 +324,7 @@ TABLE: tuple[Rule, ...] = (
         "experience",
         "medium",
         "agent",
+        "原来是|原因|根因|问题|确实是|果然是|就是|就好了|就通了|教训|坑|解决|修复|改成|换成|加上|下回|下次",
         r"原来是|(?:原因|根因|问题)(?:就)?(?:是|出在|在于)|(?:确实|果然|就)是\S+?[，,]\S{0,8}(?:就好|就行|就通|搞定|"
         r"解决)|是\S+?[，,]\S{0,14}就(?:好|通)了|教训|踩(?:过|了)?(?:的)?坑|坑过|(?:解决|修复)(?:办法|方法|"
         r"方案)?(?:是|[：:])|(?:改成|换成|加上)\S.{0,12}(?:秒回|就好了|搞定|达标|不报错|恢复)|下[回次]\S{1,10}先\S+",
@@ -297,6 +334,8 @@ TABLE: tuple[Rule, ...] = (
         "fact",
         "high",
         "any",
+        "name's|name is|i'm called|call me|birthday|anniversary|pronouns|blood type|address|phone|born|"
+        "allerg|diabetic|pregnant|vegan|vegetarian|coeliac|celiac|asthmatic|叫|过敏|生日|名字|今年",
         rf"\bmy\s+(?:full\s+|first\s+|last\s+)?name(?:'s|\s+is)\b|\bI'm\s+called\b|\bcall\s+me\s+[A-Z]|"
         rf"\bmy\s+(?:birthday|anniversary|pronouns|blood\s+type|address|phone)\b.{{0,20}}\b(?:is|are|was)\b|"
         rf"\bI\s+was\s+born\b|{_IM}(?:\w+ly\s+)?allergic\b|\bmy\b.{{0,30}}\ballerg|\ballergic\s+to\b|"
@@ -309,6 +348,13 @@ TABLE: tuple[Rule, ...] = (
         "fact",
         "medium",
         "any",
+        "work|live|moved|grew up|volunteer|graduated|majored|enrolled|retired|married|engaged|"
+        "promoted|accepted|hired|fired|laid off|diagnosed|divorced|job|internship|position|promotion|"
+        "offer|degree|scholarship|business|company|store|shop|studio|school|gig|licen|certificate|"
+        "apartment|house|place|mortgage|dog|cat|puppy|kitten|visa|speak|play|i'm|i am|been|used to|"
+        "wife|husband|partner|fianc|girlfriend|boyfriend|son|daughter|kid|child|mom|mum|mother|dad|"
+        "father|parents|brother|sister|sibling|grandma|grandpa|aunt|uncle|cousin|niece|nephew|boss|manager|"
+        "teammate|roommate|pet|family|best friend",
         rf"{_I}(?:work(?:ed)?\s+(?:as|at|for|in)|live\s+(?:in|at|near|with|on|by|alone|about)|lived\s+(?:in|at|near|"
         rf"with|abroad)|moved\s+(?:to|from|in|into|out|back|away|here)|grew\s+up|volunteer|graduated|majored|"
         rf"enrolled|retired|got\s+(?:married|engaged|promoted|accepted|hired|fired|laid\s+off|diagnosed|divorced)|"
@@ -333,6 +379,7 @@ TABLE: tuple[Rule, ...] = (
         "fact",
         "medium",
         "any",
+        "我",
         r"(?:^|[，,。：:；\s])我(?:今年|现在|目前|已经|之前|以前|也|还)?(?:是(?:一[名个位]|个|做|在|学|搞|"
         r"[^，。]{0,8}(?:人|员|师|生|医生|经理|主管|负责人|工程师|老师|律师)(?:[，,。]|$))|"
         rf"住在?|(?:的)?老家|(?:的)?家乡|在[^，,。]{{1,20}}(?:工作|上班|上学|读书|读研|实习|做(?!了|客|梦|事|饭|菜|"
@@ -348,6 +395,7 @@ TABLE: tuple[Rule, ...] = (
         "fact",
         "medium",
         "agent",
+        "负责人|经理|主管|总监|离职|居家办公|起|到",
         r"(?:转|升)(?:为|任|成)?(?:\S{{0,6}})(?:负责人|经理|主管|总监)|(?:提|办)?离职(?!原因)|"
         r"我[^，,。]{{0,10}}居家办公|(?:从|自).{{1,8}}起.{{0,12}}(?:挪到|改到|加到|停|恢复|居家|调到)|(?:推迟?|"
         r"延期?|提前|改|挪|调整)到\s*(?:周|\d|下)|(?:加|升|涨|降|收)到\s*\d",
@@ -357,6 +405,7 @@ TABLE: tuple[Rule, ...] = (
         "skill_usage",
         "medium",
         "any",
+        "know how to|fluent|proficient|experienced|skilled|certified|been using|use|熟悉|精通|擅长|会用|会写|会说|会弹",
         rf"{_I}know\s+how\s+to\b|{_IM}(?:fluent|proficient|experienced|skilled|certified)\s+(?:in|with|at)\b|"
         rf"{_IVE}been\s+using\s+(?!this|that|it\b|them)|{_I}use\s+(?!it|that|this|to|them)[A-Z`][\w.`+-]*\s+(?:for|"
         rf"to|as|with|on)\b|"

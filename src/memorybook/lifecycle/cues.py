@@ -7,10 +7,12 @@ says what the sentence is. Precision goes before recall: what no rule is sure of
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Literal, NamedTuple
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from memorybook.lifecycle.cue_table import TABLE, Importance, Kind, Rule, Talk
+from memorybook.lifecycle.hints import Sieve, compiled, fold, sieve
+from memorybook.lifecycle.sentences import REMEMBERED, sentences
 
 
 class Cue(NamedTuple):
@@ -54,35 +56,51 @@ _DOING = (
 )
 
 
-class _Compiled(NamedTuple):
+_WHEN_HINTS = sieve(
+    "day|tonight|tomorrow|last|this|next|ago|just|in 19|in 20|back in|in january|in february|in march|in april|in june|"
+    "in july|in august|in september|in october|in november|in december|on january|on february|on march|on april|"
+    "on june|on july|on august|on september|on october|on november|on december|昨|前天|今|明|后天|周|月|去年|号|年底|"
+    "将要|打算|计划|准备"
+)
+
+
+class _Sifted(NamedTuple):
+    """A rule as it is tried: `(?=DUE)`, which asks for a day to come, is taken out of its pattern."""
+
     rule: Rule
-    pattern: re.Pattern[str]
+    pattern: str
     needs_day: bool
-    script: Literal["han", "latin", "both"]
+    sieve: Sieve
 
 
 @cache
-def _rules(talk: Talk) -> tuple[_Compiled, ...]:
-    """The rules of a kind of talk, compiled at first use; `(?=DUE)` in a pattern asks for a day to come."""
-    return tuple(
-        _Compiled(
-            rule, re.compile(rule.pattern.replace("(?=DUE)", "")), "(?=DUE)" in rule.pattern, _script(rule.pattern)
-        )
+def _rules(talk: Talk, ascii: bool) -> tuple[_Sifted, ...]:
+    """The rules for a kind of talk that a text, of ASCII alone or not, can fit."""
+    sifted = (
+        _Sifted(rule, rule.pattern.replace("(?=DUE)", ""), "(?=DUE)" in rule.pattern, sieve(rule.hints))
         for rule in TABLE
         if rule.talk in (talk, "any")
     )
+    return tuple(one for one in sifted if one.sieve.ascii or not ascii)
 
 
-def _script(pattern: str) -> Literal["han", "latin", "both"]:
-    """What a text must hold for a pattern to have a chance: it is not tried on the others."""
-    if not re.search(r"[\u4e00-\u9fff]", pattern):
-        return "latin"
-    return "both" if re.search(r"[a-z]{3}", pattern) else "han"
+class Likely(NamedTuple):
+    """What the hints in a turn leave to be tried on its sentences: rules, and whether it may tell an event."""
+
+    rules: tuple[_Sifted, ...]
+    events: bool
 
 
-@cache
-def _guards() -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern) for pattern in (_HYPOTHETICAL, _REPORTED, _WHEN, _DOING))
+def likely(turn: str, talk: Talk) -> Likely:
+    """What may be said in a turn of that text; anything in a long one, which is not remembered."""
+    return _likely(turn, talk) if len(turn) <= REMEMBERED else Likely(_rules(talk, turn.isascii()), True)
+
+
+@lru_cache(maxsize=1024)
+def _likely(turn: str, talk: Talk) -> Likely:
+    folded = fold(" ".join([sentence.text for sentence in sentences(turn)]).replace("’", "'"))
+    rules = tuple(one for one in _rules(talk, folded.isascii()) if one.sieve.passes(folded))
+    return Likely(rules, _WHEN_HINTS.passes(folded))
 
 
 _LEAD = (
@@ -95,26 +113,31 @@ _LEAD = (
 
 def without_lead(text: str) -> str:
     """`text` without the small words by which talk goes on (`Oh, …`, 对了，…)."""
-    return re.sub(_LEAD, "", text) or text
+    lead = compiled(_LEAD).match(text)
+    return text[lead.end() :] or text if lead else text
 
 
-def find(sentence: str, *, talk: Talk, dated: bool) -> Cue | None:
+def find(sentence: str, *, talk: Talk, dated: bool, turn: str | None = None) -> Cue | None:
     """What a stated sentence is, by the first cue that fits; None if there is none.
 
-    `dated` says whether the sentence names a day that is still to come.
+    `dated` says whether the sentence names a day that is still to come; `turn` is the text that it is one of the
+    `sentences` of, or a part of one, where that is known: most turns have no cue, which is found out once.
     """
-    text = _opened(sentence.replace("’", "'"))
-    han = re.search(r"[\u4e00-\u9fff]", text) is not None
-    hypothetical, reported, _, _ = _guards()
-    for rule, pattern, needs_day, script in _rules(talk):
-        if (script == "han" and not han) or (needs_day and not dated):
+    rules = _rules(talk, sentence.isascii()) if turn is None else likely(turn, talk).rules
+    if not rules:
+        return None
+    text = sentence.replace("’", "'")
+    folded = fold(text)
+    text = _opened(text)
+    for rule, pattern, needs_day, sifted in rules:
+        if (needs_day and not dated) or not sifted.passes(folded):
             continue
-        found = pattern.search(text)
+        found = compiled(pattern).search(text)
         if found is None:
             continue
         before = text[: found.start() + 2]
         firm = rule.kind in ("forget", "explicit")
-        if not firm and (hypothetical.search(before) or reported.search(before)):
+        if not firm and (compiled(_HYPOTHETICAL).search(before) or compiled(_REPORTED).search(before)):
             continue
         return Cue(rule.kind, rule.importance, _content(sentence, found))
     return None
@@ -133,13 +156,17 @@ def _content(sentence: str, found: re.Match[str]) -> str:
     return sentence
 
 
-def is_event(sentence: str) -> bool:
-    """Whether a sentence tells what the speaker (or theirs) did or will do at some time: worth a note."""
-    text = sentence.replace("’", "'")
-    hypothetical, _, when, doing = _guards()
-    if hypothetical.search(text) or re.search(_TELLING, text):
+def is_event(sentence: str, *, talk: Talk, turn: str | None = None) -> bool:
+    """Whether a sentence tells what the speaker (or theirs) did or will do at some time: worth a note.
+
+    `turn` as in `find`.
+    """
+    if turn is not None and not likely(turn, talk).events:
         return False
-    return bool(when.search(text) and doing.search(text))
+    text = sentence.replace("’", "'")
+    if not _WHEN_HINTS.passes(fold(text)) or not compiled(_WHEN).search(text) or not compiled(_DOING).search(text):
+        return False
+    return compiled(_HYPOTHETICAL).search(text) is None and compiled(_TELLING).search(text) is None
 
 
 _TELLING = (

@@ -7,6 +7,9 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import cache
+from typing import NamedTuple
+
+from memorybook.lifecycle.hints import Sieve, compiled, sieve
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -17,7 +20,16 @@ _HAN_WEEK = "一二三四五六日"
 _RECURRING = r"每(?:个?月|年|周|星期|逢)?[一二三四五六日天、和周星期\d\s号]*|\b(?:every|each)\s+\w+(?:\s+and\s+\w+day)?"
 """What comes again and again names no one day."""
 
-_Rule = tuple[str, Callable[[re.Match[str], date], date | None]]
+_Read = Callable[[re.Match[str], date], date | None]
+
+
+class _Rule(NamedTuple):
+    """A way to name a day: hints (see `lifecycle.hints`), pattern, which day a match names, and whether by digits."""
+
+    sieve: Sieve
+    pattern: str
+    read: _Read
+    digits: bool
 
 
 def due(text: str, today: date) -> date | None:
@@ -26,9 +38,14 @@ def due(text: str, today: date) -> date | None:
     A day without a year is the next such day within ten months; of several the last one counts, a
     date before a weekday.
     """
-    text = re.sub(_RECURRING, " ", text.lower())
-    for pattern, read in _rules():
-        found = [day for match in pattern.finditer(text) if (day := read(match, today)) is not None and day >= today]
+    text = text.lower()
+    rules = _rules_for(text)
+    if not rules:
+        return None
+    text = compiled(_RECURRING).sub(" ", text)
+    for rule in rules:
+        days = (rule.read(match, today) for match in compiled(rule.pattern).finditer(text))
+        found = [day for day in days if day is not None and day >= today]
         if found:
             return max(found)
     return None
@@ -36,12 +53,23 @@ def due(text: str, today: date) -> date | None:
 
 def names_day(text: str) -> bool:
     """Whether `text` names a day at all, past ones too."""
-    return any(pattern.search(text.lower()) for pattern, _ in _rules())
+    text = text.lower()
+    return any(compiled(rule.pattern).search(text) for rule in _rules_for(text))
+
+
+def _rules_for(text: str) -> list[_Rule]:
+    """The rules that a text in lower case can fit, also once what recurs is taken out: no hint has a space in it."""
+    rules = _rules(text.isascii(), _DIGIT.search(text) is not None)
+    return [rule for rule in rules if rule.sieve.passes(text)]
 
 
 @cache
-def _rules() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], date | None]], ...]:
-    return tuple((re.compile(pattern), read) for pattern, read in (*_ENGLISH, *_CHINESE))
+def _rules(ascii: bool, digits: bool) -> tuple[_Rule, ...]:
+    """The rules for texts of ASCII alone or not, with digits or without."""
+    return tuple(rule for rule in (_ENGLISH if ascii else (*_ENGLISH, *_CHINESE)) if digits or not rule.digits)
+
+
+_DIGIT = re.compile(r"\d")
 
 
 def _day(year: int, month: int, day: int) -> date | None:
@@ -107,9 +135,21 @@ def _han_in(found: re.Match[str], today: date) -> date:
 
 _NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "十": 10}
 
+_MONTH_HINTS = "|".join(_MONTHS)
+
+
+def _word(hints: str, pattern: str, read: _Read) -> _Rule:
+    return _Rule(sieve(hints), pattern, read, digits=False)
+
+
+def _date(hints: str, pattern: str, read: _Read) -> _Rule:
+    return _Rule(sieve(hints), pattern, read, digits=True)
+
+
 _ENGLISH: tuple[_Rule, ...] = (
-    (r"\b(\d{4})-(\d\d)-(\d\d)\b", lambda m, _: _day(int(m[1]), int(m[2]), int(m[3]))),
-    (
+    _date("-", r"\b(\d{4})-(\d\d)-(\d\d)\b", lambda m, _: _day(int(m[1]), int(m[2]), int(m[3]))),
+    _date(
+        _MONTH_HINTS,
         rf"\b{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?"
         rf"(?:\s*(?:to|-|–|until|through)\s*(?:{_MONTH} )?(\d{{1,2}})(?:st|nd|rd|th)?)?"
         r"\b(?!:)(?:,? (\d{4}))?",
@@ -119,38 +159,56 @@ _ENGLISH: tuple[_Rule, ...] = (
             else _near(_month(m[3] or m[1]), int(m[4] or m[2]), today)
         ),
     ),
-    (
+    _date(
+        _MONTH_HINTS,
         rf"\b(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?:,? (\d{{4}}))?",
         lambda m, today: _day(int(m[3]), _month(m[2]), int(m[1])) if m[3] else _near(_month(m[2]), int(m[1]), today),
     ),
-    (rf"\b(?:(next |this |by |on |before |until )(?:next )?)?\b{_WEEKDAY}", _next_weekday),
-    (r"\btomorrow\b", lambda _, today: today + timedelta(days=1)),
-    (r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", lambda _, today: today),
-    (r"\bnext week\b", lambda _, today: today + timedelta(days=13 - today.weekday())),
-    (r"\bthis week(?:end)?\b", lambda _, today: today + timedelta(days=6 - today.weekday())),
-    (r"\bnext month\b", lambda _, today: _month_end(today, 1)),
-    (r"\b(?:end of (?:the|this) month|month[- ]end)\b", lambda _, today: _month_end(today)),
-    (r"\b(?:end of (?:the|this) year|year[- ]end)\b", lambda _, today: date(today.year, 12, 31)),
-    (r"\bin (a|an|one|\d{1,3}) (day|week|month)s?\b", _in),
+    _word(
+        "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
+        rf"\b(?:(next |this |by |on |before |until )(?:next )?)?\b{_WEEKDAY}",
+        _next_weekday,
+    ),
+    _word("tomorrow", r"\btomorrow\b", lambda _, today: today + timedelta(days=1)),
+    _word("today|tonight|this", r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b", lambda _, today: today),
+    _word("next", r"\bnext week\b", lambda _, today: today + timedelta(days=13 - today.weekday())),
+    _word("this", r"\bthis week(?:end)?\b", lambda _, today: today + timedelta(days=6 - today.weekday())),
+    _word("next", r"\bnext month\b", lambda _, today: _month_end(today, 1)),
+    _word("month", r"\b(?:end of (?:the|this) month|month[- ]end)\b", lambda _, today: _month_end(today)),
+    _word("year", r"\b(?:end of (?:the|this) year|year[- ]end)\b", lambda _, today: date(today.year, 12, 31)),
+    _word("day|week|month", r"\bin (a|an|one|\d{1,3}) (day|week|month)s?\b", _in),
 )
 
 _CHINESE: tuple[_Rule, ...] = (
-    (r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?", lambda m, _: _day(int(m[1]), int(m[2]), int(m[3]))),
-    (
+    _date(
+        "年", r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?", lambda m, _: _day(int(m[1]), int(m[2]), int(m[3]))
+    ),
+    _date(
+        "月",
         r"(?<![年\d])(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?(?:\s*[到至\-~]\s*(?:(\d{1,2})\s*月)?\s*(\d{1,2})\s*[日号])?",
         lambda m, today: _near(int(m[3] or m[1]), int(m[4] or m[2]), today),
     ),
-    (r"(?<![月年\d.])(?<![月年]\s)(\d{1,2})\s*[号](?![线楼院门机码])", lambda m, today: _this_month(int(m[1]), today)),
-    (r"(?<![年\d])(\d{1,2})\s*月底", lambda m, today: _near(int(m[1]), 28, today) if 1 <= int(m[1]) <= 12 else None),
-    (r"(?<![上每])(下*个?)(?:周|星期|礼拜)([一二三四五六日天])", _han_weekday),
-    (r"大后天", lambda _, today: today + timedelta(days=3)),
-    (r"(?<!大)后天", lambda _, today: today + timedelta(days=2)),
-    (r"明(?:天|早|晚|儿)", lambda _, today: today + timedelta(days=1)),
-    (r"今(?:天|晚|儿)", lambda _, today: today),
-    (r"下(?:周|星期)(?![一二三四五六日天末])", lambda _, today: today + timedelta(days=13 - today.weekday())),
-    (r"(?<![上每])周末", lambda _, today: today + timedelta(days=6 - today.weekday())),
-    (r"(?<![\d个下])(?<!\d )月底", lambda _, today: _month_end(today)),
-    (r"年底", lambda _, today: date(today.year, 12, 31)),
-    (r"下个?月(?:底|内|之?前)", lambda _, today: _month_end(today, 1)),
-    (r"([一两二三四五六七十]|\d{1,2})\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),
+    _date(
+        "号",
+        r"(?<![月年\d.])(?<![月年]\s)(\d{1,2})\s*[号](?![线楼院门机码])",
+        lambda m, today: _this_month(int(m[1]), today),
+    ),
+    _date(
+        "月",
+        r"(?<![年\d])(\d{1,2})\s*月底",
+        lambda m, today: _near(int(m[1]), 28, today) if 1 <= int(m[1]) <= 12 else None,
+    ),
+    _word("周|星期|礼拜", r"(?<![上每])(下*个?)(?:周|星期|礼拜)([一二三四五六日天])", _han_weekday),
+    _word("大后天", r"大后天", lambda _, today: today + timedelta(days=3)),
+    _word("后天", r"(?<!大)后天", lambda _, today: today + timedelta(days=2)),
+    _word("明", r"明(?:天|早|晚|儿)", lambda _, today: today + timedelta(days=1)),
+    _word("今", r"今(?:天|晚|儿)", lambda _, today: today),
+    _word(
+        "下", r"下(?:周|星期)(?![一二三四五六日天末])", lambda _, today: today + timedelta(days=13 - today.weekday())
+    ),
+    _word("周末", r"(?<![上每])周末", lambda _, today: today + timedelta(days=6 - today.weekday())),
+    _word("月底", r"(?<![\d个下])(?<!\d )月底", lambda _, today: _month_end(today)),
+    _word("年底", r"年底", lambda _, today: date(today.year, 12, 31)),
+    _word("月", r"下个?月(?:底|内|之?前)", lambda _, today: _month_end(today, 1)),
+    _word("后", r"([一两二三四五六七十]|\d{1,2})\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),
 )

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import NamedTuple, cast
 
 from memorybook.lifecycle.cue_table import Importance, Talk
-from memorybook.lifecycle.cues import Cue, find, is_event, without_lead
+from memorybook.lifecycle.cues import Cue, find, is_event, likely, without_lead
 from memorybook.lifecycle.due import due
 from memorybook.lifecycle.sentences import (
     MAX_LENGTH,
@@ -161,7 +161,11 @@ def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
 
 
 def _of_turn(context: _Context) -> Iterator[_Found]:
-    for sentence in sentences(context.turn.text):
+    turn = context.turn.text
+    rules, events = likely(turn, context.talk)
+    if not rules and not events:
+        return
+    for sentence in sentences(turn):
         text = told(sentence)
         if text and len(text) <= MAX_LENGTH and _says_enough(text):
             found = _of_sentence(sentence, text, context)
@@ -171,14 +175,16 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
 
 def _says_enough(text: str) -> bool:
     """At least four words and eight characters; a Han character is half a word."""
-    return content_size(text) >= (3 if is_chinese(text) else 4) and len(text) >= (5 if is_chinese(text) else 8)
+    words, characters = (3, 5) if is_chinese(text) else (4, 8)
+    return len(text) >= characters and content_size(text) >= words
 
 
 def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
     day = due(text, context.today)
-    cue = find(text, talk=context.talk, dated=day is not None and day > context.today)
+    said = context.turn.text
+    cue = find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
     if cue is None:
-        return _note(text, context) if is_event(text) else None
+        return _note(text, context) if is_event(text, talk=context.talk, turn=said) else None
     if cue.kind == "forget":
         return ForgetRequest(text=text, turn_id=context.turn.id)
     category, content = _filed(cue, context.talk, day)

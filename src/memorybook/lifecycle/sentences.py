@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
+
+from memorybook.lifecycle.hints import compiled
 
 RECALLED = "<!-- memorybook:recalled -->"
 RECALLED_END = "<!-- /memorybook:recalled -->"
@@ -39,35 +41,56 @@ def without_recalled(text: str) -> str:
 
 def is_chinese(text: str) -> bool:
     """Whether a text is rather Chinese: a Han character weighs as much as two Latin letters."""
-    han = len(re.findall(r"[\u3400-\u9fff]", text))
-    return han > 0 and han * 2 >= len(re.findall(r"[A-Za-z]", text)) * 0.6
+    if text.isascii():
+        return False
+    han = _size(_HAN, text)
+    return han > 0 and han * 2 >= _size(_LATIN, text) * 0.6
 
 
-def sentences(text: str) -> list[Sentence]:
+_HAN = re.compile(r"[\u3400-\u9fff]+")
+_LATIN = re.compile(r"[A-Za-z]+")
+
+
+def _size(runs: re.Pattern[str], text: str) -> int:
+    """How many characters are in such runs."""
+    return sum(map(len, runs.findall(text)))
+
+
+def sentences(text: str) -> tuple[Sentence, ...]:
     """The sentences of the prose in `text`, in order; without code, logs, long quotations and picture captions."""
-    return list(_cut(text, prose(text)))
+    return _remembered(text) if len(text) <= REMEMBERED else tuple(_cut(text, prose(text)))
+
+
+REMEMBERED = 4000
+"""Characters of a text whose sentences are remembered: a turn's are asked for twice, by extraction and summary."""
+
+
+@lru_cache(maxsize=1024)
+def _remembered(text: str) -> tuple[Sentence, ...]:
+    return tuple(_cut(text, prose(text)))
 
 
 def prose(text: str) -> str:
     """`text` with everything that is not the speaker's own prose blanked; the length stays."""
-    for pattern in _foreign():
-        text = pattern.sub(_blank, text)
+    for hints, pattern in _FOREIGN:
+        if any(hint in text for hint in hints):
+            text = compiled(pattern).sub(_blank, text)
     return "".join(_blank_line(line) if _is_machine(line) else line for line in text.splitlines(keepends=True))
 
 
-@cache
-def _foreign() -> tuple[re.Pattern[str], ...]:
-    return (
-        re.compile(f"(?s){re.escape(RECALLED)}.*?(?:{re.escape(RECALLED_END)}|$)"),
-        re.compile(r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)"),
-        re.compile(r"(?s)<(script|style|pre|code|details)\b(?:(?!<\1\b).)*?</\1>|<!--(?:(?!<!--).)*?-->"),
-        re.compile(r"(?m)^[ \t]*>.*$"),
-        re.compile(
-            rf"「[^「」]{{{_LONG_QUOTE},}}」|“[^“”]{{{_LONG_QUOTE},}}”"
-            rf'|(?:(?<=[:：\s])|^)"[^"]{{{_LONG_QUOTE},}}"(?=[\s，。,.]|$)'
-        ),
-        re.compile(r"\[(?:shares?|sends?|shared|sent)[^\[\]]*\]|!\[[^\[\]]*\]\([^()]*\)"),
-    )
+_FOREIGN: tuple[tuple[tuple[str, ...], str], ...] = (
+    ((RECALLED,), f"(?s){re.escape(RECALLED)}.*?(?:{re.escape(RECALLED_END)}|$)"),
+    (("```", "~~~"), r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)"),
+    (("<",), r"(?s)<(script|style|pre|code|details)\b(?:(?!<\1\b).)*?</\1>|<!--(?:(?!<!--).)*?-->"),
+    ((">",), r"(?m)^[ \t]*>.*$"),
+    (
+        ("「", "“", '"'),
+        rf"「[^「」]{{{_LONG_QUOTE},}}」|“[^“”]{{{_LONG_QUOTE},}}”"
+        rf'|(?:(?<=[:：\s])|^)"[^"]{{{_LONG_QUOTE},}}"(?=[\s，。,.]|$)',
+    ),
+    (("[",), r"\[(?:shares?|sends?|shared|sent)[^\[\]]*\]|!\[[^\[\]]*\]\([^()]*\)"),
+)
+"""What is not a person's prose, each with literals of which a text must hold one."""
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -105,20 +128,23 @@ def _is_machine(line: str) -> bool:
         return False
     if _machine().match(text):
         return True
-    odd = sum(1 for character in text if character in "{}[]()<>=;|\\$&*^~`\"'/_")
-    return len(text) >= 20 and odd > 0.2 * len(text)
+    return len(text) >= 20 and len(_ODD.findall(text)) > 0.2 * len(text)
 
 
-@cache
-def _end() -> re.Pattern[str]:
-    return re.compile(
-        r"(?:[。！？!?；…]+|(?<!\.)\.+(?=[\s\"'”’)]|$))[\"'”’」』)）]*\s*|\n+|(?<=[a-z])\s+[-–—]{1,2}\s+(?=I\b)"
-    )
+_ODD = re.compile(r"""[{}\[\]()<>=;|\\$&*^~`"'/_]""")
+
+
+_CLOSING = "[\"'”’」』)）]*\\s*"
+_STOP = rf"(?<=[。！？!?；…])[。！？!?；…]*{_CLOSING}|(?<=\.)\.*(?=[\s\"'”’)]|$){_CLOSING}|(?<=\n)\n*"
+_END = rf"[。！？!?；….\n](?:{_STOP})"
+_END_OR_DASH = rf"[。！？!?；….\s](?:{_STOP}|(?<=[a-z]\s)\s*[-–—]{{1,2}}\s+(?=I\b))"
+"""Where a sentence ends. The first character is of one class, so that a search may skip all the others."""
 
 
 def _cut(text: str, blanked: str) -> Iterator[Sentence]:
     start = 0
-    for found in _end().finditer(blanked):
+    dashes = "-" in blanked or "–" in blanked or "—" in blanked
+    for found in compiled(_END_OR_DASH if dashes else _END).finditer(blanked):
         if found[0].startswith(".") and _abbreviates(blanked, found.start()):
             continue
         yield from _sentence(text, blanked, start, found.end())
@@ -128,11 +154,14 @@ def _cut(text: str, blanked: str) -> Iterator[Sentence]:
 
 def _abbreviates(text: str, dot: int) -> bool:
     """Whether the dot ends an abbreviation or a list number, and not a sentence."""
-    word = re.search(r"(\S+)$", text[max(0, dot - 12) : dot])
-    return word is not None and (
-        word[1].lower() in ("mr", "mrs", "ms", "dr", "st", "e.g", "i.e", "etc", "vs", "no", "approx")
-        or (len(word[1]) == 1 and word[1].isupper() and word[1] != "I")
-        or (word[1].isdigit() and re.search(r"(?:\A|\n)[ \t]*\d+\Z", text[max(0, dot - 12) : dot]) is not None)
+    before = text[max(0, dot - 12) : dot]
+    if not before or before[-1].isspace():
+        return False
+    word = before.split()[-1]
+    return (
+        word.lower() in ("mr", "mrs", "ms", "dr", "st", "e.g", "i.e", "etc", "vs", "no", "approx")
+        or (len(word) == 1 and word.isupper() and word != "I")
+        or (word.isdigit() and re.search(r"(?:\A|\n)[ \t]*\d+\Z", before) is not None)
     )
 
 
@@ -141,35 +170,36 @@ def _sentence(text: str, blanked: str, start: int, end: int) -> Iterator[Sentenc
     start, end = start + len(words) - len(words.lstrip()), end - (len(words) - len(words.rstrip()))
     if start >= end:
         return
-    own = blanked[start:end]
-    line = " ".join(own.split())
-    line = re.sub(r"^(?:[-*+•·]|\d+[.)、])\s+", "", line)
-    if re.search(r"\w", line):
+    line = " ".join(words.split())
+    if not line[0].isalpha():
+        bullet = _BULLET.match(line)
+        line = line[bullet.end() :] if bullet else line
+    if _WORD.search(line):
         yield Sentence(line, start, end, is_question(line))
 
 
-@cache
-def _asks() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return (
-        re.compile(
-            r"[?？][\"'”’」）)]*$|(?:^|[，,：:]\s*)(?:what|when|where|who|why|how|which|can|could|would|will|do|does|"
-            r"did|is|are|was|were|should|shall|have you|has)\s+"
-            r"(?:i|you|we|he|she|it|they|that|this|there|the|your|my|about|come)\b",
-            re.I,
-        ),
-        re.compile(
-            r"(?:吗|么|呢|来着|没有|不|嘛)$|什么|怎么|为啥|为何|为什么|哪[个些里天儿种]|几[天个点号]?$|多少|是不是|能不能|"
-            r"要不要|可不可以|有没有|会不会|好不好|行不行|靠谱不|咋|谁(?!来都)|[吗呢][？?，,]|如何"
-        ),
-    )
+_BULLET = re.compile(r"(?:[-*+•·]|\d+[.)、])\s+")
+_WORD = re.compile(r"\w")
+
+_MARKED = r"[?？][\"'”’」）)]*$"
+_ASKS = (
+    r"(?i:(?:what|when|where|who|why|how|which|can|could|would|will|do|does|did|is|are|was|were|should|shall|have you|"
+    r"has)\s+(?:i|you|we|he|she|it|they|that|this|there|the|your|my|about|come)\b)"
+)
+_ASKS_INSIDE = rf"[，,：:]\s*{_ASKS}"
+_ASKS_CHINESE = (
+    r"(?:吗|么|呢|来着|没有|不|嘛)$|什么|怎么|为啥|为何|为什么|哪[个些里天儿种]|几[天个点号]?$|多少|是不是|能不能|要不要|"
+    r"可不可以|有没有|会不会|好不好|行不行|靠谱不|咋|谁(?!来都)|[吗呢][？?，,]|如何"
+)
 
 
 def is_question(text: str) -> bool:
     """Whether a sentence asks, with or without a question mark."""
-    english, chinese = _asks()
-    if english.search(text):
+    if ("?" in text or "？" in text) and compiled(_MARKED).search(text):
         return True
-    return is_chinese(text) and chinese.search(text.rstrip(" 。.!！~～")) is not None
+    if compiled(_ASKS).match(text) or compiled(_ASKS_INSIDE).search(text):
+        return True
+    return is_chinese(text) and compiled(_ASKS_CHINESE).search(text.rstrip(" 。.!！~～")) is not None
 
 
 def clauses(text: str) -> list[str]:
@@ -189,4 +219,8 @@ def told(sentence: Sentence) -> str:
 
 def content_size(text: str) -> int:
     """How much a text says: words, a Han character counting as half of one."""
-    return len(re.findall(r"[A-Za-z0-9][\w'’.+-]*", text)) + (len(re.findall(r"[\u3400-\u9fff]", text)) + 1) // 2
+    words = len(_LATIN_WORD.findall(text))
+    return words if text.isascii() else words + (_size(_HAN, text) + 1) // 2
+
+
+_LATIN_WORD = re.compile(r"[A-Za-z0-9][\w'’.+-]*")

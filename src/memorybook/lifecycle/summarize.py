@@ -13,7 +13,9 @@ from collections.abc import Iterable, Sequence
 from math import log
 from typing import Literal, NamedTuple
 
+from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import find, is_event, without_lead
+from memorybook.lifecycle.hints import compiled, fold, sieve
 from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.text.tokens import query_words
@@ -39,14 +41,18 @@ _OPEN = (
 )
 
 
+_OPEN_HINTS = sieve("not sure|still|decided|tbd|open question|还没|待定|再议|再说|不确定|没想好|再想想")
+
+
 class _Line(NamedTuple):
-    """A sentence of the talk with what its choice needs."""
+    """A sentence of the talk with what its choice needs; `size` is its `content_size`."""
 
     place: int
     turn: Turn
     text: str
     words: frozenset[str]
     question: bool
+    size: int
 
 
 def summarize(
@@ -87,9 +93,10 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
             continue
         for sentence in sentences(turn.text):
             text = without_lead(sentence.text)
-            if len(text) <= MAX_LENGTH and content_size(text) >= 3 and not re.match(_EMPTY_TALK, text):
+            size = content_size(text)
+            if len(text) <= MAX_LENGTH and size >= 3 and not compiled(_EMPTY_TALK).match(text):
                 words = frozenset(query_words(text))
-                found.append(_Line(len(found), turn, text, words, sentence.question))
+                found.append(_Line(len(found), turn, text, words, sentence.question, size))
     return found
 
 
@@ -104,9 +111,10 @@ def _scores(lines: Sequence[_Line]) -> dict[int, float]:
     """Worth of each line by place: mean weight of its words, raised or lowered by what it looks like."""
     spread = Counter(word for words in _words_by_turn(lines) for word in words)
     turns = len({line.turn.id for line in lines}) or 1
+    weights = {word: log(1 + count) for word, count in spread.items() if count < 0.6 * turns or turns < 20}
     scores = {}
     for order, line in enumerate(lines):
-        weight = sum(log(1 + spread[word]) for word in line.words if spread[word] < 0.6 * turns or turns < 20)
+        weight = sum([weights[word] for word in line.words if word in weights])
         mean = weight / (len(line.words) + 4)  # short lines must not win by one frequent word
         scores[line.place] = mean * _look(line) * (1.15 if order < max(3, len(lines) // 20) else 1.0)
     return scores
@@ -121,29 +129,36 @@ def _words_by_turn(lines: Iterable[_Line]) -> Iterable[set[str]]:
 
 def _look(line: _Line) -> float:
     """How much like a statement a line looks: names and numbers, not too short or long, no exclamation."""
-    size = content_size(line.text)
-    worth = 1.0 if 6 <= size <= 40 else 0.7
-    if re.search(r"\d|(?<!^)\b[A-Z][a-z]+|[「《`]", line.text):
+    worth = 1.0 if 6 <= line.size <= 40 else 0.7
+    if _TELLING.search(line.text):
         worth *= 1.2
-    if re.search(r"[!！]$", line.text):
+    if line.text.endswith(("!", "！")):
         worth *= 0.8
     if line.turn.role == "assistant":
         worth *= 0.75  # what the user said is what the session was about
-    if re.search(r"(?i)^(?:you|your|that's|that|it's|it|this|they|sounds)\b|^(?:你|这|那|它)", line.text):
+    if compiled(_LEANING).match(line.text):
         worth *= 0.7  # leans on what was said before
-    if re.search(r"(?i)\b(?:you|your|let's)\b|you're", line.text) and not line.turn.role:
-        worth *= 0.5  # encouragement
+    if not line.turn.role and compiled(_ENCOURAGING).search(line.text):
+        worth *= 0.5
     return worth
+
+
+_TELLING = re.compile(r"[\dA-Z「《`](?:(?<![A-Z])|(?<=\b[A-Z])(?<!^[A-Z])[a-z])")
+"""A number, a quotation, or a capitalised word that does not begin the sentence."""
+
+_LEANING = r"(?i:you|your|that's|that|it's|it|this|they|sounds)\b|[你这那它]"
+_ENCOURAGING = r"[yYlL](?:(?<=\b[yY])(?i:our?)\b|(?<=\b[lL])(?i:et's)\b|(?<=[yY])(?i:ou're))"
 
 
 def _marked(line: _Line) -> float:
     """What a cue or an event adds; asked of the best lines only, for it costs most."""
     if line.turn.role == "assistant":
         return 1.0
-    cue = find(line.text, talk="agent" if line.turn.role else "people", dated=False)
+    talk: Talk = "agent" if line.turn.role else "people"
+    cue = find(line.text, talk=talk, dated=False, turn=line.turn.text)
     if cue is not None:
         return 0.0 if cue.kind == "forget" else 1.6
-    return 1.3 if is_event(line.text) else 1.0
+    return 1.3 if is_event(line.text, talk=talk, turn=line.turn.text) else 1.0
 
 
 def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> list[_Line]:
@@ -176,18 +191,19 @@ def _decisions(lines: Iterable[_Line]) -> list[str]:
     """What was decided, at most 8, by anyone but the assistant."""
     found: dict[str, None] = {}
     for line in lines:
-        if line.turn.role != "assistant" and re.search(_DECIDING, line.text):
-            cue = find(line.text, talk="agent" if line.turn.role == "user" else "people", dated=False)
+        if line.turn.role != "assistant" and _DECIDING.passes(fold(line.text)):
+            talk: Talk = "agent" if line.turn.role == "user" else "people"
+            cue = find(line.text, talk=talk, dated=False, turn=line.turn.text)
             if cue is not None and cue.kind == "decision" and not _instructs(line):
                 found[cut_at_sentence(line.text, SENTENCE_LENGTH)] = None
     return list(found)[:8]
 
 
-_DECIDING = (
-    r"(?i:decid|decision|settle|agree|chose|let's|lets|we'll|we will|going with|use|using|stick|switch)|定|就|统一|"
-    r"一律|成|为|板"
+_DECIDING = sieve(
+    "decid|decision|settle|agree|chose|let's|lets|we'll|we will|going with|use|using|stick|switch|"
+    "定|就|统一|一律|成|为|板"
 )
-"""A sieve in front of the cues: no decision is without one of these."""
+"""No decision is without one of these."""
 
 
 def _open_questions(lines: Sequence[_Line]) -> list[str]:
@@ -196,10 +212,14 @@ def _open_questions(lines: Sequence[_Line]) -> list[str]:
     left = [
         line
         for line in lines
-        if (re.search(_OPEN, line.text) and line.turn.role != "assistant") or (line.question and line.turn.id == last)
+        if (line.turn.role != "assistant" and _leaves_open(line.text)) or (line.question and line.turn.id == last)
     ]
     found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left if not _instructs(line)]
     return list(dict.fromkeys(found))[-5:]
+
+
+def _leaves_open(text: str) -> bool:
+    return _OPEN_HINTS.passes(fold(text)) and compiled(_OPEN).search(text) is not None
 
 
 def title_of(text: str) -> str:
