@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lifecycle.required import requires
 from memorybook.lifecycle import cues, due, sentences, summarize
 from memorybook.lifecycle.cue_table import TABLE, Rule, Talk
-from memorybook.lifecycle.hints import Sieve, compiled, fold, sieve
+from memorybook.lifecycle.hints import Folded, Sieve, compiled, fold, sieve
 
 WORDS = sorted({hint for rule in TABLE for hint in rule.hints.split("|")})
 """What sentences below are made of: every hint, and words that patterns have around them."""
@@ -33,8 +33,10 @@ def test_no_cue_fits_a_sentence_without_one_of_its_hints(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", [*due._ENGLISH, *due._CHINESE], ids=lambda rule: str(rule.pattern))
 def test_no_day_is_named_without_one_of_the_hints_of_its_rule(rule: due._Rule) -> None:
-    assert requires(rule.pattern, rule.sieve.every)
-    assert not any(" " in hint for hint in rule.sieve.every), "taking out what recurs would make new ones"
+    assert requires(rule.pattern, (*rule.sieve.ascii, *rule.sieve.other))
+    assert not any(" " in hint for hint in (*rule.sieve.ascii, *rule.sieve.other)), (
+        "taking out what recurs would make new ones"
+    )
 
 
 @pytest.mark.parametrize("rule", [rule for rule in (*due._ENGLISH, *due._CHINESE) if rule.digits])
@@ -44,7 +46,10 @@ def test_a_date_that_is_sought_in_texts_with_digits_alone_has_a_digit(rule: due.
 
 @pytest.mark.parametrize(
     ("pattern", "hints"),
-    [(cues._WHEN, cues._WHEN_HINTS.every), (summarize._OPEN, summarize._OPEN_HINTS.every)]
+    [
+        (cues._WHEN, (*cues._WHEN_HINTS.ascii, *cues._WHEN_HINTS.other)),
+        (summarize._OPEN, (*summarize._OPEN_HINTS.ascii, *summarize._OPEN_HINTS.other)),
+    ]
     + [(pattern, hints) for hints, pattern in sentences._FOREIGN],
 )
 def test_no_other_pattern_fits_a_text_without_one_of_its_hints(pattern: str, hints: tuple[str, ...]) -> None:
@@ -59,7 +64,7 @@ def test_the_proof_fails_where_a_hint_is_missing() -> None:
 
 
 def test_hints_are_written_as_texts_are_folded() -> None:
-    assert [hint for hint in WORDS if fold(hint) != hint] == []
+    assert [hint for hint in WORDS if hint not in fold(hint)] == []
 
 
 @pytest.mark.parametrize("talk", ["agent", "people"])
@@ -95,18 +100,20 @@ def test_an_event_is_the_same_with_and_without_the_sieve(text: str) -> None:
 def test_what_a_case_blind_pattern_takes_for_a_hint_is_one_in_the_folded_text(text: str) -> None:
     for hint in ("fix", "is due", "kids", "lesson"):
         if re.search("(?i)" + hint.replace(" ", r"\s+"), text):
-            assert hint in fold(text)
+            assert hint in fold(text).ascii
 
 
-def test_ascii_text_is_asked_for_ascii_hints_alone() -> None:
-    assert sieve("tea|咖啡") == Sieve(("tea",), ("tea", "咖啡"))
-    assert sieve("tea|咖啡").passes("my tea")
-    assert sieve("tea|咖啡").passes("我的咖啡")
-    assert not sieve("tea|咖啡").passes("my coffee")
+def test_ascii_hints_are_looked_for_in_what_of_a_text_is_ascii() -> None:
+    hints = sieve("tea|咖啡", "my cup")
+    assert hints == Sieve(("tea", "my cup"), ("咖啡",))
+    assert [hints.passes(fold(text)) for text in ("my TEA", "我的咖啡", "喝tea吧")] == [True, True, True]
+    assert [hints.passes(fold(text)) for text in ("my coffee", "我的茶", "")] == [False, False, False]
 
 
 def test_folding_makes_one_space_of_white_space_and_small_letters() -> None:
-    assert fold("  I\tAM \n late\u3000ſo ıs İt ") == "i am late so is it"
+    assert fold("  I\tAM \n late\u3000ſo ıs İt ") == Folded("i am late so is it", "i am late so is it")
+    assert fold("Tea，ok") == Folded("teaok", "tea，ok")
+    assert fold("TEA ok") == Folded("tea ok", "")
 
 
 def _find_without_hints(sentence: str, talk: Talk, *, dated: bool) -> cues.Cue | None:

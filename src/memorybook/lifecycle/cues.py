@@ -56,11 +56,21 @@ _DOING = (
 )
 
 
+_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+_MONTHS = (
+    *("january", "february", "march", "april", "june", "july", "august", "september", "october", "november"),
+    "december",
+)
+_SEASONS = ("week", "month", "year", "night", "summer", "winter", "spring", "fall", "autumn")
 _WHEN_HINTS = sieve(
-    "day|tonight|tomorrow|last|this|next|ago|just|in 19|in 20|back in|in january|in february|in march|in april|in june|"
-    "in july|in august|in september|in october|in november|in december|on january|on february|on march|on april|"
-    "on june|on july|on august|on september|on october|on november|on december|昨|前天|今|明|后天|周|月|去年|号|年底|"
-    "将要|打算|计划|准备"
+    "yesterday|today|tonight|tomorrow|s ago|day ago|week ago|month ago|year ago|other day|back in|in 19|in 20",
+    "this morning|this afternoon|this evening|last morning|last afternoon|last evening",
+    *(f"{which} {span}" for which in ("last", "this", "next") for span in (*_SEASONS, *_DAYS)),
+    *(f"on {day}day" for day in _DAYS),
+    *(f"{which} {month}" for which in ("in", "on", "last", "next") for month in _MONTHS),
+    "just got|just finished|just started|just launched|just opened|just signed|just joined|just bought|just came",
+    "just passed|just had|just moved|just took|just made|just won",
+    "昨|前天|今|明|后天|周|月|去年|号|年底|将要|打算|计划|准备",
 )
 
 
@@ -99,7 +109,7 @@ def likely(turn: str, talk: Talk) -> Likely:
 @lru_cache(maxsize=1024)
 def _likely(turn: str, talk: Talk) -> Likely:
     folded = fold(" ".join([sentence.text for sentence in sentences(turn)]).replace("’", "'"))
-    rules = tuple(one for one in _rules(talk, folded.isascii()) if one.sieve.passes(folded))
+    rules = tuple(one for one in _rules(talk, not folded.other) if one.sieve.passes(folded))
     return Likely(rules, _WHEN_HINTS.passes(folded))
 
 

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from memorybook.lifecycle.hints import Sieve, compiled, sieve
+from memorybook.lifecycle.hints import Sieve, compiled, fold, sieve
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -59,8 +59,9 @@ def names_day(text: str) -> bool:
 
 def _rules_for(text: str) -> list[_Rule]:
     """The rules that a text in lower case can fit, also once what recurs is taken out: no hint has a space in it."""
-    rules = _rules(text.isascii(), _DIGIT.search(text) is not None)
-    return [rule for rule in rules if rule.sieve.passes(text)]
+    folded = fold(text)
+    rules = _rules(not folded.other, _DIGIT.search(text) is not None)
+    return [rule for rule in rules if rule.sieve.passes(folded)]
 
 
 @cache
