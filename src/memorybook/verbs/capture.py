@@ -105,16 +105,16 @@ def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Tur
 def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """The turns with secrets masked, in speakers, tool calls and metadata too."""
     speakers = {name: mask.text(name) for name in dict.fromkeys(turn.speaker for turn in turns)}
-    return tuple(
-        replace(
-            turn,
-            text=mask.text(turn.text),
-            speaker=speakers[turn.speaker],
-            tool_calls=tuple(mask.json(list(turn.tool_calls))),
-            metadata=mask.json(turn.metadata),
-        )
-        for turn in turns
-    )
+    return tuple(_masked(mask, turn, speakers[turn.speaker]) for turn in turns)
+
+
+def _masked(mask: Mask, turn: Turn, speaker: str) -> Turn:
+    text = mask.text(turn.text)
+    calls = tuple(mask.json(list(turn.tool_calls))) if turn.tool_calls else ()
+    metadata = mask.json(turn.metadata) if turn.metadata else turn.metadata
+    if (text, speaker, calls, metadata) == (turn.text, turn.speaker, turn.tool_calls, turn.metadata):
+        return turn
+    return replace(turn, text=text, speaker=speaker, tool_calls=calls, metadata=metadata)
 
 
 # --- one session ---------------------------------------------------------------------------------
@@ -175,9 +175,10 @@ def _store(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Stored:
     mask = Mask(memory)
     clean = mask_turns(mask, turns)
     session = replace(session, name=mask.text(session.name), title=mask.text(session.title))
-    buried = book.journal.buried(turn_key(session.uuid, turn.id) for turn in clean)
-    skipped = [(turn.text, FORGOTTEN) for turn in clean if turn_key(session.uuid, turn.id) in buried]
-    clean = tuple(turn for turn in clean if turn_key(session.uuid, turn.id) not in buried)
+    keys = [turn_key(session.uuid, turn.id) for turn in clean]
+    buried = book.journal.buried(keys)
+    skipped = [(turn.text, FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
+    clean = tuple(turn for turn, key in zip(clean, keys, strict=True) if key not in buried)
     if not memory.config.transcripts.enabled or not clean:
         return _Stored(session, clean, len(clean), mask.count, tuple(skipped))
     new = book.transcripts.append(session, clean)
