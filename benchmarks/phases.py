@@ -270,6 +270,8 @@ class _Again:
         self.dimensions = embedder.dimensions
         self.local = embedder.local
 
+        self.expect = getattr(embedder, "expect", lambda _: None)
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._embedder.embed(texts)
 

@@ -196,9 +196,10 @@ class Embedder(Protocol):
         dimensions: Length of a row; 0 while a remote one that was given none has not answered yet.
         local: True if it runs here, so that it is tried again at once after a failure; False if it may be down.
 
-    Two more are looked for, and need not be there:
+    Three more are looked for, and need not be there:
         `inline`: how many waiting texts a sync may embed by itself; without it all for a local one, else none.
         `embed_questions(texts)`: as `embed`, for what is asked instead of what is searched.
+        `expect(texts)`: told which texts are likely to be embedded soon; may make their vectors meanwhile.
     """
 
     name: str

@@ -17,11 +17,12 @@ from memorybook.errors import EmbedderFailed
 from memorybook.inference import wordpieces
 from memorybook.inference.embed import unit_row, vectors_of
 from memorybook.text.tokens import han_share
-from memorybook.typed import TYPE_CHECKING
+from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memorybook.inference.ahead import Ahead
     from memorybook.protocols import Vectors
 
 DIMENSIONS = 256
@@ -36,7 +37,9 @@ share one English name would come out as equal.
 _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 _TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 _ROW = Struct(f"<{DIMENSIONS}e")
+_WIDTH = 4 * DIMENSIONS
 _BULK = 8_000  # characters from which importing numpy takes less time than doing without it
+_AHEAD, _AT_ONCE = 4096, 1024  # texts to come from which a second process pays, and handed to it at a time
 
 
 class StaticEmbedder:
@@ -61,11 +64,56 @@ class StaticEmbedder:
     def __init__(self, cache_dir: str | None = None) -> None:
         self._cache_dir = cache_dir
         self._opened: tuple[wordpieces.WordPieces, mmap, int] | None = None
+        self._expected: list[str] = []
+        self._ahead: Ahead | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 array (n, 256) in the order of `texts`. Raises EmbedderFailed if the weights are not there."""
+        if len(texts) > 1:  # a question that is asked meanwhile changes nothing
+            self._expected = []
+        if self._ahead is not None:
+            return self._filled(texts, self._ahead)
+        return self.rows(texts, bulk=sum(map(len, texts)) >= _BULK)
+
+    def expect(self, texts: Sequence[str]) -> None:
+        """Say that these texts will be embedded soon: of many, a second process makes the vectors meanwhile."""
+        expected = [*self._expected, *texts] if self._expected else [*texts]
+        self._expected = expected
+        if len(expected) < (_AHEAD if self._ahead is None else _AT_ONCE):
+            return
+        self._expected = []
+        from memorybook.inference.ahead import Ahead
+
+        if self._ahead is not None and self._ahead.over:
+            self.close()
+        try:
+            self._ahead = self._ahead or Ahead(self._cache_dir, _WIDTH)
+        except OSError:
+            return
+        self._ahead.add(expected)
+
+    def close(self) -> None:
+        """End what makes vectors ahead; the embedder may be used again."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.close()
+
+    def _filled(self, texts: Sequence[str], ahead: Ahead) -> Vectors:
+        """The rows that were made ahead, and the others made now."""
+        rows = ahead.take(texts)
+        if rows is None:
+            self._ahead = None
+            return self.rows(texts, bulk=True)
+        missing = [place for place, row in enumerate(rows) if row is None]
+        made = memoryview(cast("Any", self.rows([texts[place] for place in missing], bulk=True))).tobytes()
+        for number, place in enumerate(missing):
+            rows[place] = made[number * _WIDTH : (number + 1) * _WIDTH]
+        return vectors_of([row for row in rows if row is not None], DIMENSIONS)
+
+    def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
+        """As `embed`, made now; by numpy, or without importing it."""
         pieces, weights, start = self._opened or self._open()
-        if sum(map(len, texts)) >= _BULK:
+        if bulk:
             return _bulk(pieces, weights, start, texts)
         rows: dict[int, tuple[float, ...]] = {}
         return vectors_of([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)

@@ -106,10 +106,12 @@ def bring_up_to_date(
     progress: Progress | None = None,
     *,
     table: Table | None = None,
+    expect: Callable[[list[str]], None] | None = None,
 ) -> SyncReport:
     """Bring in the words of all that changed; vectors are not looked at.
 
-    `table` is what an earlier call with the same index left; None reads it.
+    `table` is what an earlier call with the same index left; None reads it. `expect` is called with the
+    texts that are to be embedded then, as soon as they are known.
     """
     table = table or Table()
     changed = removed = 0
@@ -122,7 +124,7 @@ def bring_up_to_date(
             break
         from memorybook.storage.index_sync import bring_in
 
-        brought = bring_in(db, documents, transcripts, difference, _counter(progress, difference, transcripts))
+        brought = bring_in(db, documents, transcripts, difference, _counter(progress, difference, transcripts), expect)
         table.refresh(db, ((info.path, known) for info, known in difference.changed))
         table.refresh(db, difference.removed)
         changed, removed = changed + brought.changed, removed + brought.removed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from time import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -23,20 +24,24 @@ _STALE = 3600.0
 
 
 def rebuild(
-    live: Connection, documents: Documents, transcripts: Transcripts, progress: Progress | None = None
+    live: Connection,
+    documents: Documents,
+    transcripts: Transcripts,
+    progress: Progress | None = None,
+    expect: Callable[[list[str]], None] | None = None,
 ) -> SyncReport:
     """Build another database beside it, then copy that over the live one in a single transaction.
 
     Searches and syncs of other processes go on: until the copy is committed they read and write the
     old pages, and what they brought in meanwhile differs from the new ones and is brought in by the
-    next sync. The embedding of every text that is still there is taken over.
+    next sync. The embedding of every text that is still there is taken over; `expect` is as in `bring_up_to_date`.
     """
     _sweep(live.path)
     beside = f"{live.path}.rebuild-{uuid4().hex[:8]}"
     try:
         scratch = open_index(beside)
         try:
-            report = bring_up_to_date(scratch, documents, transcripts, progress)
+            report = bring_up_to_date(scratch, documents, transcripts, progress, expect=expect)
             _take_over(scratch, live.path)
             _copy(scratch, live)
         finally:

@@ -85,9 +85,13 @@ def bring_in(
     transcripts: Transcripts,
     difference: Difference,
     progress: Callable[[int], None] | None = None,
+    expect: Callable[[list[str]], None] | None = None,
 ) -> Brought:
-    """Carry out a difference; `progress` is called with how many documents and turns are done."""
-    brought = _Outcome(progress)
+    """Carry out a difference.
+
+    `progress` is called with how many documents and turns are done; `expect` with what is to be embedded of passages.
+    """
+    brought = _Outcome(progress, expect)
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
@@ -99,17 +103,27 @@ def bring_in(
 
 
 class _Outcome:
-    def __init__(self, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, progress: Callable[[int], None] | None, expect: Callable[[list[str]], None] | None = None
+    ) -> None:
         self.changed = self.removed = self.done = 0
         self.degraded: list[str] = []
         self.warnings: list[str] = []
         self.settled = True
         self._progress = progress
+        self._expect = expect
 
     def step(self, count: int) -> None:
         self.done += count
         if self._progress is not None:
             self._progress(self.done)
+
+    def foresee(self, drafts: list[_Draft]) -> None:
+        """Tell whoever embeds what is coming."""
+        if self._expect is not None and drafts:
+            from memorybook.text.passages import dense_text
+
+            self._expect([dense_text(draft.passage) for draft in drafts])
 
 
 def _batch(connection: Connection) -> int:
@@ -150,6 +164,7 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
             brought.degraded.append(f"{info.path} cannot be read ({error}): {kept}")
             plan = None
         if plan is not None:
+            brought.foresee(plan.drafts)
             yield plan
 
 
@@ -308,6 +323,7 @@ def _bring_turns(
     for batch in _batches(changes.turns, lambda _: 1, _batch(connection)):
         present |= {(session.uuid, turn.id) for session, turn in batch}
         drafts = [_draft(turn_passage(session, turn)) for session, turn in batch]
+        brought.foresee(drafts)
         with immediate(connection):
             _place_turns(connection, batch, drafts)
         brought.step(len(batch))

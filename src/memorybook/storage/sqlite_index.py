@@ -124,7 +124,7 @@ class SqliteIndex:
         from memorybook.storage.index_rebuild import rebuild
 
         self._truth = (documents, transcripts)
-        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress))
+        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db)))
         self._vectors.forget()
         self._table = Table()
         self._mended(self._vectors.discard_uncounted)
@@ -196,7 +196,8 @@ class SqliteIndex:
     # --- freshness ---
 
     def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
-        report = bring_up_to_date(db, documents, transcripts, table=self._table)
+        expect = getattr(self._embedder, "expect", None)
+        report = bring_up_to_date(db, documents, transcripts, table=self._table, expect=expect)
         if self._embedder is None:
             return report
         model = vector_leg.register(db, self._embedder)
@@ -211,6 +212,12 @@ class SqliteIndex:
         elif not self._vectors.intact(db, model):
             vector_leg.tidy(db, model, self._vectors)
         return report._replace(pending_vectors=waiting, degraded=degraded)
+
+    def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
+        """Who is told what a rebuild will have to embed; nobody if there are vectors already, for they are kept."""
+        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        kept = model is not None and vector_leg.any_vector(db, model)
+        return None if kept else getattr(self._embedder, "expect", None)
 
     def _fold(self, db: Connection) -> None:
         model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
