@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import hypot, inf, log
 
 from memorybook.errors import EmbedderFailed, Unavailable
+from memorybook.storage.arrays import arrays
 from memorybook.text.tokens import without_names
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
@@ -30,6 +31,9 @@ NEIGHBOURED = 50
 
 _UNIT = 0.01
 """How far from 1 a vector's length may be: as far as half-precision models come."""
+
+_LOST = 8e-6
+"""Milliseconds by which numpy finds the lengths of vectors faster, for each byte."""
 
 _ROLES = frozenset({"", "user", "assistant", "system", "tool"})
 
@@ -93,14 +97,24 @@ def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False)
             embedder, f"an array of shape {view.shape}", f"it must be {shape}, texts by dimensions: check its model"
         )
     data, width = view.tobytes(), 4 * embedder.dimensions
-    numbers = memoryview(data).cast("f")
-    lengths = [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
+    lengths = _lengths(data, shape)
     for row, length in enumerate(lengths):
         if length and not abs(length - 1.0) < _UNIT:
             raise _nonsense(
                 embedder, f"a vector of length {length:g} for text {row}", "divide each vector by its length (no NaN)"
             )
     return [data[row * width : (row + 1) * width] if length else None for row, length in enumerate(lengths)]
+
+
+def _lengths(data: bytes, shape: tuple[int, int]) -> list[float]:
+    """Length of each row of float32 numbers."""
+    numpy = arrays(len(data) * _LOST)
+    if numpy is not None:
+        rows = numpy.frombuffer(data, dtype=numpy.float32).reshape(shape).astype(numpy.float64)
+        found: list[float] = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows)).tolist()
+        return found
+    numbers = memoryview(data).cast("f")
+    return [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
 
 
 def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memorybook.errors import MemoryBookError, MissingDocument
@@ -121,8 +122,7 @@ class _Outcome:
     def foresee(self, drafts: list[_Draft]) -> None:
         """Tell whoever embeds what is coming."""
         if self._expect is not None and drafts:
-            from memorybook.text.passages import dense_text
-
+            _, dense_text = _texts_of()
             self._expect([dense_text(draft.passage) for draft in drafts])
 
 
@@ -237,6 +237,8 @@ def _differing(
     stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
 ) -> tuple[list[int], list[tuple[int, Passage]], list[_Draft]]:
     """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
+    if not stored:
+        return [], [], [*map(_draft, wanted)]
     waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
     for number, passage in stored:
         waiting.setdefault(_content(passage), deque()).append((number, passage))
@@ -256,9 +258,16 @@ def _differing(
 
 def _content(passage: Passage) -> tuple[str, str]:
     """What is indexed and what is embedded of a passage."""
+    indexed_text, dense_text = _texts_of()
+    return indexed_text(passage), dense_text(passage)
+
+
+@lru_cache(maxsize=1)
+def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
+    """Only what is split anew needs `text.passages`."""
     from memorybook.text.passages import dense_text, indexed_text
 
-    return indexed_text(passage), dense_text(passage)
+    return indexed_text, dense_text
 
 
 def _draft(passage: Passage) -> _Draft:

@@ -13,8 +13,8 @@ from time import time
 
 from memorybook.errors import EmbedderFailed
 from memorybook.storage.candidates import PAUSE, inline, vectors_of
-from memorybook.storage.index_schema import COLUMNS, listed, passage_of
-from memorybook.storage.sqlite import Connection, Value, immediate
+from memorybook.storage.index_schema import listed
+from memorybook.storage.sqlite import Connection, Value, immediate, readable
 from memorybook.storage.vector_files import ALL, passage_count
 from memorybook.storage.vector_files import Model as Model
 from memorybook.storage.vector_files import Vectors as Vectors
@@ -213,16 +213,21 @@ def passages_of(
 
 
 def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count: int) -> int:
+    from memorybook.hits import Passage
     from memorybook.text.passages import dense_text
 
     rows = connection.execute(
-        f"SELECT pending.text, max(p.id), {COLUMNS} FROM pending JOIN passages AS p ON p.dense=pending.text"
+        "SELECT pending.text, max(p.id), p.source, p.heading, p.text"
+        " FROM pending JOIN passages AS p ON p.dense=pending.text"
         " WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text DESC LIMIT ?",
         (model.id, count),
     )
     if not rows:
         return 0
-    texts = [dense_text(passage_of(row[2:])) for row in rows]
+    texts = [
+        dense_text(Passage("", 0, 0, readable(text), source, heading=readable(heading)))
+        for _, _, source, heading, text in rows
+    ]
     made = vectors_of(embedder, texts)
     with immediate(connection):
         _learn(connection, embedder)  # its dimensions, if this was its first answer

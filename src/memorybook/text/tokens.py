@@ -14,6 +14,11 @@ from operator import add
 
 import Stemmer
 
+from memorybook.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
 _FIRST_SPACELESS = "\u2e80"
 """From here on, scripts are written without spaces: Han, kana, Hangul and their neighbours.
 
@@ -116,9 +121,15 @@ def digest(text: str) -> str:
 
 def text_digest(text: str) -> str:
     """32 hexadecimal digits naming exactly this text (blake2b): the key under which its vector is cached."""
+    return _blake2b()(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _blake2b() -> type[blake2b]:
+    """A search needs no hashes."""
     from hashlib import blake2b
 
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return blake2b
 
 
 def han_share(text: str) -> float:
