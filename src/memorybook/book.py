@@ -243,51 +243,77 @@ class Book:
             Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
                 by the next change, or by whoever opens the book next; else nothing was done.
         """
-        from memorybook.draft import Draft, Result
-        from memorybook.model import Operation
+        return self.apply_each([(session, changes)], actor=actor, door=door)[0]
 
-        Draft(self.documents, parse=self._parse, now=self.now()).look(changes)  # the slow part, without the lock
+    def apply_each(
+        self, groups: Sequence[tuple[str | None, Sequence[Change]]], *, actor: str, door: str
+    ) -> list[Result]:
+        """Carry out several groups of changes, each with its session, as an operation of its own.
+
+        As `apply` does, but for that each document is read and written once: all groups are in the documents on
+        return, or none is.
+        """
+        from memorybook.draft import Draft
+
+        look = Draft(self.documents, parse=self._parse, now=self.now())
+        for _, changes in groups:
+            look.look(changes)  # the slow part, without the lock
         for _ in range(ATTEMPTS):
             with self.documents.lock():
                 self._settle_all()
-                now = self.now()
-                draft = Draft(self.documents, parse=self._parse, now=now)
-                outcomes = tuple(draft.do(change) for change in changes)
-                applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
-                if not applied:
-                    return Result(None, outcomes)
-                operation = Operation(
-                    id=self._new_id(now),
-                    time=now,
-                    actor=actor,
-                    door=door,
-                    session=session,
-                    changes=applied,
-                    done=False,
-                )
-                if self._carry_out(operation, draft):
-                    return Result(operation, outcomes)
+                draft = Draft(self.documents, parse=self._parse, now=self.now())
+                results = [self._worked_in(draft, changes, actor, door, session) for session, changes in groups]
+                operations = [result.operation for result in results if result.operation is not None]
+                if not operations or self._carry_out(operations, draft):
+                    return results
         raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
 
-    def _carry_out(self, operation: Operation, draft: Draft) -> bool:
+    def _worked_in(self, draft: Draft, changes: Sequence[Change], actor: str, door: str, session: str | None) -> Result:
+        """The operation of these changes, once they are worked into the draft."""
+        from memorybook.draft import Result
+        from memorybook.model import Operation
+
+        outcomes = tuple(draft.do(change) for change in changes)
+        applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
+        if not applied:
+            return Result(None, outcomes)
+        now = draft.now
+        operation = Operation(
+            id=self._new_id(now), time=now, actor=actor, door=door, session=session, changes=applied, done=False
+        )
+        return Result(operation, outcomes)
+
+    def _carry_out(self, operations: Sequence[Operation], draft: Draft) -> bool:
         """Journal and write; False if a person's save came in between and nothing was written."""
-        self.journal.begin(operation)
+        begun: list[Operation] = []
         try:
+            for operation in operations:
+                self.journal.begin(operation)
+                begun.append(operation)
             draft.write()
         except Conflict:
-            if not draft.wrote:
-                self.journal.discard(operation.id)
-                return False
-            self._settle(operation)
-            return True
+            if draft.wrote:
+                for operation in operations:
+                    self._settle(operation)
+                return True
+            self._discard(begun)
+            if len(begun) < len(operations):  # the id of one is taken
+                raise
+            return False
         except Exception as error:
             if not draft.wrote:  # whoever asked is told that it failed, so it must not come true later
-                self.journal.discard(operation.id)
+                self._discard(begun)
             elif isinstance(error, Unavailable):
                 raise Unavailable(f"{error}; what is missing of this change is done when that is possible") from error
             raise
-        self.journal.done(operation.id)
+        for operation in operations:
+            self.journal.done(operation.id)
         return True
+
+    def _discard(self, begun: Sequence[Operation]) -> None:
+        """Take back intentions, the last one first: what is left, if that fails midway, can be carried out."""
+        for operation in reversed(begun):
+            self.journal.discard(operation.id)
 
     def _recover(self) -> None:
         """Finish what a crash left half done; where that cannot be done now, the next change does it.

@@ -101,6 +101,7 @@ class Draft:
         now: Time of the operation, UTC.
 
     Attributes:
+        now: As given.
         wrote: Whether `write` has written anything yet.
     """
 
@@ -108,7 +109,7 @@ class Draft:
         self.wrote = False
         self._documents = documents
         self._parse = parse
-        self._now = now
+        self.now = now
         self._today = now.date()
         self._copies: dict[str, _Copy] = {}
         self._notes: dict[str, _Notes] = {}
@@ -134,7 +135,7 @@ class Draft:
                 read = self._documents.read(path)
             except MissingDocument:
                 text = memory_md.template() if path == MEMORY else memory_md.archive_template(path)
-                self._copies[path] = _Copy(memory_md.parse(text, modified=self._now), None)
+                self._copies[path] = _Copy(memory_md.parse(text, modified=self.now), None)
             else:
                 self._copies[path] = _Copy(self._parse(path, read), read.revision)
         return self._copies[path]
@@ -211,7 +212,7 @@ class Draft:
         if applied.after is None:
             self._remove(Remove(id=applied.target))
         else:
-            self._place(memory_md.parse_entry(applied.after, modified=self._now))
+            self._place(memory_md.parse_entry(applied.after, modified=self.now))
 
     def _add(self, change: Add) -> Outcome:
         entry = change.entry
@@ -387,7 +388,7 @@ class Draft:
 
     def _write_copy(self, path: str, copy: _Copy) -> None:
         if copy.changed:
-            text = copy.document.render(now=self._now, strength=lambda entry: fade.strength(entry, self._today))
+            text = copy.document.render(now=self.now, strength=lambda entry: fade.strength(entry, self._today))
             copy.revision = self._documents.write(path, text, expect=copy.revision)
             copy.changed, self.wrote = False, True
 
@@ -407,7 +408,7 @@ class Draft:
         archived = [entry for entry in copy.document.entries if entry.archived]
         archived.sort(key=lambda entry: entry.last_activated, reverse=True)
         for entry in archived[ARCHIVED_IN_MEMORY:]:
-            cold = self._copy(f"archive/{self._now:%Y-%m}.md")
+            cold = self._copy(f"archive/{self.now:%Y-%m}.md")
             cold.document, cold.changed = cold.document.with_entry(entry), True
             cold.gone.discard(entry.id)
             copy.document = copy.document.without(entry.id)

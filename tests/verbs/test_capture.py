@@ -224,7 +224,7 @@ def test_a_summary_without_its_front_matter_gets_it_back(memory: Memory, chat: A
 def test_an_edit_in_the_very_moment_stands(memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     [page] = memory.import_file(chat(ENGLISH)).summaries
     path = Path(memory.root, page)
-    apply = memory.book.apply
+    apply = memory.book.apply_each
     saves = iter([True])
 
     def interrupted(*arguments: Any, **named: Any) -> Any:
@@ -232,7 +232,7 @@ def test_an_edit_in_the_very_moment_stands(memory: Memory, chat: Any, monkeypatc
             path.write_text(path.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
         return apply(*arguments, **named)
 
-    monkeypatch.setattr(memory.book, "apply", interrupted)
+    monkeypatch.setattr(memory.book, "apply_each", interrupted)
     memory.import_file(chat([*ENGLISH, MORE]))
     text = path.read_text(encoding="utf-8")
     assert "\nMine.\n" in text
@@ -257,7 +257,7 @@ def test_without_the_journal_a_summary_counts_as_a_persons(memory: Memory, reope
 
 STEPS = [
     ("memory.book.transcripts.append", 1),
-    ("memory.book.apply", 1),
+    ("memory.book.apply_each", 1),
     ("memory.book.journal.begin", 1),
     ("memory.book.documents.write", 1),
     ("memory.book.documents.write", 2),
@@ -326,7 +326,9 @@ def test_an_import_that_was_killed_is_completed_by_the_next(
         assert state(memory) == whole
 
 
-@pytest.mark.parametrize("step", ["memory.book.apply", "memory.book.documents.write", "memory.book.transcripts.update"])
+@pytest.mark.parametrize(
+    "step", ["memory.book.apply_each", "memory.book.documents.write", "memory.book.transcripts.update"]
+)
 def test_a_grown_file_whose_import_was_killed_is_completed_too(tmp_path: Path, chat: Any, step: str) -> None:
     root = str(tmp_path / "killed")
     with memorybook.open(root, config=CONFIG) as memory:
@@ -530,14 +532,14 @@ def test_a_summary_that_somebody_keeps_saving_is_a_conflict(
     from memorybook.errors import Conflict
 
     [page] = memory.import_file(chat(ENGLISH)).summaries
-    apply = memory.book.apply
+    apply = memory.book.apply_each
 
     def restless(*arguments: Any, **named: Any) -> Any:
         path = Path(memory.root, page)
         path.write_text(path.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
         return apply(*arguments, **named)
 
-    monkeypatch.setattr(memory.book, "apply", restless)
+    monkeypatch.setattr(memory.book, "apply_each", restless)
     with pytest.raises(Conflict, match="changed by somebody else"):
         memory.import_file(chat([*ENGLISH, MORE]))
     monkeypatch.undo()

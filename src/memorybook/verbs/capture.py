@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook import importers
 from memorybook.answers import Imported
@@ -27,11 +27,15 @@ from memorybook.verbs.write import Mask
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
+    from memorybook.importers import ImportedSession
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
 
 FORGOTTEN = "forgotten before"
 """Why something is left out that an import would have brought back."""
+
+BATCH = 1000
+"""Turns of sessions that an import takes in together: they are as many documents, and MEMORY.md once."""
 
 SUMMARIZED = "summary of the session"
 COUNTED = "turns of the session, in a summary that a person edited"
@@ -68,11 +72,12 @@ def import_file(memory: Memory, path: str, *, scope: str | None, progress: Progr
     total = sum(len(each.turns) for each in conversation.sessions)
     captured: list[Captured] = []
     done = 0
-    for session, turns in conversation.sessions:
-        captured.append(capture(memory, session, turns, door="import"))
-        done += len(turns)
-        if progress is not None:
-            progress(done, total)
+    for batch in _batches(conversation.sessions):
+        captured += _capture_each(memory, batch, door="import")
+        for _, turns in batch:
+            done += len(turns)
+            if progress is not None:
+                progress(done, total)
     report = memory.book.sync()
     return Imported(
         sessions=len(conversation.sessions),
@@ -86,6 +91,19 @@ def import_file(memory: Memory, path: str, *, scope: str | None, progress: Progr
         warnings=(*conversation.warnings, *report.degraded),
         summaries=tuple(each.summary for each in captured if each.summary),
     )
+
+
+def _batches(sessions: Iterable[ImportedSession]) -> Iterator[list[ImportedSession]]:
+    """The sessions in groups of about as many turns, for which each document is written once."""
+    batch: list[ImportedSession] = []
+    size = 0
+    for session in sessions:
+        if batch and size + len(session.turns) > BATCH:
+            yield batch
+            batch, size = [], 0
+        batch.append(session)
+        size += len(session.turns)
+    yield batch
 
 
 def _zone(memory: Memory) -> tzinfo:
@@ -130,37 +148,84 @@ class _Stored(NamedTuple):
     skipped: tuple[tuple[str, str], ...]
 
 
+class _Page(NamedTuple):
+    """A session's summary document as it was last written here (None: never, or forgotten since), and whose words."""
+
+    text: str | None
+    ours: bool
+
+    @property
+    def turns(self) -> int:
+        """How many turns were captured into it."""
+        return session_md.parse(self.text).turns if self.text else 0
+
+
+class _Work(NamedTuple):
+    """What one session brings, before it is written.
+
+    Attributes:
+        stored: The session as it is kept.
+        path, last: Its summary document, and as it was last written.
+        changes: What to write besides the summary.
+        summary: None if nothing is new.
+        skipped: What is left out.
+    """
+
+    stored: _Stored
+    path: str
+    last: _Page
+    changes: Sequence[Change]
+    summary: SessionSummary | None
+    skipped: tuple[tuple[str, str], ...]
+
+
 def capture(memory: Memory, session: Session, turns: Sequence[Turn], *, door: str) -> Captured:
     """Take in one session, once per content: what was captured before is left alone.
 
     The turns are durable before anything is extracted from them; if it stops anywhere, the next
     capture of the same session goes on from there: the journal knows what was captured.
     """
+    return _capture_each(memory, [(session, turns)], door=door)[0]
+
+
+def _capture_each(memory: Memory, sessions: Iterable[tuple[Session, Sequence[Turn]]], *, door: str) -> list[Captured]:
+    """Take in several sessions as `capture` does, each in an operation of its own, and write them together."""
+    works = [_worked_out(memory, session, turns) for session, turns in sessions]
+    told = iter(_apply(memory, [work for work in works if work.summary is not None], door))
+    return [_captured(memory, work, next(told) if work.summary is not None else []) for work in works]
+
+
+def _worked_out(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Work:
+    """Store the turns and work out what the new ones bring."""
     stored = _store(memory, session, turns)
     session = stored.session
-    if not stored.turns:
-        return Captured(skipped=stored.skipped)
     path = session.path or session_md.summary_path(session)
-    last = _last_page(memory, path)
+    last = _last_page(memory, path) if stored.turns else _Page(None, False)
     fresh = stored.turns[last.turns :]
-    skipped = stored.skipped
-    written: list[str] = []
-    if fresh:
-        now = memory.book.now()
-        extraction = extract(fresh, session=session, now=now)
-        changes, buried = _changes(memory, session, extraction, fresh, now)
-        summary = summarize(stored.turns, session=session, language=memory.config.language)
-        written = _apply(memory, changes, path, last, summary, door)
-        skipped += (*extraction.skipped, *buried)
-    _mirror(memory, session, path)
+    if not fresh:
+        return _Work(stored, path, last, (), None, stored.skipped)
+    now = memory.book.now()
+    extraction = extract(fresh, session=session, now=now)
+    changes, buried = _changes(memory, session, extraction, fresh, now)
+    summary = summarize(stored.turns, session=session, language=memory.config.language)
+    return _Work(stored, path, last, changes, summary, (*stored.skipped, *extraction.skipped, *buried))
+
+
+def _captured(memory: Memory, work: _Work, written: Sequence[str]) -> Captured:
+    """What was written of a session, after the transcripts know its summary."""
+    stored = work.stored
+    if not stored.turns:
+        return Captured(skipped=work.skipped)
+    _mirror(memory, stored.session, work.path)
+    fresh = len(stored.turns[work.last.turns :])
     return Captured(
-        new_turns=stored.new if memory.config.transcripts.enabled else len(fresh),
+        new_turns=stored.new if memory.config.transcripts.enabled else fresh,
         entries=written.count("add"),
         strengthened=written.count("reinforce"),
         notes=written.count("append"),
         redacted=stored.redacted if stored.new else 0,
-        skipped=skipped,
-        summary=path if fresh else "",
+        skipped=work.skipped,
+        summary=work.path if work.summary is not None else "",
     )
 
 
@@ -189,18 +254,6 @@ def _store(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Stored:
     return _Stored(replace(known, ended=ended), tuple(kept.values()), len(new), mask.count, tuple(skipped))
 
 
-class _Page(NamedTuple):
-    """A session's summary document as it was last written here (None: never, or forgotten since), and whose words."""
-
-    text: str | None
-    ours: bool
-
-    @property
-    def turns(self) -> int:
-        """How many turns were captured into it."""
-        return session_md.parse(self.text).turns if self.text else 0
-
-
 def _last_page(memory: Memory, path: str) -> _Page:
     """What the journal says was last written; without a journal, what stands there, as a person's words."""
     for operation in memory.book.journal.operations(target=path, limit=1):
@@ -216,29 +269,35 @@ def _text(memory: Memory, path: str) -> str | None:
         return None
 
 
-def _apply(
-    memory: Memory, changes: Sequence[Change], path: str, last: _Page, summary: SessionSummary, door: str
-) -> list[str]:
-    """Carry the changes out together with the new summary; the kinds of what was done.
+def _apply(memory: Memory, works: Sequence[_Work], door: str) -> list[list[str]]:
+    """Carry out what each session brings, together with its new summary; the kinds of what was done for each."""
+    if not works:
+        return []
 
-    A summary that a person edited stays as they want it and is only told how many turns there are.
-    """
-    made = session_md.render(summary, language=memory.config.language)
-
-    def once() -> list[str]:
-        standing = _text(memory, path)
-        if standing is None or (last.ours and standing == last.text):
-            put = Put(path=path, text=made, reason=SUMMARIZED, made_from=standing or "")
-        else:
-            text = session_md.recounted(standing, summary)
-            put = Put(path=path, text=text, reason=COUNTED, made_from=standing)
-        result = memory.book.apply([*changes, put], actor=memory.actor, door=door, session=summary.session)
-        return [outcome.applied.kind for outcome in result.outcomes if outcome.applied is not None]
+    def once() -> list[list[str]]:
+        groups = [(work.stored.session.uuid, [*work.changes, _page_change(memory, work)]) for work in works]
+        results = memory.book.apply_each(groups, actor=memory.actor, door=door)
+        return [
+            [outcome.applied.kind for outcome in result.outcomes if outcome.applied is not None] for result in results
+        ]
 
     for _ in range(ATTEMPTS - 1):
         with suppress(Conflict):  # the person saves it right now
             return once()
     return once()
+
+
+def _page_change(memory: Memory, work: _Work) -> Put:
+    """The change of a session's summary document.
+
+    A summary that a person edited stays as they want it and is only told how many turns there are.
+    """
+    summary = cast("SessionSummary", work.summary)
+    standing = _text(memory, work.path)
+    if standing is None or (work.last.ours and standing == work.last.text):
+        made = session_md.render(summary, language=memory.config.language)
+        return Put(path=work.path, text=made, reason=SUMMARIZED, made_from=standing or "")
+    return Put(path=work.path, text=session_md.recounted(standing, summary), reason=COUNTED, made_from=standing)
 
 
 def _mirror(memory: Memory, session: Session, path: str) -> None:
