@@ -461,6 +461,83 @@ def test_nothing_is_embedded_while_the_book_is_locked(tmp_path: Path, local: boo
     assert embedder.calls > 2
 
 
+def together(book: Book, *groups: Any) -> Any:
+    return book.apply_each([(f"s{at}", changes) for at, changes in enumerate(groups)], actor="user", door="test")
+
+
+def test_groups_that_are_written_together_are_operations_of_their_own(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    write = book.documents.write
+
+    def counted(path: str, text: str, *, expect: str | None) -> str:
+        written.append(path)
+        return write(path, text, expect=expect)
+
+    monkeypatch.setattr(book.documents, "write", counted)
+    first = [Add(entry=entry("aaaaaa", "tea", session="s0")), Append(path="daily/2026-02-24.md", line="one")]
+    second = [Add(entry=entry("bbbbbb", "Tea.", session="s1")), Append(path="daily/2026-02-24.md", line="two")]
+    results = together(book, first, second, [Append(path="daily/2026-02-24.md", line="one")])
+    assert [[outcome.applied.kind for outcome in result.outcomes if outcome.applied] for result in results] == [
+        ["add", "append"],
+        ["reinforce", "append"],
+        [],
+    ]
+    assert results[2].operation is None
+    assert [(operation.session, operation.done) for operation in book.journal.operations()] == [
+        ("s1", True),
+        ("s0", True),
+    ]
+    assert written == ["MEMORY.md"]
+    assert [known.hits for known in book.entries()] == [2]
+
+
+def test_no_group_is_written_when_one_cannot_be(book: Book) -> None:
+    with pytest.raises(NotFound):
+        together(book, [Add(entry=entry("aaaaaa"))], [Remove(id="zzzzzz")])
+    assert book.entries() == []
+    assert book.journal.operations() == []
+
+
+def test_no_group_is_written_when_the_id_of_an_operation_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "_new_id", lambda now: "20260224-1")
+    with pytest.raises(Conflict, match="20260224-1"):
+        together(book, [Add(entry=entry("aaaaaa"))], [Add(entry=entry("bbbbbb"))])
+    assert book.entries() == []
+    assert book.journal.operations() == []
+
+
+@pytest.mark.parametrize(
+    ("step", "times"), [("begin", 2), ("write", 1), ("write", 2), ("append", 1), ("append", 2), ("done", 2)]
+)
+def test_groups_that_a_crash_cut_short_are_each_there_or_never_begun(
+    book: Book, monkeypatch: pytest.MonkeyPatch, step: str, times: int
+) -> None:
+    part: Any = book.journal if step in ("begin", "done") else book.documents
+    groups = [
+        [
+            Add(entry=entry(id, f"statement {id}", session=id)),
+            Append(path="daily/2026-02-24.md", line=f"line {id}"),
+            Put(path=f"sessions/{id}.md", text=f"{id}\n"),
+        ]
+        for id in ("aaaaaa", "bbbbbb")
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(part, step, dying(times, getattr(part, step), KeyboardInterrupt()))
+        patch.setattr(book.journal, "discard", lambda id: None)
+        with pytest.raises(KeyboardInterrupt):
+            together(book, *groups)
+    again = reopened(book)
+    begun = ["aaaaaa"] if step == "begin" else ["aaaaaa", "bbbbbb"]
+    assert [known.id for known in again.entries()] == begun
+    assert again.documents.read("daily/2026-02-24.md").text == "".join(f"line {id}\n" for id in begun)
+    assert sorted(info.path for info in again.documents.list() if info.path.startswith("sessions/")) == [
+        f"sessions/{id}.md" for id in begun
+    ]
+    assert again.journal.pending() == []
+
+
 def test_a_large_document_is_read_before_the_lock_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     from memorybook.formats import memory_md as format
 

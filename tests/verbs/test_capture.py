@@ -326,6 +326,59 @@ def test_an_import_that_was_killed_is_completed_by_the_next(
         assert state(memory) == whole
 
 
+SEVERAL = [
+    {**message, "id": f"{message['id']}-{session}", "session": session, "content": f"{message['content']} {session}."}
+    for session in ("s1", "s2", "s3")
+    for message in KILLED_CHAT
+]
+
+
+def pages(memory: Memory) -> dict[str, Any]:
+    """What is written of all sessions, whatever the ids of the entries are."""
+    found = {path: text for path, text in documents(memory).items() if path.startswith(("daily/", "sessions/"))}
+    return {**found, "texts": texts(memory), "sessions": [each.summary for each in memory.book.transcripts.sessions()]}
+
+
+@pytest.mark.parametrize(
+    ("step", "times"),
+    [
+        ("memory.book.transcripts.append", 2),
+        ("memory.book.journal.begin", 2),
+        ("memory.book.documents.write", 3),
+        ("memory.book.documents.append", 1),
+        ("memory.book.journal.done", 2),
+        ("memory.book.transcripts.update", 2),
+    ],
+)
+def test_an_import_of_several_sessions_that_was_killed_is_completed_by_the_next(
+    tmp_path: Path, memory: Memory, chat: Any, step: str, times: int
+) -> None:
+    root, path = str(tmp_path / "killed"), chat(SEVERAL)
+    memory.import_file(path)
+    killed(root, path, step, times)
+    with memorybook.open(root, config=CONFIG) as again:
+        again.import_file(path)
+        assert again.book.journal.pending() == []
+        assert pages(again) == pages(memory)
+
+
+def test_it_makes_no_difference_how_many_sessions_are_written_together(
+    tmp_path: Path, memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = chat(SEVERAL)
+    told: list[tuple[int, int]] = []
+    taken = memory.import_file(path, progress=lambda done, total: told.append((done, total)))
+    assert told == [(4, 12), (8, 12), (12, 12)]
+    monkeypatch.setattr("memorybook.verbs.capture.BATCH", 1)
+    with memorybook.open(str(tmp_path / "one by one"), config=CONFIG) as other:
+        alone = other.import_file(path)
+        assert pages(other) == pages(memory)
+        assert (alone.entries, alone.notes, alone.summaries) == (taken.entries, taken.notes, taken.summaries)
+        assert [each.session for each in other.book.journal.operations()] == [
+            each.session for each in memory.book.journal.operations()
+        ]
+
+
 @pytest.mark.parametrize(
     "step", ["memory.book.apply_each", "memory.book.documents.write", "memory.book.transcripts.update"]
 )
