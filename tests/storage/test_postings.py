@@ -44,12 +44,18 @@ def db(tmp_path: Path) -> Iterator[Connection]:
 
 def put(db: Connection, texts: Texts) -> None:
     with immediate(db):
-        postings.add(db, {number: tokens(text) for number, text in texts.items()})
+        put_within(db, texts)
+
+
+def put_within(db: Connection, texts: Texts) -> None:
+    words = postings.Words()
+    postings.add(db, words, {number: words.numbered(text) for number, text in texts.items()})
 
 
 def take(db: Connection, texts: Texts) -> None:
     with immediate(db):
-        postings.remove(db, {number: tokens(text) for number, text in texts.items()})
+        words = postings.Words()
+        postings.remove(db, words, {number: words.numbered(text) for number, text in texts.items()})
 
 
 def found(db: Connection, words: str, count: int = 10, allowed: list[int] | None = None) -> dict[int, float]:
@@ -152,7 +158,7 @@ def test_nothing_is_written_by_halves(db: Connection) -> None:
 
     def interrupted() -> None:
         with immediate(db):
-            postings.add(db, {2: tokens("apple pear")})
+            put_within(db, {2: "apple pear"})
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

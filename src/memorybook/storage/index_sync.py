@@ -18,9 +18,11 @@ from memorybook.storage import postings
 from memorybook.storage.freshness import is_whole
 from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, passages, row_of
 from memorybook.storage.sqlite import Connection, Row, bindable, immediate, readable
-from memorybook.text.tokens import text_digest, tokens
+from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:
+    from array import array
+
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Passage
     from memorybook.model import Session, Turn
@@ -47,10 +49,10 @@ class Brought(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """A passage to be inserted: its words, and the digest of what is embedded of it."""
+    """A passage to be inserted: its words by their numbers, and the digest of what is embedded of it."""
 
     passage: Passage
-    words: list[str]
+    words: array[int]
     digest: str
 
 
@@ -96,6 +98,7 @@ def bring_in(
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
+        brought.words = postings.Words()
     if difference.turns[0] != difference.turns[1]:
         _bring_turns(connection, transcripts, difference.turns, brought)
     if brought.settled:
@@ -111,6 +114,7 @@ class _Outcome:
         self.degraded: list[str] = []
         self.warnings: list[str] = []
         self.settled = True
+        self.words = postings.Words()  # of the batch at hand
         self._progress = progress
         self._expect = expect
 
@@ -181,13 +185,13 @@ def _plan(
         return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
     added = _added(info.path, document.text, known) if known is not None else None
     if added is not None:
-        return _Plan(info.path, known, row, [], [], [_draft(passage) for passage in added])
+        return _Plan(info.path, known, row, [], [], [_draft(brought.words, passage) for passage in added])
     from memorybook.text.splitting import split
 
     made = split(info.path, document.text, document.modified)
     brought.warnings += made.warnings
     stored = _stored(connection, info.path) if known is not None else []
-    plan = _Plan(info.path, known, row, *_differing(stored, made.passages))
+    plan = _Plan(info.path, known, row, *_differing(brought.words, stored, made.passages))
     if any(passage.source == "entry" for passage in (*made.passages, *(passage for _, passage in stored))):
         plan = plan._replace(entries=_entries(info.path, document))
     return plan
@@ -234,11 +238,11 @@ def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
 
 
 def _differing(
-    stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
+    words: postings.Words, stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
 ) -> tuple[list[int], list[tuple[int, Passage]], list[_Draft]]:
     """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
     if not stored:
-        return [], [], [*map(_draft, wanted)]
+        return [], [], [_draft(words, passage) for passage in wanted]
     waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
     for number, passage in stored:
         waiting.setdefault(_content(passage), deque()).append((number, passage))
@@ -248,7 +252,7 @@ def _differing(
         content = _content(passage)
         same = waiting.get(content)
         if not same:
-            drafts.append(_Draft(passage, tokens(content[0]), text_digest(content[1])))
+            drafts.append(_Draft(passage, words.numbered(content[0]), text_digest(content[1])))
             continue
         number, before = same.popleft()
         if before != passage:
@@ -270,9 +274,9 @@ def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
     return indexed_text, dense_text
 
 
-def _draft(passage: Passage) -> _Draft:
+def _draft(words: postings.Words, passage: Passage) -> _Draft:
     indexed, dense = _content(passage)
-    return _Draft(passage, tokens(indexed), text_digest(dense))
+    return _Draft(passage, words.numbered(indexed), text_digest(dense))
 
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
@@ -282,7 +286,7 @@ def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) ->
             _record(connection, plan)
         _delete(connection, [number for plan in current for number in plan.gone])
         _move(connection, [moved for plan in current for moved in plan.moved])
-        _insert(connection, [draft for plan in current for draft in plan.drafts])
+        _insert(connection, brought.words, [draft for plan in current for draft in plan.drafts])
     brought.settled = brought.settled and len(current) == len(plans)
     brought.removed += sum(plan.row is None for plan in current)
     brought.changed += sum(plan.row is not None and not _is_restamp(plan) for plan in current)
@@ -331,10 +335,11 @@ def _bring_turns(
     present: set[tuple[str, str]] = set()
     for batch in _batches(changes.turns, lambda _: 1, _batch(connection)):
         present |= {(session.uuid, turn.id) for session, turn in batch}
-        drafts = [_draft(turn_passage(session, turn)) for session, turn in batch]
+        words = postings.Words()
+        drafts = [_draft(words, turn_passage(session, turn)) for session, turn in batch]
         brought.foresee(drafts)
         with immediate(connection):
-            _place_turns(connection, batch, drafts)
+            _place_turns(connection, batch, words, drafts)
         brought.step(len(batch))
     removed = set(changes.removed)
     with immediate(connection):
@@ -348,7 +353,9 @@ def _bring_turns(
     brought.changed += len({session for session, _ in removed | present} if not afresh else {s for s, _ in present})
 
 
-def _place_turns(connection: Connection, batch: list[tuple[Session, Turn]], drafts: list[_Draft]) -> None:
+def _place_turns(
+    connection: Connection, batch: list[tuple[Session, Turn]], words: postings.Words, drafts: list[_Draft]
+) -> None:
     """Insert what is new and replace what is different, whoever stored it."""
     names = {bindable(session.uuid): bindable(session.name) for session, _ in batch}
     connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?)", list(names.items()))
@@ -366,7 +373,7 @@ def _place_turns(connection: Connection, batch: list[tuple[Session, Turn]], draf
             fresh[session.uuid, turn.id] = draft
     _delete(connection, gone)
     _move(connection, moved)
-    _insert(connection, list(fresh.values()))
+    _insert(connection, words, list(fresh.values()))
 
 
 def _turn_row(connection: Connection, session: str, turn: str) -> tuple[int, Passage | None]:
@@ -393,11 +400,11 @@ def _revision(connection: Connection) -> int | None:
 def _delete(connection: Connection, numbers: list[int]) -> None:
     if not numbers:
         return
-    from memorybook.text.passages import indexed_text
-
+    indexed_text, _ = _texts_of()
     gone = listed(numbers)
     held = passages(connection, numbers)
-    postings.remove(connection, {number: tokens(indexed_text(held[number])) for number in held})
+    words = postings.Words()
+    postings.remove(connection, words, {number: words.numbered(indexed_text(held[number])) for number in held})
     texts = listed(
         text
         for (text,) in connection.execute(
@@ -420,7 +427,7 @@ def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
     )
 
 
-def _insert(connection: Connection, drafts: list[_Draft]) -> None:
+def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft]) -> None:
     if not drafts:
         return
     texts = _texts(connection, [draft.digest for draft in drafts])
@@ -431,10 +438,15 @@ def _insert(connection: Connection, drafts: list[_Draft]) -> None:
         f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
         [[number, texts[draft.digest], *row_of(draft.passage)] for number, draft in numbered.items()],
     )
-    postings.add(connection, {number: draft.words for number, draft in numbered.items()})
+    postings.add(connection, words, {number: draft.words for number, draft in numbered.items()})
+    known = words.all() if any(draft.passage.source == "entry" for draft in drafts) else []
     connection.executemany(
         "INSERT INTO words (rowid, text) VALUES (?, ?)",
-        [(number, " ".join(draft.words)) for number, draft in numbered.items() if draft.passage.source == "entry"],
+        [
+            (number, " ".join([known[word] for word in draft.words]))
+            for number, draft in numbered.items()
+            if draft.passage.source == "entry"
+        ],
     )
     connection.execute(
         "INSERT OR IGNORE INTO pending SELECT models.id, new.value FROM models, json_each(?) AS new WHERE NOT EXISTS"

@@ -13,8 +13,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Iterator, Mapping
+from itertools import count
 from sys import byteorder
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ import apsw
 from memorybook.storage.arrays import arrays
 from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, SPAN
 from memorybook.storage.sqlite import Connection
+from memorybook.text.tokens import tokens
 
 _BLOCK_OF = (
     "SELECT id, passages, codes FROM postings WHERE id=(SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1+?2)"
@@ -32,6 +33,9 @@ _POSTING = 2e-4
 """Milliseconds that sorting a word of a passage to its postings takes longer without numpy."""
 
 if TYPE_CHECKING:
+    Passages = Mapping[int, array[int]]
+    """Words (`Words.numbered`) by passage."""
+
     _Block = tuple[array[int], array[int]]
     """Passages, ascending, and their codes."""
 
@@ -39,16 +43,33 @@ if TYPE_CHECKING:
     """The same as they are stored, 32 bits and 16 bits each."""
 
 
-def add(db: Connection, passages: Mapping[int, Sequence[str]]) -> None:
+class Words:
+    """Words as numbers, while one batch is made: a passage's are small then, and each word is looked up once."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def numbered(self, text: str) -> array[int]:
+        """The words of a text in order, with repetition, each by its number here."""
+        return array("I", map(self._numbers.__getitem__, tokens(text)))
+
+    def all(self) -> list[str]:
+        """Every word so far at the place of its number."""
+        return [*self._numbers]
+
+
+def add(db: Connection, words: Words, passages: Passages) -> None:
     """Bring in the words of new passages within a transaction.
 
     Args:
         db: The index.
-        passages: The words of each, with repetition; ids ascend from above all that there are.
+        words: What the numbers mean.
+        passages: The words of each; ids ascend from above all that there are.
     """
-    grouped = _grouped(passages)
-    words = sorted(grouped)
-    known = db.executemany("SELECT term, id, passages, codes FROM terms WHERE term=?", [(word,) for word in words])
+    grouped = _grouped(words, passages)
+    known = db.executemany(
+        "SELECT term, id, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
+    )
     full: list[tuple[int, bytes, bytes]] = []
     updates = []
     for word, term, held, codes in known:
@@ -65,13 +86,13 @@ def add(db: Connection, passages: Mapping[int, Sequence[str]]) -> None:
     _count(db, passages, 1)
 
 
-def remove(db: Connection, passages: Mapping[int, Sequence[str]]) -> None:
-    """Take out the words (with repetition) of passages that are to be deleted, within a transaction.
+def remove(db: Connection, words: Words, passages: Passages) -> None:
+    """Take out the words of passages that are to be deleted, within a transaction; as for `add`.
 
     Raises:
         apsw.CorruptError: One of these words is not known for one of these passages.
     """
-    grouped = _grouped(passages)
+    grouped = _grouped(words, passages)
     rows = db.executemany(
         "SELECT term, id, holding, passages, codes FROM terms WHERE term=?", [(word,) for word in sorted(grouped)]
     )
@@ -91,30 +112,30 @@ def remove(db: Connection, passages: Mapping[int, Sequence[str]]) -> None:
     _count(db, passages, -1)
 
 
-def _grouped(passages: Mapping[int, Sequence[str]]) -> dict[str, _Packed]:
+def _grouped(words: Words, passages: Passages) -> dict[str, _Packed]:
     """The postings of each word, ascending."""
     np = arrays(_POSTING * sum(map(len, passages.values())))
-    return _one_by_one(passages) if np is None else _all_at_once(np, passages)
+    known = words.all()
+    grouped = _one_by_one(passages) if np is None else _all_at_once(np, passages)
+    return {known[number]: packed for number, packed in grouped}
 
 
-def _one_by_one(passages: Mapping[int, Sequence[str]]) -> dict[str, _Packed]:
-    grouped: defaultdict[str, list[int]] = defaultdict(list)
-    for number, words in passages.items():
-        low = number << 16 | min(len(words), LONGEST)
+def _one_by_one(passages: Passages) -> Iterator[tuple[int, _Packed]]:
+    grouped: defaultdict[int, list[int]] = defaultdict(list)
+    for passage, words in passages.items():
+        low = passage << 16 | min(len(words), LONGEST)
         for word, times in Counter(words).items():
             grouped[word].append(low + ((times if times < MOST else MOST) << 12))
-    return {
-        word: (array("I", [value >> 16 for value in both]).tobytes(), array("H", [v & 0xFFFF for v in both]).tobytes())
-        for word, both in grouped.items()
-    }
+    for word, both in grouped.items():
+        yield (
+            word,
+            (array("I", [value >> 16 for value in both]).tobytes(), array("H", [v & 0xFFFF for v in both]).tobytes()),
+        )
 
 
-def _all_at_once(np: Any, passages: Mapping[int, Sequence[str]]) -> dict[str, _Packed]:
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+def _all_at_once(np: Any, passages: Passages) -> Iterator[tuple[int, _Packed]]:
     lengths = np.array([*map(len, passages.values())], dtype=np.int64)
-    standing = np.fromiter(
-        map(numbers.__getitem__, chain.from_iterable(passages.values())), dtype=np.int64, count=lengths.sum()
-    )
+    standing = np.frombuffer(b"".join(passages.values()), dtype=np.uintc).astype(np.int64)
     standing = standing << 32 | np.repeat(np.arange(len(lengths)), lengths)  # sorts the passages of a word as well
     standing.sort()
     starts = np.flatnonzero(np.diff(standing, prepend=-1))
@@ -124,11 +145,11 @@ def _all_at_once(np: Any, passages: Mapping[int, Sequence[str]]) -> dict[str, _P
     codes = np.minimum(times, MOST) << 12 | np.minimum(lengths, LONGEST)[places]
     held = np.array([*passages], dtype=np.uint32)[places].tobytes()
     coded = codes.astype(np.uint16).tobytes()
-    ends = np.bincount(standing >> 32).cumsum().tolist()
-    return {
-        word: (held[4 * start : 4 * end], coded[2 * start : 2 * end])
-        for word, start, end in zip(numbers, [0, *ends], ends, strict=False)
-    }
+    end = 0
+    for word, holding in enumerate(np.bincount(standing >> 32).tolist()):
+        start, end = end, end + holding
+        if holding:
+            yield word, (held[4 * start : 4 * end], coded[2 * start : 2 * end])
 
 
 def _kept(term: int, held: bytes, codes: bytes, fresh: _Packed, full: list[tuple[int, bytes, bytes]]) -> _Packed:
@@ -166,7 +187,7 @@ def _take_out(db: Connection, wanted: list[tuple[int, int]]) -> None:
     )
 
 
-def _count(db: Connection, passages: Mapping[int, Sequence[str]], sign: int) -> None:
+def _count(db: Connection, passages: Passages, sign: int) -> None:
     words = sum(min(len(words), LONGEST) for words in passages.values())
     changes = ((sign * len(passages), "passages"), (sign * words, "words"))
     db.executemany("UPDATE meta SET value=value+? WHERE name=?", changes)
