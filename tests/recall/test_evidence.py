@@ -148,6 +148,24 @@ def test_what_only_asks_is_put_behind(question: str) -> None:
     assert evidence.asking(pool(turn(question, 0), turn("I saw it.", 1)), WEIGHTS) == [-WEIGHTS.asking, 0.0]
 
 
+def test_coverage_is_the_share_of_the_questions_weight_that_a_passage_holds() -> None:
+    weights = WEIGHTS._replace(coverage=0.9)
+    made = pool_of(
+        Candidates(tuple(Candidate(note("x"), 1.0, None, holds) for holds in (0, 0b100, 0b111)), (), {}, None, "scan")
+    )
+    idf = {"quantum": 8.0, "physic": 8.0, "book": 2.0}
+    assert evidence.coverage(made, idf, weights) == pytest.approx([0.0, 0.1, 0.9])
+    assert evidence.coverage(pool(note("x")), {}, weights) == [0.0]
+
+
+def test_talk_between_people_ages_less_than_notes_do() -> None:
+    said = turn("x", 0, speaker="Ann", role="user")
+    dated = [
+        p._replace(date=day) for p in (said, said._replace(speaker="user")) for day in ("2026-01-01", "2026-01-11")
+    ]
+    assert evidence.recency(pool(*dated), WEIGHTS) == pytest.approx([0.0, 0.2 * evidence.TALK, 0.0, 0.2])
+
+
 def test_recency_runs_from_the_oldest_to_the_newest() -> None:
     dated = [note("x")._replace(date=day) for day in ("2026-01-01", "2026-01-06", "2026-01-11", None)]
     assert evidence.recency(pool(*dated), WEIGHTS) == pytest.approx([0.0, 0.1, 0.2, 0.0])

@@ -59,7 +59,7 @@ def test_a_hit_of_one_leg_alone_can_come_first() -> None:
 def test_the_named_speaker_is_preferred() -> None:
     ann = Candidate(turn("I swim", 0, speaker="Ann"), 3.0, None)
     bob = Candidate(turn("I swim", 5, speaker="Bob"), 3.0, None)
-    ranked = rank("What does Bob's week look like?", found(ann, bob), WORDS_ONLY, strength=lambda _: 0)
+    ranked = rank("What does Bob's week look like?", found(ann, bob), WORDS_ONLY, strength=lambda _: 0, explain=True)
     assert ranked[0].candidate.passage.speaker == "Bob"
     assert ranked[0].why["speaker"] == pytest.approx(WORDS_ONLY.speaker)
 
@@ -106,7 +106,7 @@ def test_strength_reorders_equals_and_never_hides() -> None:
 def test_components_add_up_to_the_score() -> None:
     a = Candidate(turn("I like dogs?", 1, date="2024-01-01"), 4.0, 0.7)
     b = Candidate(turn("Me too", 2, date="2024-02-01"), 2.0, 0.3)
-    for ranked in rank("do I like dogs", found(a, b), HYBRID, strength=lambda _: 0.5):
+    for ranked in rank("do I like dogs", found(a, b), HYBRID, strength=lambda _: 0.5, explain=True):
         assert sum(ranked.why.values()) == pytest.approx(ranked.score)
 
 

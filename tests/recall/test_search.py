@@ -5,14 +5,21 @@ from typing import Any
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.search import Found, find
 from memorybook.recall.weights import weights_for
+from memorybook.text.tokens import tokens
 
 
 def passage(text: str, **fields: Any) -> Passage:
     return Passage("daily/2026-01-01.md", 1, 1, text, "note")._replace(**fields)
 
 
+def _held(candidate: Candidate, idf: dict[str, float]) -> Candidate:
+    """The candidate with what an index would say of it."""
+    words = tokens(candidate.passage.text)
+    return candidate._replace(holds=sum(1 << number for number, word in enumerate(idf) if word in words))
+
+
 def search(*candidates: Candidate, idf: dict[str, float], limit: int = 10, min_score: float = 0.0) -> Found:
-    found = Candidates(candidates, (), idf, None, "scan")
+    found = Candidates(tuple(_held(candidate, idf) for candidate in candidates), (), idf, None, "scan")
     return find("q", found, weights_for(None), limit=limit, min_score=min_score, strength=lambda _: 0.0)
 
 

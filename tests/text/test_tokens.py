@@ -121,8 +121,8 @@ def test_a_question_is_asked_by_its_telling_words(text: str, expected: tuple[str
 
 def test_a_long_question_is_bounded_and_distinct() -> None:
     words = t.query_words(" ".join(f"word{n} word{n}" for n in range(200)))
-    assert len(words) == 64
-    assert len(set(words)) == 64
+    assert len(words) == t.MAX_QUERY_WORDS == 128
+    assert len(set(words)) == 128
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from datetime import date
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.dates import closeness, spans
+from memorybook.recall.relevance import summed
 from memorybook.recall.weights import Weights
 from memorybook.typed import NamedTuple
 
@@ -20,6 +21,10 @@ SECOND_HAND = 0.5
 
 COMPANY = 3
 """How many others of a session speak for one of its passages."""
+
+
+TALK = 2 / 3
+"""Share of the bonus for recency for what a person with a name said."""
 
 
 class Pool(NamedTuple):
@@ -184,14 +189,26 @@ def summary(pool: Pool, weights: Weights) -> Component:
     return [-weights.summary if c.passage.source == "summary" else 0.0 for c in pool.items]
 
 
+def coverage(pool: Pool, idf: Mapping[str, float], weights: Weights) -> Component:
+    """The share of the question's words that stand in the passage, by idf, each counted once."""
+    held, total = summed(idf.values()), sum(idf.values()) or 1.0
+    return [weights.coverage * held(c.holds) / total for c in pool.items]
+
+
 def recency(pool: Pool, weights: Weights) -> Component:
-    """The newer the better, bounded."""
+    """The newer the better, bounded; what people said to each other does not age as notes do."""
     days = [_ordinal(c.passage.date) for c in pool.items]
     known = [day for day in days if day is not None]
     if len(set(known)) < 2:
         return [0.0] * len(days)
     oldest, newest = min(known), max(known)
-    return [0.0 if day is None else weights.recency * (day - oldest) / (newest - oldest) for day in days]
+    bonus = [0.0 if day is None else weights.recency * (day - oldest) / (newest - oldest) for day in days]
+    return [TALK * value if _is_talk(c.passage) else value for value, c in zip(bonus, pool.items, strict=True)]
+
+
+def _is_talk(passage: Passage) -> bool:
+    """Whether somebody with a name said it."""
+    return passage.source == "turn" and passage.speaker not in ("", passage.role)
 
 
 def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Component:

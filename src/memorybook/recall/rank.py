@@ -5,7 +5,7 @@ value per kind of embedder.
 """
 
 # No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 
 from memorybook.hits import Candidate, Candidates, Passage
@@ -19,7 +19,7 @@ Strength = Callable[[Passage], float]
 
 
 class Ranked(NamedTuple):
-    """A candidate with its score and the components, some 0, that add up to it."""
+    """A candidate with its score and, where that was asked for, the components that add up to it, 0 left out."""
 
     candidate: Candidate
     score: float
@@ -27,7 +27,13 @@ class Ranked(NamedTuple):
 
 
 def rank(
-    question: str, found: Candidates, weights: Weights, *, strength: Strength, today: date | None = None
+    question: str,
+    found: Candidates,
+    weights: Weights,
+    *,
+    strength: Strength,
+    today: date | None = None,
+    explain: bool = False,
 ) -> list[Ranked]:
     """Every candidate (and neighbour that earned a score), best first; on a tie the newer first.
 
@@ -51,6 +57,7 @@ def rank(
         "asking": evidence.asking(pool, weights),
         "summary": evidence.summary(pool, weights),
         "recency": evidence.recency(pool, weights),
+        "coverage": evidence.coverage(pool, found.idf, weights),
         "dated": evidence.dated(question, pool, weights, today),
         "strength": [weights.strength * strength(c.passage) if c.passage.entry else 0.0 for c in pool.items],
     }
@@ -60,22 +67,21 @@ def rank(
         if base[number] or around["answer"][number] or around["neighbour"][number] or candidate.words is not None
     ]
     scores = [sum(values) for values in zip(*components.values(), strict=True)]
-    best = sorted(admitted, key=scores.__getitem__, reverse=True)[: reading.READ]
-    components |= _read(question, pool, best, found.idf, weights)
+    if reading.asks_when(question):
+        components["moment"] = _moment(pool, sorted(admitted, key=scores.__getitem__, reverse=True), weights)
     rows = list(zip(*components.values(), strict=True))
-    ranked = [Ranked(pool.items[n], sum(rows[n]), dict(zip(components, rows[n], strict=True))) for n in admitted]
+    ranked = [Ranked(pool.items[n], sum(rows[n]), _shown(components, rows[n]) if explain else {}) for n in admitted]
     ranked.sort(key=lambda r: (r.score, r.candidate.passage.date or "", r.candidate.passage.position), reverse=True)
     return ranked
 
 
-def _read(
-    question: str, pool: Pool, best: list[int], idf: Mapping[str, float], weights: Weights
-) -> dict[str, Component]:
-    """The evidence that takes reading, for the best; 0 for the rest."""
-    covered, timed = [0.0] * len(pool.items), [0.0] * len(pool.items)
-    when = reading.asks_when(question)
-    for number in best:
-        passage = pool.items[number].passage
-        covered[number] = reading.coverage(passage, idf, weights)
-        timed[number] = reading.moment(passage, weights) if when else 0.0
-    return {"coverage": covered, "moment": timed}
+def _shown(names: Iterable[str], values: Iterable[float]) -> dict[str, float]:
+    return {name: value for name, value in zip(names, values, strict=True) if value}
+
+
+def _moment(pool: Pool, ranked: list[int], weights: Weights) -> Component:
+    """For the best candidates, whether they speak of a time; 0 for the rest."""
+    spoken = [0.0] * len(pool.items)
+    for number in ranked[: reading.READ]:
+        spoken[number] = reading.moment(pool.items[number].passage, weights)
+    return spoken

@@ -2,14 +2,12 @@
 
 # No `from __future__ import annotations`: it is not needed, and this is on the path of a cold search.
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from math import sqrt
 
-from memorybook.hits import Candidate, Passage
+from memorybook.hits import Passage
 from memorybook.recall.weights import Weights
 from memorybook.text.passages import indexed_text
-from memorybook.text.tokens import is_telling, tokens
+from memorybook.text.tokens import tokens
 
 READ = 80
 """How many of the best candidates are read."""
@@ -25,13 +23,6 @@ def _distinct(text: str) -> frozenset[str]:
     return frozenset(tokens(text))
 
 
-def coverage(passage: Passage, idf: Mapping[str, float], weights: Weights) -> float:
-    """The share of the question's words that stand in the passage, by idf, each counted once."""
-    total = sum(idf.values())
-    present = words_of(passage)
-    return weights.coverage * sum(idf[word] for word in idf.keys() & present) / total if total else 0.0
-
-
 def moment(passage: Passage, weights: Weights) -> float:
     """For a passage that says when; of use only if the question asks that."""
     said = not _times().isdisjoint(words_of(passage)) or _dates().search(passage.text) is not None
@@ -45,43 +36,6 @@ def asks_when(question: str) -> bool:
     (True, True, False)
     """
     return _when().search(question) is not None
-
-
-# --- relevance: how much a passage is about the question, before any fusion, age or score ---------
-
-
-LONG_QUESTION = 20.0
-"""Sum of idf from which a question counts as long: about three rare words."""
-
-
-SPACELESS = 1.4
-"""Gain of the share for a question in a script without spaces: pairs that straddle two words match nothing."""
-
-
-def relevance(candidate: Candidate, idf: Mapping[str, float], weights: Weights) -> float:
-    """0..1: the larger of the calibrated cosine and the idf share of the question's words found in the passage.
-
-    The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`, T) it is
-    of the geometric mean of t and T, since nothing that answers three sentences repeats them all. Single
-    Chinese characters, and pairs with a function character in them, count only in a question that has
-    nothing else. Words that stand nowhere in the book have the highest idf and so weigh against a match
-    on the others.
-    """
-    cosine = 0.0
-    if candidate.cosine is not None and weights.vector:
-        cosine = (candidate.cosine - weights.unrelated) / (weights.about - weights.unrelated)
-    return min(1.0, max(0.0, cosine, _share(candidate.passage, idf)))
-
-
-def _share(passage: Passage, idf: Mapping[str, float]) -> float:
-    asked = {word: weight for word, weight in idf.items() if is_telling(word)} or idf
-    total = sum(asked.values())
-    if not total:
-        return 0.0
-    found = sum(asked[word] for word in asked.keys() & words_of(passage))
-    share = found / (total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION))
-    spaceless = sum(not word.isascii() for word in asked)
-    return share * SPACELESS if 2 * spaceless > len(asked) else share
 
 
 # Compiled when first used: few questions ask for a time.

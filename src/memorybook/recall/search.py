@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
-from memorybook.recall.reading import relevance
+from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
 from memorybook.text.tokens import normalise
 from memorybook.typed import NamedTuple
@@ -59,23 +59,19 @@ def find(
         keep: Passages it refuses are left out before anything is cut; None keeps all.
         explain: Fill in `Hit.why`.
     """
-    ranked = rank(question, candidates, weights, strength=strength, today=today)
+    ranked = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
     if keep is not None:
         ranked = [r for r in ranked if keep(r.candidate.passage)]
     ranked = once(ranked)
     judged = ranked if min_score > 0 else ranked[: max(limit, JUDGED)]
-    about = [relevance(r.candidate, candidates.idf, weights) for r in judged]
+    judge = relevance(candidates.idf, weights)
+    about = [judge(r.candidate) for r in judged]
     kept = [(r, a) for r, a in zip(judged, about, strict=True) if a >= min_score]
     words = frozenset(candidates.idf)
     hits = tuple(
-        Hit(r.candidate.passage, r.score, a, snippet(r.candidate.passage.text, words), _shown(r.why) if explain else {})
-        for r, a in kept[:limit]
+        Hit(r.candidate.passage, r.score, a, snippet(r.candidate.passage.text, words), r.why) for r, a in kept[:limit]
     )
     return Found(hits, any(a >= max(min_score, RELEVANT) for a in about), len(judged) - len(kept))
-
-
-def _shown(why: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in why.items() if value}
 
 
 def once(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -18,7 +18,7 @@ class Weights(NamedTuple):
         answer: Share of a question's legs that the turn after it inherits.
         neighbour: Share of the turns before and after; two thirds of it at two turns' distance, one at three.
         session: Share of the mean of the three best others of the same session or document.
-        recency: Bonus of the newest candidate; the oldest gets none.
+        recency: Bonus of the newest candidate; the oldest gets none, and talk between people two thirds.
         dated: Bonus of what is dated within the days that the question names.
         strength: Bonus of an entry of full strength.
         summary: Discount of a session's summary beside the turns that it repeats.
@@ -33,9 +33,9 @@ class Weights(NamedTuple):
     vector: float
     speaker: float = 1.1
     answer: float = 0.9
-    neighbour: float = 0.3
-    session: float = 0.7
-    recency: float = 0.2
+    neighbour: float = 0.2
+    session: float = 0.5
+    recency: float = 0.3
     dated: float = 0.8
     strength: float = 0.2
     summary: float = 1.0
@@ -47,10 +47,21 @@ class Weights(NamedTuple):
 
 
 WEIGHTS: Mapping[str, Weights] = {
-    "static": Weights(words=0.55, vector=0.45, about=0.7),
-    "local": Weights(words=0.4, vector=0.6, answer=0.7, neighbour=0.2, session=0.6, coverage=0.9, moment=0.5),
-    "remote": Weights(words=0.3, vector=0.7),
-    "": Weights(words=1.0, vector=0.0, speaker=1.9, answer=0.8, neighbour=0.1, asking=0.4, coverage=1.4, moment=0.4),
+    "static": Weights(words=0.6, vector=0.4, about=0.7),
+    "local": Weights(words=0.5, vector=0.5, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "remote": Weights(words=0.3, vector=0.7, answer=0.7, neighbour=0.15, session=0.3, coverage=0.9, moment=0.5),
+    "": Weights(
+        words=1.0,
+        vector=0.0,
+        speaker=1.9,
+        answer=0.8,
+        neighbour=0.1,
+        session=0.35,
+        recency=0.2,
+        asking=0.4,
+        coverage=1.4,
+        moment=0.4,
+    ),
 }
 """By kind of embedder, the part of its name before the slash; "" when the vector leg did not run."""
 

@@ -27,7 +27,7 @@ Compared, not matched: a character class that wide takes a millisecond to compil
 
 _is_spaceless = _FIRST_SPACELESS.__le__
 
-MAX_QUERY_WORDS = 64
+MAX_QUERY_WORDS = 128
 _MAX_TOKEN = 96
 _KNOWN_PIECES = 65_536
 
@@ -75,7 +75,7 @@ def tokens(text: str) -> list[str]:
 
 
 def query_words(text: str) -> tuple[str, ...]:
-    """The distinct tokens of a question that carry meaning, in order, at most 64.
+    """The distinct tokens of a question that carry meaning, in order, at most 128.
 
     English stop words and Chinese function words (and bigrams of function characters alone) take part only if
     nothing else is left. Empty only for a text without tokens.

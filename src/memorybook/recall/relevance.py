@@ -1,0 +1,60 @@
+"""How much a passage is about the question: which of its words it holds, and how near its vector is."""
+
+# No `from __future__ import annotations`: it is not needed, and this is on the path of a cold search.
+from collections.abc import Callable, Iterable, Mapping
+from math import sqrt
+
+from memorybook.hits import Candidate
+from memorybook.recall.weights import Weights
+from memorybook.text.tokens import is_telling
+
+LONG_QUESTION = 20.0
+"""Sum of idf from which a question counts as long: about three rare words."""
+
+SPACELESS = 1.4
+"""Gain of the share for a question in a script without spaces: pairs that straddle two words match nothing."""
+
+
+def summed(gains: Iterable[float]) -> Callable[[int], float]:
+    """A function from `Candidate.holds` to the sum of what its words give, in the order of the question's words.
+
+    >>> summed([5.0, 2.0, 1.0])(0b101)
+    6.0
+    """
+    bits = [(1 << number, gain) for number, gain in enumerate(gains) if gain]
+    known: dict[int, float] = {}
+
+    def of(holds: int) -> float:
+        found = known.get(holds)
+        if found is None:
+            found = known[holds] = sum([gain for bit, gain in bits if holds & bit])
+        return found
+
+    return of
+
+
+def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate], float]:
+    """A judge of candidates, before any fusion, age or score.
+
+    It answers 0..1: the larger of the calibrated cosine and the idf share of the question's words that the
+    passage holds. The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`,
+    T) it is of the geometric mean of t and T, since nothing that answers three sentences repeats them all.
+    Single Chinese characters, and pairs with a function character in them, count only in a question that
+    has nothing else. Words that stand nowhere in the book have the highest idf and so weigh against a
+    match on the others.
+    """
+    asked = {word: weight for word, weight in idf.items() if is_telling(word)} or idf
+    total = sum(asked.values())
+    whole = total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION)
+    if 2 * sum(not word.isascii() for word in asked) > len(asked):
+        whole /= SPACELESS
+    held = summed(asked.get(word, 0.0) for word in idf)
+
+    def judge(candidate: Candidate) -> float:
+        cosine = 0.0
+        if candidate.cosine is not None and weights.vector:
+            cosine = (candidate.cosine - weights.unrelated) / (weights.about - weights.unrelated)
+        share = held(candidate.holds) / whole if whole else 0.0
+        return min(1.0, max(0.0, cosine, share))
+
+    return judge
