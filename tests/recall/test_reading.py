@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memorybook.hits import Passage
-from memorybook.recall.reading import asks_when, moment, words_of
+from memorybook.recall.reading import asks_when, moment, words_as_written
 from memorybook.recall.weights import weights_for
 
 HYBRID = weights_for("static/x")
@@ -13,8 +13,8 @@ def note(text: str) -> Passage:
     return Passage("daily/2026-01-01.md", 1, 1, text, "note")
 
 
-def test_a_passage_is_read_by_the_words_that_find_it() -> None:
-    assert words_of(note("Two dogs")._replace(heading="pets", category="fact")) == {"two", "dog", "pet", "fact"}
+def test_words_are_read_as_they_are_written() -> None:
+    assert words_as_written("It's (May 7th)… 是的，好") == ["it's", "may", "7th", "是的", "好"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
 from functools import lru_cache
 
+from memorybook.recall.reading import words_as_written
+
 Span = tuple[int, int]
 """First and last day, as proleptic Gregorian ordinals."""
 
@@ -15,6 +17,11 @@ LATER = 14
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_UNITS = frozenset(
+    "today yesterday ago week month year monday tuesday wednesday thursday friday saturday sunday"
+    " mon tue tues wed thu thur thurs fri sat sun".split()
+)
+_HAN_UNITS = frozenset("年月日号周天星前")
 _HAN = {numeral: number for number, numeral in enumerate("一二三四五六七八九", 1)}
 
 
@@ -31,13 +38,23 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
-    if not _any_date().search(question):
+    if not _may_name_days(question):
         return []
     known = sorted(set(years))
     found = [span for match in _calendar().finditer(question) for span in _of_calendar(match, known)]
     if today is not None:
         found += [span for match in _relative().finditer(question) if (span := _reached(match, today)) is not None]
     return found
+
+
+def _may_name_days(question: str) -> bool:
+    """A cheap look, so that the patterns are compiled for few questions; says yes too often, never no too often."""
+    if not question.isascii() and not _HAN_UNITS.isdisjoint(question):
+        return True
+    words = words_as_written(question)
+    if not _UNITS.isdisjoint(words):
+        return True
+    return any(word[:3] in _MONTHS or word[:4].isdecimal() for word in words if len(word) > 2 and word != "maybe")
 
 
 def closeness(day: int, wanted: Iterable[Span]) -> float:
@@ -160,14 +177,7 @@ _NAMED: dict[tuple[str, ...], Callable[[date], Span]] = {
 }
 
 
-# Compiled when first used; most questions fail the first, which is small.
-
-
-@lru_cache(maxsize=1)
-def _any_date() -> re.Pattern[str]:
-    return re.compile(
-        r"\d{4}|[年月日号周天]|星期|\b(?:" + "|".join(_MONTHS) + r"|today|yesterday|last|this|\w+ ago\b)", re.IGNORECASE
-    )
+# Compiled when first used: most questions name no day.
 
 
 @lru_cache(maxsize=1)

@@ -1,32 +1,42 @@
-"""Evidence that takes reading a passage's words: for the best candidates only."""
+"""What a text says in so many words: whether it asks for a time, or speaks of one."""
 
 # No `from __future__ import annotations`: it is not needed, and this is on the path of a cold search.
-import re
-from functools import lru_cache
-
 from memorybook.hits import Passage
 from memorybook.recall.weights import Weights
-from memorybook.text.passages import indexed_text
-from memorybook.text.tokens import tokens
 
 READ = 80
 """How many of the best candidates are read."""
 
+_MARKS = {ord(mark): " " for mark in '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~“”‘’…—，。！？；：、（）《》'}
 
-def words_of(passage: Passage) -> frozenset[str]:
-    """The distinct words by which a passage is found."""
-    return _distinct(indexed_text(passage))
+TIMES = frozenset(
+    "yesterday today tomorrow tonight morning mornings night nights last next ago since recently recent just week weeks"
+    " month months year years weekend weekends monday tuesday wednesday thursday friday saturday sunday january february"
+    " march april may june july august september october november december".split()
+)
+"""Words that tell a time."""
+
+TIMES_ZH = "昨天 今天 明天 去年 今年 明年 上周 下周 上月 下月 星期 周一 周二 周三 周四 周五 周六 周日 周末".split()
+
+_WHEN = {
+    *((first, second) for first in ("what", "which") for second in "date day week month season year time".split()),
+    *(("how", second) for second in ("long", "recently")),
+}
+_WHEN_ZH = "什么时候 什么时间 啥时候 何时 多久 日期 时间 几点 几号 几月 几时".split() + [
+    f"哪{one}{unit}" for one in ("", "一") for unit in "天年月周日"
+]
+_ORDINAL = ("st", "nd", "rd", "th")
+_CENTURY = ("19", "20")
+_HAN_DIGITS = "0123456789一二三四五六七八九十"
 
 
-@lru_cache(maxsize=4096)
-def _distinct(text: str) -> frozenset[str]:
-    return frozenset(tokens(text))
+def words_as_written(text: str) -> list[str]:
+    """The words in lower case, without the marks around them.
 
-
-def moment(passage: Passage, weights: Weights) -> float:
-    """For a passage that says when; of use only if the question asks that."""
-    said = not _times().isdisjoint(words_of(passage)) or _dates().search(passage.text) is not None
-    return weights.moment if said else 0.0
+    >>> words_as_written("When, in May 2023?")
+    ['when', 'in', 'may', '2023']
+    """
+    return text.lower().translate(_MARKS).split()
 
 
 def asks_when(question: str) -> bool:
@@ -35,30 +45,29 @@ def asks_when(question: str) -> bool:
     >>> asks_when("When did Ann move?"), asks_when("安什么时候搬的家"), asks_when("Where does Ann live?")
     (True, True, False)
     """
-    return _when().search(question) is not None
+    words = words_as_written(question)
+    if "when" in words or not _WHEN.isdisjoint(zip(words, words[1:], strict=False)):
+        return True
+    return not question.isascii() and any(asked in question for asked in _WHEN_ZH)
 
 
-# Compiled when first used: few questions ask for a time.
+def moment(passage: Passage, weights: Weights) -> float:
+    """For a passage that says when; of use only if the question asks that."""
+    words = words_as_written(passage.text)
+    says = not TIMES.isdisjoint(words) or any(map(_is_date, words)) or _says_when_in_chinese(passage.text)
+    return weights.moment if says else 0.0
 
 
-@lru_cache(maxsize=1)
-def _when() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(?:when|how (?:long|recently)|(?:what|which) (?:date|day|week|month|season|year|time))\b"
-        r"|什么时[候间]|啥时候|何时|哪一?[天年月周日]|几[点号月时]|多久|日期|时间",
-        re.IGNORECASE,
-    )
+def _is_date(word: str) -> bool:
+    """Whether a word is a year or the number of a day."""
+    if not word[0].isdigit():
+        return False
+    return word.rstrip("stndrh").isdecimal() if word[-2:] in _ORDINAL else len(word) == 4 and word[:2] in _CENTURY
 
 
-@lru_cache(maxsize=1)
-def _times() -> frozenset[str]:
-    english = """yesterday today tomorrow tonight morning night last next ago since recently just week month year
-    weekend monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
-    september october november december"""
-    chinese = "昨天 今天 明天 去年 今年 明年 上周 下周 上月 下月 星期 周一 周二 周三 周四 周五 周六 周日 周末"
-    return frozenset((*tokens(english), *chinese.split()))
-
-
-@lru_cache(maxsize=1)
-def _dates() -> re.Pattern[str]:
-    return re.compile("(?:19|20)[0-9]{2}|[0-9](?:st|nd|rd|th)|[0-9一二三四五六七八九十][年月日号点]")
+def _says_when_in_chinese(text: str) -> bool:
+    if text.isascii():
+        return False
+    if any(time in text for time in TIMES_ZH):
+        return True
+    return any(unit in "年月日号点" and before in _HAN_DIGITS for before, unit in zip(text, text[1:], strict=False))
