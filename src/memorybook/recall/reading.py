@@ -1,18 +1,20 @@
 """What a text says in so many words: whether it asks for a time, or speaks of one."""
 
 # No `from __future__ import annotations`: it is not needed, and this is on the path of a cold search.
+from itertools import pairwise
+
 from memorybook.hits import Passage
 from memorybook.recall.weights import Weights
 
 READ = 80
 """How many of the best candidates are read."""
 
-_MARKS = {ord(mark): " " for mark in '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~“”‘’…—，。！？；：、（）《》'}
+_MARKS = dict.fromkeys(map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~“”‘’…—，。！？；：、（）《》"), " ")
 
 TIMES = frozenset(
     "yesterday today tomorrow tonight morning mornings night nights last next ago since recently recent just week weeks"
-    " month months year years weekend weekends monday tuesday wednesday thursday friday saturday sunday january february"
-    " march april may june july august september october november december".split()
+    " month months year years weekend weekends monday tuesday wednesday thursday friday saturday sunday january"
+    " february march april may june july august september october november december".split()
 )
 """Words that tell a time."""
 
@@ -46,7 +48,7 @@ def asks_when(question: str) -> bool:
     (True, True, False)
     """
     words = words_as_written(question)
-    if "when" in words or not _WHEN.isdisjoint(zip(words, words[1:], strict=False)):
+    if "when" in words or not _WHEN.isdisjoint(pairwise(words)):
         return True
     return not question.isascii() and any(asked in question for asked in _WHEN_ZH)
 
@@ -70,4 +72,4 @@ def _says_when_in_chinese(text: str) -> bool:
         return False
     if any(time in text for time in TIMES_ZH):
         return True
-    return any(unit in "年月日号点" and before in _HAN_DIGITS for before, unit in zip(text, text[1:], strict=False))
+    return any(unit in "年月日号点" and before in _HAN_DIGITS for before, unit in pairwise(text))
