@@ -2,8 +2,8 @@
 
 Nothing rests on it: a vector that is not there yet is made by whoever asks for it. Texts go to the process
 through a file without a name and rows come back through another, so that neither side ever waits for the
-other; a pipe says how much there is to read. When the pipe closes, as it does if this process is killed, or is
-silent for `IDLE` seconds, the other ends.
+other; a pipe says how much there is to read. When the pipe is silent for `IDLE` seconds, or this process is gone,
+killed perhaps, the other ends.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def serve(texts: int, rows: int, cache_dir: str) -> None:
     from memorybook.inference.static import StaticEmbedder
 
     embedder = StaticEmbedder(cache_dir or None)
-    at = 0
+    at, parent = 0, os.getppid()
     while select([0], [], [], IDLE)[0]:
         part = os.read(0, _PART.size)
         if len(part) < _PART.size:
@@ -160,6 +160,8 @@ def serve(texts: int, rows: int, cache_dir: str) -> None:
         start, size = _PART.unpack(part)
         wanted: list[str] = marshal.loads(_read(texts, start, size))  # noqa: S302  (nobody else can write there)
         for first in range(0, len(wanted), 512):
+            if os.getppid() != parent:
+                return
             data = memoryview(cast("Any", embedder.rows(wanted[first : first + 512], bulk=True))).cast("B")
             while data:
                 done = os.pwrite(rows, data, at)

@@ -83,7 +83,7 @@ class _Reader:
         self.at = 0
         self._text = text
         self._first = first_line
-        self._fences = Fences(text)
+        self._fences = Fences(text) if "```" in text or "~~~" in text else None
         self._offset = 0
         self._last_comment_end = text.rfind("-->")
         self._opened: int | None = None
@@ -98,8 +98,8 @@ class _Reader:
             if not self._goes_on():
                 self.flush(self.at)
             self._advance(1)
-        elif (fence := self._fences.end(self._offset)) or (self._opens_comment(line)):
-            self._whole(line, fence)
+        elif (fence := self._fences.end(self._offset) if self._fences else 0) or self._opens_comment(line):
+            self._whole(fence)
         elif heading := _HEADING.match(line):
             self._head(len(heading[1]), _title(line[heading.end() :]))
         elif self._opened == self.at - 1 and not self._item and (underline := _UNDERLINE.match(line)):
@@ -114,11 +114,11 @@ class _Reader:
         if self._opened is None:
             return
         start, self._opened = self._opened, None
-        text = "\n".join(self.lines[start:end])
-        marker = _ITEM.match(text) if self._item else None
-        text = (text[marker.end() :] if marker else text).strip()
+        whole = "\n".join(self.lines[start:end])
+        marker = _ITEM.match(whole) if self._item else None
+        text = (whole[marker.end() :] if marker else whole).strip()
         if _LETTER.search(text):
-            last = start + len("\n".join(self.lines[start:end]).rstrip().split("\n"))
+            last = start + whole.rstrip().count("\n") + 1
             self.found.append(
                 Block(
                     self._first + start,
@@ -133,13 +133,14 @@ class _Reader:
         self._item = False
 
     def _advance(self, count: int) -> None:
-        self._offset += sum(map(len, self.lines[self.at : self.at + count])) + count
+        for line in self.lines[self.at : self.at + count]:
+            self._offset += len(line) + 1
         self.at += count
 
     def _opens_comment(self, line: str) -> bool:
-        return line.lstrip().startswith("<!--") and self._offset < self._last_comment_end
+        return self._offset < self._last_comment_end and line.lstrip().startswith("<!--")
 
-    def _whole(self, line: str, fence: int) -> None:
+    def _whole(self, fence: int) -> None:
         """A fence becomes a block of its own, a comment none."""
         self.flush(self.at)
         end = fence or self._text.find("-->", self._offset) + 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
     from memorybook.formats.memory_md import Located
+    from memorybook.model import Note
     from memorybook.text.blocks import Block
 
 MAX_TOKENS = 400
@@ -157,14 +158,19 @@ def _fenced_lines(text: str) -> set[int]:
 
 def _note(path: str, day: date | None, number: int, line: str) -> Passage | None:
     """The note in a line, with blank text if it says nothing; None if there is none."""
-    from memorybook.formats import notes
-
-    note = notes.parse_line(line, day=day)
+    note = _parse_line()(line, day=day)
     if note is None:
         return None
-    filed = ", ".join(filter(None, (note.kind, *note.tags)))
+    filed = ", ".join(filter(None, (note.kind, *note.tags))) if note.kind or note.tags else ""
     said = note.text if note.text.strip() else ""
-    return Passage(path, number, number, said, "note", heading=filed, date=(day or note.time.date()).isoformat())
+    return Passage(path, number, number, said, "note", filed, (day or note.time.date()).isoformat())
+
+
+@lru_cache(maxsize=1)
+def _parse_line() -> Callable[..., Note | None]:
+    from memorybook.formats import notes
+
+    return notes.parse_line
 
 
 def _session(path: str, text: str) -> Iterator[Passage]:
