@@ -221,7 +221,8 @@ def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
 
     The reference is the embedder alone on the same texts, before and after; like the rebuild's it is a new one, whose
     memo of words is empty. `cpu_ratio` compares the CPU time of the two threads and of the process that makes vectors
-    ahead, which other work on the machine does not change, nor a second processor. The searches are compared with the same before.
+    ahead, which other work on the machine does not change, nor a second processor. The searches are compared with the
+    same before.
     """
     with opened(folder, given) as memory:
         kept = seconds(memory.rebuild)
