@@ -12,12 +12,13 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "memorybook"
 
-VALUES = {"documents", "errors", "hits", "model", "protocols", "typed"}
+VALUES = {"documents", "errors", "hits", "model", "patterns", "protocols", "typed"}
 CORE = VALUES | {"text", "formats"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typed": set(),
+    "patterns": {"typed"},
     "model": {"errors"},
     "hits": {"errors", "typed"},
     "documents": {"typed"},
@@ -34,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config_files": {"errors", "typed"},
     "config": {"errors", "config_files", "typed"},
     "arguments": VALUES,
-    "workspace": {"errors", "config", "typed"},
+    "workspace": {"errors", "config", "patterns", "typed"},
     "answers": VALUES,
     "draft": CORE | {"lifecycle"},
     "embedding": VALUES,
@@ -146,7 +147,8 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path) -> None:
         "import sys; from memorybook.cli import main; "
         f"code = main({[*book, 'search', 'tea']!r}); "
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
-        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', 'typing', 'argparse', "
+        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', 'typing', "
+        "'argparse', 're', 
         "'memorybook.model', 'memorybook.formats', 'memorybook.draft'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )

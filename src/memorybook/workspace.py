@@ -6,15 +6,16 @@ Only names and paths; nothing is created here.
 from __future__ import annotations
 
 import os
-import re
 
 from memorybook.errors import InvalidInput
+from memorybook.patterns import lazily
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.config import Config
 
-_SAFE_KEY = re.compile(r"[\w.@+-]{1,120}")
+_UNSAFE = lazily(r"[^\w.-]+")
+_SAFE_KEY = lazily(r"[\w.@+-]{1,120}")
 
 
 def book_root(config: Config, *, cwd: str, book: str | None = None, project: str | None = None) -> str:
@@ -71,7 +72,7 @@ def project_key(cwd: str) -> str:
     import hashlib
 
     digest = hashlib.blake2b(os.fsencode(folder), digest_size=4).hexdigest()
-    name = re.sub(r"[^\w.-]+", "-", os.path.basename(folder)).strip("-.") or "book"
+    name = _UNSAFE.sub("-", os.path.basename(folder)).strip("-.") or "book"
     return f"{name[:60]}-{digest}"
 
 
@@ -105,9 +106,11 @@ def _git_config(top: str) -> str:
 
 def _origin(top: str) -> str | None:
     """`host_owner_repo` of the remote `origin` (else the first remote); None without one."""
-    remotes = dict(re.findall(r'\[remote "([^"]+)"\][^\[]*?\n\s*url\s*=\s*(\S+)', _git_config(top)))
+    from re import findall, fullmatch
+
+    remotes = dict(findall(r'\[remote "([^"]+)"\][^\[]*?\n\s*url\s*=\s*(\S+)', _git_config(top)))
     url = remotes.get("origin") or next(iter(remotes.values()), "")
-    found = re.fullmatch(r"(?:\w+://)?(?:[^@/]+@)?([\w.-]+)(?::\d+)?[:/](.+?)(?:\.git)?/?", url)
+    found = fullmatch(r"(?:\w+://)?(?:[^@/]+@)?([\w.-]+)(?::\d+)?[:/](.+?)(?:\.git)?/?", url)
     if not found:
         return None
-    return re.sub(r"[^\w.-]+", "_", f"{found[1]}_{found[2]}").strip("_.")[:120] or None
+    return _UNSAFE.sub("_", f"{found[1]}_{found[2]}").strip("_.")[:120] or None

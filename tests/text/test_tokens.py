@@ -270,3 +270,9 @@ def test_the_counter_is_within_fifteen_percent_of_a_real_tokenizer(text: str) ->
         pytest.skip("the wheel of wordllama has no tokenizer")
     real = len(tokenizers.Tokenizer.from_file(str(path)).encode(text, add_special_tokens=False).ids)
     assert t.count_tokens(text) == pytest.approx(real, rel=0.15)
+
+
+@given(st.text(alphabet="aB7'.,;:!?()[]\"-_/@#+ $s", max_size=12))
+def test_a_plain_word_is_cut_as_any_other_piece_is(text: str) -> None:
+    for piece in text.split():
+        assert t._Pieces()[piece] == t._chunked(piece)

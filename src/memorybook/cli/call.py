@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from importlib import import_module
 from types import SimpleNamespace
 
 from memorybook.cli import VERBS
@@ -171,7 +170,8 @@ def terminal_width(stream: Any) -> int | None:
 def parser_of(verb: str) -> tuple[Parser, Run]:
     """The verb's parser with all its arguments, and what it does."""
     module, line = VERBS[verb]
-    arguments, run = import_module(f"memorybook.cli.{module}").COMMANDS[verb]
+    # importlib imports more than it is worth here
+    arguments, run = __import__(f"memorybook.cli.{module}", fromlist=["COMMANDS"]).COMMANDS[verb]
     parser = Parser(f"memorybook {verb}", line[0].upper() + line[1:] + ".")
     arguments(parser)
     return parser, run

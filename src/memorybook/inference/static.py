@@ -7,7 +7,6 @@ default `load()` looks for the tokenizer where the wheel does not have it.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from mmap import ACCESS_READ, mmap
 from operator import add
@@ -16,6 +15,7 @@ from struct import Struct
 from memorybook.errors import EmbedderFailed
 from memorybook.inference import wordpieces
 from memorybook.inference.embed import unit_row, vectors_of
+from memorybook.patterns import lazily
 from memorybook.text.tokens import han_share
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
@@ -136,13 +136,13 @@ def readable(text: str) -> str:
     if not text.isascii():
         if han_share(text) > MOSTLY_CJK:
             return ""
-        text = re.sub(_UNREAD, " ", text)
+        text = _UNREAD.sub(" ", text)
     return " ".join(text.split()) if any(map(str.isalnum, text)) else ""
 
 
 # From Hangul jamo on: radicals, kana, bopomofo, Han and their punctuation, syllables, surrogates (bytes that
 # were not UTF-8), compatibility and full-width forms. And the word mark, which to the tokenizer is a space.
-_UNREAD = (
+_UNREAD = lazily(
     "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\udfff\uf900-\ufaff"
     "\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff" + wordpieces.MARK + "]+"
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, timedelta
-from functools import lru_cache
 
+from memorybook.patterns import lazily
 from memorybook.recall.reading import words_as_written
+from memorybook.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 Span = tuple[int, int]
 """First and last day, as proleptic Gregorian ordinals."""
@@ -23,6 +26,34 @@ _UNITS = frozenset(
 )
 _HAN_UNITS = frozenset("年月日号周天星前")
 _HAN = {numeral: number for number, numeral in enumerate("一二三四五六七八九", 1)}
+
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_YEAR = r"(?:19|20)\d\d"
+_NUMERAL = "(?:[0-3]?[0-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])"
+
+_CALENDAR = lazily(
+    "(?i)"
+    rf"\b(?P<y1>{_YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
+    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{_MONTH})\b\.?(?:,?\s+(?P<y2>{_YEAR})\b)?"
+    rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))|(?=\w+\.?\s+(?:the\s+)?\d))"
+    rf"\b(?P<m3>{_MONTH})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{_YEAR})\b)?"
+    rf"|(?:(?P<y4>{_YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{_NUMERAL})月(?:份|(?P<d4>{_NUMERAL})[日号]?)?"
+    rf"|(?<!\d)(?P<y5>{_YEAR})(?:年|\b)"
+)
+
+_RELATIVE = lazily(
+    "(?i)"
+    r"\b(?P<n>\d{1,2})\s+(?P<unit>days?|weeks?|months?|years?)\s+ago\b"
+    r"|(?P<hn>\d{1,2}|[一二两三四五六七八九十]{1,2})(?P<hunit>天|周|个?星期|个?月|年)(?:之|以)?前"
+    r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
+    r"|上个?(?:周|星期)(?P<hday>[一二三四五六日天末])"
+    r"|\b(?:today|yesterday|(?:this|last) (?:week|month|year))\b"
+    r"|[今昨前]天|[今去]年|[上本这]周|上星期|上个?月|本月|这个月"
+)
 
 
 def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]:
@@ -41,9 +72,9 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     if not _may_name_days(question):
         return []
     known = sorted(set(years))
-    found = [span for match in _calendar().finditer(question) for span in _of_calendar(match, known)]
+    found = [span for match in _CALENDAR.finditer(question) for span in _of_calendar(match, known)]
     if today is not None:
-        found += [span for match in _relative().finditer(question) if (span := _reached(match, today)) is not None]
+        found += [span for match in _RELATIVE.finditer(question) if (span := _reached(match, today)) is not None]
     return found
 
 
@@ -175,38 +206,3 @@ _NAMED: dict[tuple[str, ...], Callable[[date], Span]] = {
     ("this year", "今年"): _year(0),
     ("last year", "去年"): _year(1),
 }
-
-
-# Compiled when first used: most questions name no day.
-
-
-@lru_cache(maxsize=1)
-def _calendar() -> re.Pattern[str]:
-    month = (
-        r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-        r"|nov(?:ember)?|dec(?:ember)?)"
-    )
-    year = r"(?:19|20)\d\d"
-    numeral = "(?:[0-3]?[0-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])"
-    return re.compile(
-        rf"\b(?P<y1>{year})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
-        rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{month})\b\.?(?:,?\s+(?P<y2>{year})\b)?"
-        rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))|(?=\w+\.?\s+(?:the\s+)?\d))"
-        rf"\b(?P<m3>{month})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{year})\b)?"
-        rf"|(?:(?P<y4>{year})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{numeral})月(?:份|(?P<d4>{numeral})[日号]?)?"
-        rf"|(?<!\d)(?P<y5>{year})(?:年|\b)",
-        re.IGNORECASE,
-    )
-
-
-@lru_cache(maxsize=1)
-def _relative() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(?P<n>\d{1,2})\s+(?P<unit>days?|weeks?|months?|years?)\s+ago\b"
-        r"|(?P<hn>\d{1,2}|[一二两三四五六七八九十]{1,2})(?P<hunit>天|周|个?星期|个?月|年)(?:之|以)?前"
-        r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
-        r"|上个?(?:周|星期)(?P<hday>[一二三四五六日天末])"
-        r"|\b(?:today|yesterday|(?:this|last) (?:week|month|year))\b"
-        r"|[今昨前]天|[今去]年|[上本这]周|上星期|上个?月|本月|这个月",
-        re.IGNORECASE,
-    )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 
 from memorybook.hits import Hit
+from memorybook.patterns import lazily
 from memorybook.text.tokens import count_tokens, tokens
 from memorybook.typed import NamedTuple
 
 SNIPPET = 480
 """Longest snippet, characters."""
+
+_SENTENCES = lazily(r"[^\n.!?。！？；]*(?:[.!?。！？；]+|\n|$)")
+_COMMENT = lazily(r"(?s)<!--.*?-->")
 
 OPEN, CLOSE = "<!-- memorybook:recalled -->", "<!-- /memorybook:recalled -->"
 """Around recalled text in a prompt, so that capture can cut it out again (no echo)."""
@@ -22,7 +24,7 @@ def snippet(text: str, words: AbstractSet[str], *, width: int = SNIPPET) -> str:
     """`text`, or the stretch of at most `width` characters that holds most of `words`, with … where it is cut."""
     if len(text) <= width:
         return text
-    pieces = [found.group() for found in _sentences().finditer(text) if found.group()]
+    pieces = [found.group() for found in _SENTENCES.finditer(text) if found.group()]
     counts = [len(words & set(tokens(piece))) for piece in pieces]
     best, start, end = -1, 0, 0
     for first in range(len(pieces)):
@@ -124,7 +126,7 @@ def _cited(hit: Hit) -> str:
 
 def prose_lines(prose: str) -> list[str]:
     """What a person wrote, for a prompt: no comments, no headings with nothing under them, no title."""
-    lines = [line.rstrip() for line in re.sub(r"(?s)<!--.*?-->", "", prose).splitlines() if line.strip()]
+    lines = [line.rstrip() for line in _COMMENT.sub("", prose).splitlines() if line.strip()]
     kept: list[str] = []
     for line, following in zip(lines, [*lines, "#"][1:], strict=True):
         level = _level(line)
@@ -136,11 +138,3 @@ def prose_lines(prose: str) -> list[str]:
 
 def _level(line: str) -> int:
     return len(line) - len(line.lstrip("#"))
-
-
-# Compiled when first used: most hits are short, and a search makes no block.
-
-
-@lru_cache(maxsize=1)
-def _sentences() -> re.Pattern[str]:
-    return re.compile(r"[^\n.!?。！？；]*(?:[.!?。！？；]+|\n|$)")

@@ -6,7 +6,6 @@ identifiers both whole and in parts. On the path of a cold search, so it imports
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain, groupby
@@ -14,9 +13,11 @@ from operator import add
 
 import Stemmer
 
+from memorybook.patterns import lazily
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import re
     from hashlib import blake2b
 
 _FIRST_SPACELESS = "\u2e80"
@@ -35,15 +36,17 @@ _KNOWN_PIECES = 65_536
 # line cannot fill the memo. Only single characters repeat possessively: Python before 3.11.5 gets
 # possessive groups wrong.
 _CHUNK = r"W(?:(?:[-_./\\@:+#?&=%~']|,(?=[0-9]{3}(?![0-9])))(?://)?W){0,16}(?:\+\+|#)?"
-_ASCII_CHUNK = re.compile(_CHUNK.replace("W", "[a-zA-Z0-9_]{1,96}+"))
-_ANY_CHUNK = re.compile(_CHUNK.replace("W", r"\w{1,96}+"))
+_ASCII_CHUNK = lazily(_CHUNK.replace("W", "[a-zA-Z0-9_]{1,96}+"))
+_ANY_CHUNK = lazily(_CHUNK.replace("W", r"\w{1,96}+"))
+_ASKED = lazily(r"[？؟]|\?(?![A-Za-z0-9_/&=%#])")  # a question mark that is not part of an address
 _JOINTS = "-_./\\@:+#?&=%~',"
-_SEGMENTS = re.compile(r"[^/\\@:?&=#%~+]+")
-_PARTS = re.compile(r"[^\W_]+")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z][a-z])")
-_CONTRACTION = re.compile(r"[a-z]+'(?:t|d|m|ll|re|ve)")
-_HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+")
-_ASCII_LETTERS = re.compile("[A-Za-z ]+")
+_SEGMENTS = lazily(r"[^/\\@:?&=#%~+]+")
+_PARTS = lazily(r"[^\W_]+")
+_HUMP = lazily(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z][a-z])")
+_CONTRACTED = frozenset(("t", "d", "m", "ll", "re", "ve"))
+_EDGES = ".,!?;:()[]\"'"
+_HYPHENATED = lazily(r"[a-z]+(?:-[a-z]+)+")
+_ASCII_LETTERS = lazily("[A-Za-z ]+")
 
 _stem = Stemmer.Stemmer("english", 0).stemWord  # holds the GIL throughout, so threads may share it
 
@@ -149,14 +152,19 @@ def without_names(text: str, names: Iterable[str]) -> str:
     wanted = sorted({name.strip() for name in names} - {""}, key=len, reverse=True)
     if not wanted:
         return text
-    left = " ".join(_names(tuple(wanted)).sub(" ", text).split()).lstrip(",;:，；：、 ")
-    return left if _PARTS.search(left) else text
+    left = text
+    for name in wanted:
+        left = _without(left, name.lower())
+    if left == text:
+        return text
+    left = " ".join(left.split()).lstrip(",;:，；：、 ")
+    return left if any(map(str.isalnum, left)) else text
 
 
 def is_question(text: str) -> bool:
     """Whether something is asked in the text, in English or Chinese, with or without a question mark."""
     if "?" in text or "？" in text or "؟" in text:
-        return _asked().search(text) is not None
+        return _ASKED.search(text) is not None
     return _asking().search(text) is not None
 
 
@@ -178,11 +186,21 @@ def count_tokens(text: str) -> int:
     return round(cheap * 0.2 + marks * 1.3 + spaceless * 1.5 + other) or 1
 
 
+def _is_plain(word: str) -> bool:
+    """Whether an ASCII word is one chunk for sure: letters and digits, at most with an apostrophe in it."""
+    head, mark, tail = word.partition("'")
+    return len(word) < _MAX_TOKEN and head.isalnum() and (not mark or tail.isalnum())
+
+
+def _chunked(piece: str) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(piece))))
+
+
 class _Pieces(dict[str, tuple[str, ...]]):
     """Tokens of pieces of ASCII text without white space; most were seen before, punctuation and all."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        found = tuple(chain.from_iterable(map(_words, _ASCII_CHUNK.findall(piece))))
+        found = _words(piece.strip(_EDGES)) if _is_plain(piece.strip(_EDGES)) else _chunked(piece)
         if len(piece) <= _MAX_TOKEN:
             if len(self) >= _KNOWN_PIECES:
                 self.clear()
@@ -218,7 +236,8 @@ def _words(chunk: str) -> tuple[str, ...]:
     low = chunk.lower()
     if low.endswith("'s"):
         return _words(chunk[:-2])
-    if _CONTRACTION.fullmatch(low):
+    head, _, tail = low.partition("'")
+    if tail in _CONTRACTED and head.isalpha() and head.isascii():
         return (low[:_MAX_TOKEN],)
     bare = low.strip("_")[:_MAX_TOKEN]
     found = [bare, _word(bare) if bare.isalnum() else ""]
@@ -260,16 +279,26 @@ def _nfkc(text: str) -> str:
 _WIDE = tuple(zip("，！？：；（）", ",!?:;()", strict=True))
 
 
-@lru_cache(maxsize=64)
-def _names(names: tuple[str, ...]) -> re.Pattern[str]:
-    edge = "[A-Za-z0-9_\u00c0-\u024f]"
-    return re.compile(f"(?<!{edge})(?:{'|'.join(map(re.escape, names))})(?:['’]s)?(?!{edge})", re.IGNORECASE)
+def _without(text: str, name: str) -> str:
+    low = text.lower()
+    if len(low) != len(text):  # a letter of which the small one is two characters
+        low = text
+    at = low.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if _in_word(text[at - 1 : at]) or _in_word(text[end : end + 1]):
+            at = low.find(name, at + 1)
+            continue
+        if low[end : end + 2] in ("'s", "’s") and not _in_word(text[end + 2 : end + 3]):
+            end += 2
+        text, low = f"{text[:at]} {text[end:]}", f"{low[:at]} {low[end:]}"
+        at = low.find(name, at)
+    return text
 
 
-@lru_cache(maxsize=1)
-def _asked() -> re.Pattern[str]:
-    """A question mark that is not part of an address."""
-    return re.compile(r"[？؟]|\?(?![A-Za-z0-9_/&=%#])")
+def _in_word(mark: str) -> bool:
+    """Whether a character goes on with a name in Latin script; "" does not."""
+    return (mark.isascii() and (mark.isalnum() or mark == "_")) or "\u00c0" <= mark <= "\u024f"
 
 
 @lru_cache(maxsize=1)
@@ -288,7 +317,7 @@ def _asking() -> re.Pattern[str]:
         r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
         r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
     )
-    return re.compile(f"{english}|{chinese}", re.IGNORECASE)
+    return lazily(f"(?i){english}|{chinese}")
 
 
 @lru_cache(maxsize=1)
