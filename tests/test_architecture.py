@@ -147,9 +147,8 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path) -> None:
         "import sys; from memorybook.cli import main; "
         f"code = main({[*book, 'search', 'tea']!r}); "
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
-        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', 'typing', "
-        "'argparse', 're', 
-        "'memorybook.model', 'memorybook.formats', 'memorybook.draft'}; "
+        "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', "
+        "'typing', 'argparse', 're', 'memorybook.model', 'memorybook.formats', 'memorybook.draft'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
