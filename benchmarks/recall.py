@@ -10,7 +10,8 @@ asked there.
 What is counted, per question, in percent, then averaged over questions. The list that is judged
 holds the turns of the first 20 results, in their order: a result that rests on a turn counts as that turn, one
 that rests on none (a summary, say) is passed over, a turn counts once. A question with `before_idx` may only
-find turns before it: the first 200 results are asked for, and later turns are left out.
+find turns before it: it is asked for what is dated until the day of the last of them, the first 200 results are
+taken, and later turns of that day are left out.
 
 - R@k: the share of the relevant turns that are among the first k of the list.
 - session R@k: the same for the sessions of the relevant turns; a session is found once any of its turns is
@@ -33,6 +34,7 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 import time
@@ -52,6 +54,7 @@ SETS = ("locomo", "realmem", "memdaily", "madial", "cmrc")
 DEFAULTS = (("words", "backend=sqlite_fts"), ("hybrid",))
 DEPTHS = (1, 5, 10, 20)
 SHOWN, DEEP = 20, 200
+DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FEWEST = 3
 """Scopes of a set that is split by scope; one of fewer is split by question."""
 
@@ -95,11 +98,18 @@ def judged(found: Sequence[str], query: Mapping[str, Any], sessions: Mapping[str
     }
 
 
+def _until(turns: Mapping[str, Row], limit: int) -> str | None:
+    """The day of the last turns before a place, where all of them say theirs; None if not."""
+    days = [str(row.get("ts", ""))[:10] for row in turns.values() if row.get("idx", 0) < limit]
+    return max(days) if days and all(map(DAY.fullmatch, days)) else None
+
+
 def ask(memory: memorybook.Memory, query: Mapping[str, Any], turns: Mapping[str, Row]) -> Row:
     """One question to an open book whose turns are known."""
     limit = query.get("before_idx")
+    until = None if limit is None else _until(turns, limit)
     started = time.perf_counter()
-    answer = memory.search(query["question"], max_results=SHOWN if limit is None else DEEP)
+    answer = memory.search(query["question"], max_results=SHOWN if limit is None else DEEP, until=until)
     taken = 1000 * (time.perf_counter() - started)
     hits = [hit for hit in answer.hits if limit is None or _index(turns, hit.passage.turn) < limit]
     found = list(dict.fromkeys(hit.passage.turn for hit in hits if hit.passage.turn))[:SHOWN]
