@@ -74,12 +74,13 @@ class Table:
                 return [], []
             # an empty stamp vouches for nothing
             suspects = [info for info in listed if not info[2] or (info[:3] not in self._rows and not self._has(info))]
+            changed = [(info, _known(db, info.path) if self._rows else None) for info in suspects]
+            present = len(listed) - sum(known is None for _, known in changed)
             gone = []
-            if len(listed) - len(suspects) < len(self._rows):
+            if present < len(self._rows):
                 paths = {info.path for info in listed}
                 stored = {readable(path): path for path, *_ in self._rows}
                 gone = [(path, known) for path in stored.keys() - paths if (known := _known(db, path))]
-            changed = [(info, _known(db, info.path) if self._rows else None) for info in suspects]
             self._agreed = None if changed or gone else listed
         return changed, gone
 
