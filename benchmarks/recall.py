@@ -10,7 +10,7 @@ asked there.
 What is counted, per question, in percent, then averaged over questions. The list that is judged
 holds the turns of the first 20 results, in their order: a result that rests on a turn counts as that turn, one
 that rests on none (a summary, say) is passed over, a turn counts once. A question with `before_idx` may only
-find turns before it: it is asked for what is dated until the day of the last of them, the first 200 results are
+find turns before it: it is asked for what is dated until the day of the last of them, the first 50 results are
 taken, and later turns of that day are left out.
 
 - R@k: the share of the relevant turns that are among the first k of the list.
@@ -53,7 +53,7 @@ from memorybook.text.tokens import count_tokens
 SETS = ("locomo", "realmem", "memdaily", "madial", "cmrc")
 DEFAULTS = (("words", "backend=sqlite_fts"), ("hybrid",))
 DEPTHS = (1, 5, 10, 20)
-SHOWN, DEEP = 20, 200
+SHOWN, DEEP = 20, 50
 DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FEWEST = 3
 """Scopes of a set that is split by scope; one of fewer is split by question."""
