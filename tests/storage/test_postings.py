@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorybook.storage import bm25, postings
-from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, best, gain, statistics, terms
+from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, Postings, best, gain, holding, statistics, terms
 from memorybook.storage.candidates import K1, B, bm25_idf
 from memorybook.storage.index_schema import open_index
 from memorybook.storage.sqlite import Connection, immediate
@@ -59,7 +59,7 @@ def take(db: Connection, texts: Texts) -> None:
 
 
 def found(db: Connection, words: str, count: int = 10, allowed: list[int] | None = None) -> dict[int, float]:
-    return best(db, terms(db, words.split()).values(), statistics(db), count, allowed)
+    return best(Postings(db), terms(db, words.split()).values(), statistics(db), count, allowed)
 
 
 def worked_out(texts: Texts, words: str) -> dict[int, float]:
@@ -244,19 +244,32 @@ def test_common_words_are_not_read_where_they_cannot_matter(
 ) -> None:
     db, texts = large
     read: list[int] = []
-    whole = bm25._whole
+    whole = Postings.whole
 
-    def noted(db: Connection, term: bm25.Term) -> tuple[bytes, bytes]:
+    def noted(postings: Postings, term: bm25.Term) -> tuple[bytes, bytes]:
         read.append(term.holding)
-        return whole(db, term)
+        return whole(postings, term)
 
-    monkeypatch.setattr(bm25, "_whole", noted)
+    monkeypatch.setattr(Postings, "whole", noted)
     monkeypatch.setattr(bm25, "_SEEK", 0)
     question = "rare seldom 上海 most"
     wanted = worked_out(texts, question)
     assert set(found(db, question, 1)) == {number for number, score in wanted.items() if score == max(wanted.values())}
     assert read
     assert 750 not in read
+
+
+def test_which_words_each_passage_holds(large: tuple[Connection, Texts]) -> None:
+    db, texts = large
+    words = ["rare", "most", "上海", "nowhere"]
+    known = terms(db, words)
+    passages = sorted(texts)[::7]
+    postings = Postings(db)
+    got = holding(postings, [known.get(word) for word in words], passages)
+    want = {n: sum(1 << bit for bit, word in enumerate(words) if word in tokens(texts[n])) for n in passages}
+    assert got == want
+    few = passages[:3]  # of which only the blocks are read
+    assert holding(Postings(db), [known.get(word) for word in words], few) == {n: want[n] for n in few}
 
 
 @pytest.mark.parametrize(

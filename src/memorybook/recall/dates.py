@@ -69,8 +69,6 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
-    if not _may_name_days(question):
-        return []
     known = sorted(set(years))
     found = [span for match in _CALENDAR.finditer(question) for span in _of_calendar(match, known)]
     if today is not None:
@@ -78,7 +76,7 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     return found
 
 
-def _may_name_days(question: str) -> bool:
+def may_name_days(question: str) -> bool:
     """A cheap look, so that the patterns are compiled for few questions; says yes too often, never no too often."""
     if not question.isascii() and not _HAN_UNITS.isdisjoint(question):
         return True

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from memorybook.hits import Candidate, Candidates, Passage
-from memorybook.recall.dates import closeness, spans
+from memorybook.recall.dates import closeness, may_name_days, spans
 from memorybook.recall.relevance import summed
 from memorybook.recall.weights import Weights
 from memorybook.typed import NamedTuple
@@ -155,14 +155,16 @@ def session(base: Component, pool: Pool, weights: Weights) -> Component:
     """
     groups: dict[str, list[int]] = {}
     for number, candidate in enumerate(pool.items):
-        if candidate.passage.source != "summary":  # which repeats the turns
-            groups.setdefault(_group(candidate.passage), []).append(number)
-    best = {name: sorted(some, key=base.__getitem__, reverse=True)[: COMPANY + 3] for name, some in groups.items()}
-    shared = []
-    for candidate in pool.items:
-        passage = candidate.passage
-        others = [base[n] for n in best.get(_group(passage), ()) if _apart(passage, pool.items[n].passage)]
-        shared.append(weights.session * sum(others[:COMPANY]) / COMPANY)
+        groups.setdefault(candidate.passage.session or candidate.passage.path, []).append(number)
+    shared = [0.0] * len(base)
+    for members in groups.values():
+        if len(members) > 1:
+            best = [n for n in members if base[n] and pool.items[n].passage.source != "summary"]  # it repeats turns
+            best = sorted(best, key=base.__getitem__, reverse=True)[: COMPANY + 3]
+            for number in members:
+                passage = pool.items[number].passage
+                others = [base[n] for n in best if _apart(passage, pool.items[n].passage)]
+                shared[number] = weights.session * sum(others[:COMPANY]) / COMPANY
     return shared
 
 
@@ -170,10 +172,6 @@ def _apart(one: Passage, other: Passage) -> bool:
     if one.source == other.source == "turn":
         return abs(one.position - other.position) > 1
     return one is not other
-
-
-def _group(passage: Passage) -> str:
-    return passage.session or passage.path
 
 
 # --- what it is ----------------------------------------------------------------------------------
@@ -213,6 +211,8 @@ def _is_talk(passage: Passage) -> bool:
 
 def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Component:
     """For what is dated within, or soon after, the days that the question names."""
+    if not may_name_days(question):
+        return [0.0] * len(pool.items)
     days = [_ordinal(c.passage.date) for c in pool.items]
     years = {date.fromordinal(day).year for day in days if day is not None}
     wanted = spans(question, years, today)

@@ -62,8 +62,7 @@ def find(
     ranked = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
     if keep is not None:
         ranked = [r for r in ranked if keep(r.candidate.passage)]
-    ranked = once(ranked)
-    judged = ranked if min_score > 0 else ranked[: max(limit, JUDGED)]
+    judged = once(ranked, None if min_score > 0 else max(limit, JUDGED))
     judge = relevance(candidates.idf, weights)
     about = [judge(r.candidate) for r in judged]
     kept = [(r, a) for r, a in zip(judged, about, strict=True) if a >= min_score]
@@ -74,16 +73,18 @@ def find(
     return Found(hits, any(a >= max(min_score, RELEVANT) for a in about), len(judged) - len(kept))
 
 
-def once(ranked: Sequence[Ranked]) -> list[Ranked]:
+def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
     """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
 
     The better ranked of the two stays; it carries the turn's id in any case. Beyond the candidates
-    that are judged, only what names its turn is compared.
+    that are judged, only what names its turn is compared. `enough` are kept at most; None keeps all.
     """
     kept: list[Ranked] = []
     turns: dict[object, int] = {}
     texts: list[tuple[str, str]] = []
     for item in ranked:
+        if len(kept) == enough:
+            break
         passage = item.candidate.passage
         mark = (passage.session, passage.turn) if passage.turn else None
         same = turns.get(mark) if mark else None

@@ -9,7 +9,7 @@ from memorybook.typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-IMPORT = 100.0
+IMPORT = 120.0
 """Milliseconds that importing numpy takes in a fresh process."""
 
 _lost = 0.0

@@ -45,8 +45,8 @@ _SEARCH = 20
 _SLACK = 1e-9
 """What sums of floats may differ by."""
 
-_POSTING = 80e-6
-"""Milliseconds that a posting takes without numpy."""
+_POSTING = 240e-6
+"""Milliseconds that a posting takes longer without numpy."""
 
 
 class Statistics(NamedTuple):
@@ -79,12 +79,12 @@ def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
 
 
 def best(
-    db: Connection, asked: Iterable[Term], all_of: Statistics, count: int, allowed: Collection[int] | None = None
+    postings: Postings, asked: Iterable[Term], all_of: Statistics, count: int, allowed: Collection[int] | None = None
 ) -> dict[int, float]:
     """BM25 by passage of the `count` best passages that hold any of the words.
 
     Args:
-        db: In a transaction that reads.
+        postings: In a transaction that reads.
         asked: The words.
         all_of: Statistics that the scores rest on.
         count: At most so many; which of several with equal scores is not said.
@@ -101,8 +101,8 @@ def best(
     tally = _tally(all_of, sum(term.holding for term in rare), allowed)
     for term, weight, bound in zip(rare, weights, bounds, strict=True):
         tally.close(count, bound, term.holding)
-        some = _scattered(db, term, len(tally), tally.listed) if tally.closed else None
-        tally.add(*(some or _whole(db, term)), weight)
+        some = postings.near(term, len(tally), tally.listed) if tally.closed else None
+        tally.add(*(some or postings.whole(term)), weight)
     return tally.best(count)
 
 
@@ -112,7 +112,7 @@ def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -
     return _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
 
 
-def holding(db: Connection, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
+def holding(postings: Postings, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
     """Which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
 
     Raises CorruptError as `best` does.
@@ -122,7 +122,8 @@ def holding(db: Connection, words: Iterable[Term | None], passages: Collection[i
     listed = wanted.__str__
     for number, term in enumerate(words):
         if term is not None:
-            held = memoryview((_scattered(db, term, len(wanted), listed) or _whole(db, term))[0]).cast("I")
+            some = postings.near(term, len(wanted), listed) or postings.whole(term)
+            held = memoryview(some[0]).cast("I")
             for passage in _among(wanted, held):
                 found[passage] |= 1 << number
     return found
@@ -139,28 +140,41 @@ def _among(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-def _whole(db: Connection, term: Term) -> tuple[bytes, bytes]:
-    """Passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
-    first, rows = term.id * SPAN, []
-    if len(term.codes) < 2 * term.holding:
-        rows = db.execute(
-            "SELECT passages, codes FROM postings WHERE id BETWEEN ? AND ? ORDER BY id", (first, first + SPAN - 1)
+class Postings:
+    """What a search reads of the postings, each whole word once.
+
+    Args:
+        db: In a transaction that reads.
+    """
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self._read: dict[int, tuple[bytes, bytes]] = {}
+
+    def whole(self, term: Term) -> tuple[bytes, bytes]:
+        """Passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
+        found = self._read.get(term.id)
+        if found is None:
+            first, rows = term.id * SPAN, []
+            if len(term.codes) < 2 * term.holding:
+                rows = self._db.execute(
+                    "SELECT passages, codes FROM postings WHERE id BETWEEN ? AND ? ORDER BY id",
+                    (first, first + SPAN - 1),
+                )
+            found = self._read[term.id] = _joined(rows, term)
+            if len(found[1]) != 2 * term.holding:
+                raise apsw.CorruptError("a word has another number of postings than is counted")
+        return found
+
+    def near(self, term: Term, count: int, listed: Callable[[], str]) -> tuple[bytes, bytes] | None:
+        """Only the blocks in which `count` passages, listed as JSON, may be; None if all of them are as quick."""
+        if term.id in self._read or count * _SEEK * BLOCK > term.holding:
+            return None
+        blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
+        rows = self._db.execute(
+            f"SELECT passages, codes FROM postings WHERE id IN ({blocks}) ORDER BY id", (term.id * SPAN, listed())
         )
-    passages, codes = _joined(rows, term)
-    if len(codes) != 2 * term.holding:
-        raise apsw.CorruptError("a word has another number of postings than is counted")
-    return passages, codes
-
-
-def _scattered(db: Connection, term: Term, count: int, listed: Callable[[], str]) -> tuple[bytes, bytes] | None:
-    """Only the blocks in which `count` passages, listed as JSON, may be; None if it is quicker to read all of them."""
-    if count * _SEEK * BLOCK > term.holding:
-        return None
-    blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
-    rows = db.execute(
-        f"SELECT passages, codes FROM postings WHERE id IN ({blocks}) ORDER BY id", (term.id * SPAN, listed())
-    )
-    return _joined(rows, term)
+        return _joined(rows, term)
 
 
 def _joined(rows: list[Row], term: Term) -> tuple[bytes, bytes]:

@@ -238,13 +238,14 @@ class SqliteIndex:
         with reading(db):
             total = bm25.statistics(db)
             terms = bm25.terms(db, asked)
-            words = _words(db, terms, total, query)
+            postings = bm25.Postings(db)
+            words = _words(db, postings, terms, total, query)
             cosines = self._cosines(db, leg, query)
             found = passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
                 raise apsw.CorruptError("the words of passages are indexed that do not exist")
             beside = _neighbours(db, found, neighbour_places(found, words, cosines), query)
-            holds = bm25.holding(db, map(terms.get, asked), found.keys() | beside.keys())
+            holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
             waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
             return Candidates(
                 tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
@@ -341,7 +342,9 @@ def _is_damage(error: Exception) -> bool:
     return isinstance(cause, (*damage, apsw.ConstraintError, apsw.MismatchError, apsw.SchemaChangeError))
 
 
-def _words(db: Connection, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query) -> dict[int, float]:
+def _words(
+    db: Connection, postings: bm25.Postings, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query
+) -> dict[int, float]:
     """BM25 by passage of the `pool` best that the query admits.
 
     Most queries admit everything, and most of the others enough of the best. One that does not is asked
@@ -350,11 +353,11 @@ def _words(db: Connection, terms: Mapping[str, bm25.Term], total: bm25.Statistic
     asked = [terms[word] for word in searched({word: term.holding for word, term in terms.items()}, total.passages)]
     where, values = filters(query)
     if not where:
-        return bm25.best(db, asked, total, query.pool)
-    tried = bm25.best(db, asked, total, query.pool * TRIED)
+        return bm25.best(postings, asked, total, query.pool)
+    tried = bm25.best(postings, asked, total, query.pool * TRIED)
     admitted = _admitted(db, f"p.id IN (SELECT value FROM json_each(?)) AND {where}", [listed(tried), *values])
     if len(admitted) < query.pool and len(tried) == query.pool * TRIED:
-        return bm25.best(db, asked, total, query.pool, _admitted(db, where, values))
+        return bm25.best(postings, asked, total, query.pool, _admitted(db, where, values))
     found = sorted(((tried[number], number) for number in admitted), reverse=True)
     return {number: score for score, number in found[: query.pool]}
 
