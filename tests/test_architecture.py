@@ -137,6 +137,16 @@ def test_only_config_and_the_wiring_read_the_environment(path: Path) -> None:
     assert "os.environ" not in path.read_text(encoding="utf-8").replace("``os.environ``", "")
 
 
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_named_tuples_stand_in_modules_whose_types_are_text(path: Path) -> None:
+    """`typed.NamedTuple` reads the annotations of a class body, which later versions of Python leave out otherwise."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    taken = {
+        (node.module, name.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names
+    }
+    assert ("memorybook.typed", "NamedTuple") not in taken or ("__future__", "annotations") in taken
+
+
 def test_a_search_imports_nothing_heavy(tmp_path: Path) -> None:
     """The path of a cold search leaves out what it does not use."""
     (tmp_path / "MEMORY.md").write_text("## Preferences\n- likes tea\n", encoding="utf-8")

