@@ -1,6 +1,7 @@
 """The evidence that a passage is what was asked for: pure steps from a pool to one number for each candidate."""
 
-# No `from __future__ import annotations`: a named tuple compiles each annotation that is text (0.1 ms).
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from datetime import date
 
