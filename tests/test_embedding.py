@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import signal
 import subprocess
 import sys
@@ -172,6 +173,34 @@ def test_a_service_that_fails_is_left_alone_and_tried_again(tmp_path: Path, monk
         assert memory.book.refresh().pending_vectors == 0
 
 
+class Raising(Slow):
+    """An embedder of somebody who has not heard of EmbedderFailed."""
+
+    broken = True
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.broken and len(texts) > 2:
+            raise ValueError("no such layer")
+        return super().embed(texts)
+
+
+def test_an_embedder_that_raises_anything_is_told_of_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "REST", 0.05)
+    raising = Raising()
+    raising.go.set()
+    with opened(note(tmp_path, 5), raising) as memory:
+        memory.search(QUESTION)
+        until(lambda: memory.book.embedding.failure)
+        assert memory.book.embedding.running
+        assert "ValueError: no such layer" in " ".join(memory.status()["degraded"])
+        raising.broken = False
+        ended(memory)
+        assert memory.book.embedding.failure == ""
+        assert memory.search(QUESTION).state["pending_vectors"] == 0
+
+
 # --- several at once -------------------------------------------------------------------------------
 
 EMBED = """
@@ -266,7 +295,8 @@ class Waiting:
         return {"pending": self.left}
 
 
-def test_the_background_gives_way_to_who_waits_for_an_answer() -> None:
+def test_the_background_gives_way_to_who_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_GIVE_WAY_MOST", 60.0)
     index, busy = Waiting(), threading.Event()
     busy.set()
     working = Embedding(index, busy=busy.is_set)  # type: ignore[arg-type]
@@ -279,7 +309,66 @@ def test_the_background_gives_way_to_who_waits_for_an_answer() -> None:
     assert (index.left, working.done) == (0, (0, 0))
 
 
-def test_it_is_closed_while_somebody_waits_for_an_answer() -> None:
+def test_searches_without_end_do_not_keep_it_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_GIVE_WAY_MOST", 0.02)
+    index = Waiting()
+    working = Embedding(index, busy=lambda: True)  # type: ignore[arg-type]
+    working.wake()
+    until(lambda: not working.running)
+    assert index.left == 0
+
+
+def test_however_often_it_is_woken_it_is_closed_once_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[object] = []
+    monkeypatch.setattr(atexit, "register", registered.append)
+    monkeypatch.setattr(atexit, "unregister", registered.remove)
+    working = Embedding(Waiting())  # type: ignore[arg-type]
+    for _ in range(5):
+        working.wake()
+        until(lambda: not working.running)
+    assert registered == [working.close]
+    working.close()
+    assert registered == []
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_closed_while_it_is_held_up_it_leaves_the_index_alone(ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_PATIENCE", 0.01)
+    held_up, go_on = threading.Event(), threading.Event()
+
+    class Closed(Waiting):
+        """Nothing of it may be used."""
+
+        used = False
+
+        def embed_pending(self, **_: Any) -> int:
+            self.used = True
+            return 0
+
+        def stats(self) -> dict[str, Any]:
+            self.used = True
+            return {"pending": 0}
+
+    @contextmanager
+    def claim() -> Iterator[bool]:
+        held_up.set()
+        assert go_on.wait(20)
+        yield ours
+
+    index = Closed()
+    working = Embedding(index, claim=claim)  # type: ignore[arg-type]
+    working.wake()
+    thread = working._thread
+    assert thread is not None
+    assert held_up.wait(20)
+    working.close()
+    go_on.set()
+    thread.join(20)
+    assert not index.used
+
+
+def test_it_is_closed_while_somebody_waits_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_GIVE_WAY_MOST", 60.0)
     index = Waiting()
     working = Embedding(index, busy=lambda: True)  # type: ignore[arg-type]
     working.wake()

@@ -23,6 +23,7 @@ REST = 30.0
 LONGEST_REST = 600.0
 _LOOK_AGAIN = 0.2  # seconds until it is seen how far another process has come
 _GIVE_WAY = 0.01
+_GIVE_WAY_MOST = 1.0  # seconds a batch waits for searches; they may overlap for ever
 _PATIENCE = 5.0  # seconds in which a batch should end; a service may take longer, and is left to itself then
 
 
@@ -85,8 +86,9 @@ class Embedding:
         with self._lock:
             if self._stop.is_set() or self.running:
                 return
+            if self._thread is None:
+                atexit.register(self.close)
             self._thread = threading.Thread(target=self._run, name="memorybook-embedding", daemon=True)
-            atexit.register(self.close)
             self._thread.start()
 
     def close(self) -> None:
@@ -106,31 +108,45 @@ class Embedding:
                     break
             except _Stopped:
                 break
-            except EmbedderFailed as error:
-                self.failure = str(error)
+            except Exception as error:  # an embedder may be anybody's and raise anything
+                self.failure = _reason(error)
+                if isinstance(error, MemoryBookError) and not isinstance(error, EmbedderFailed):
+                    break  # the index cannot be used; the next search says so, and wakes this again
                 self._stop.wait(rest)
                 rest = min(2 * rest, LONGEST_REST)
-            except MemoryBookError as error:  # the index cannot be used; the next search says so, and wakes this again
-                self.failure = str(error)
-                break
         self.done = (0, 0)
 
     def _step(self) -> bool:
-        """Embed all that waits, or wait for whoever does; True when nothing is left."""
+        """Embed all that waits, or wait for whoever does; True when nothing is left.
+
+        An index that was closed meanwhile is not touched: it would open again, and nobody would close it.
+        """
         with self._claim() as ours:
+            self._check()
             if ours:
                 left = self._index.embed_pending(progress=self._after_batch)
                 self.failure = ""
                 return not left
         self._stop.wait(_LOOK_AGAIN)
+        self._check()
         return not self._index.stats()["pending"]
 
     def _after_batch(self, done: int, total: int) -> None:
         self.done, self.failure = (done, total), ""
-        while self._busy() and not self._stop.is_set():
+        end = time.monotonic() + _GIVE_WAY_MOST
+        while self._busy() and not self._stop.is_set() and time.monotonic() < end:
             time.sleep(_GIVE_WAY)
+        self._check()
+
+    def _check(self) -> None:
         if self._stop.is_set():
             raise _Stopped
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, MemoryBookError):
+        return str(error)
+    return f"the embedder failed ({type(error).__name__}: {error}); mend it, or choose another"
 
 
 class _Stopped(Exception):

@@ -87,7 +87,9 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
         report = book.index.sync(book.documents, book.transcripts)
         shown["degraded"] += report.degraded
         waiting = report.pending_vectors
-        by = book.embedding.by if waiting else ""
+        failure, by = (book.embedding.failure, book.embedding.by) if waiting else ("", "")
+        if failure and not any(failure in reason for reason in report.degraded):
+            shown["degraded"].append(failure)
         shown["index"] = {"fresh": True, **book.index.stats(), "pending_vectors": waiting, "embedded_by": by}
     except MemoryBookError as error:
         shown["degraded"].append(str(error))
