@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 from memorybook.hits import Candidates, Hit, Passage
@@ -10,7 +10,6 @@ from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
-from memorybook.text.tokens import normalise
 from memorybook.typed import NamedTuple
 
 RELEVANT = 0.45
@@ -21,6 +20,9 @@ QUOTED = 12
 
 LONGEST_NAME = 40
 """Of a speaker, characters, where a text begins with one."""
+
+END = " .。!,、;:~…"
+"""What a text may end with and be the same statement."""
 
 JUDGED = 40
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
@@ -81,7 +83,7 @@ def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
     """
     kept: list[Ranked] = []
     turns: dict[object, int] = {}
-    texts: list[tuple[str, str]] = []
+    texts: dict[str, list[tuple[int, str]]] = {}
     for item in ranked:
         if len(kept) == enough:
             break
@@ -92,8 +94,9 @@ def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
         if same is None and len(text) >= QUOTED:
             same = _quoted(text, passage.source, texts)
         if same is None:
-            texts.append((text, passage.source))
             same = len(kept)
+            if len(text) >= QUOTED:
+                texts.setdefault(passage.source, []).append((same, text))
             kept.append(item)
         elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
             kept[same] = _resting_on(kept[same], passage)
@@ -104,16 +107,19 @@ def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
 
 def _said(passage: Passage) -> str:
     """The statement to compare; what was written down from a talk between people begins with a name."""
-    text = normalise(passage.text)
+    text = " ".join(passage.text.lower().split()).rstrip(END)
     name, colon, statement = text.partition(": ")
     return statement if colon and len(name) <= LONGEST_NAME and passage.source != "turn" else text
 
 
-def _quoted(text: str, source: str, texts: Sequence[tuple[str, str]]) -> int | None:
+def _quoted(text: str, source: str, texts: Mapping[str, Sequence[tuple[int, str]]]) -> int | None:
     """Number of the text from another source that holds this one or is held by it."""
-    for number, (other, other_source) in enumerate(texts):
-        if source != other_source and len(other) >= QUOTED and (text in other or other in text):
-            return number
+    size = len(text)
+    for other_source, others in texts.items():
+        if other_source != source:
+            for number, other in others:
+                if text in other if len(other) >= size else other in text:
+                    return number
     return None
 
 
