@@ -199,7 +199,8 @@ class Embedder(Protocol):
     Three more are looked for, and need not be there:
         `inline`: how many waiting texts a sync may embed by itself; without it all for a local one, else none.
         `embed_questions(texts)`: as `embed`, for what is asked instead of what is searched.
-        `expect(texts)`: told which texts are likely to be embedded soon; may make their vectors meanwhile.
+        `expect(texts)`: told which texts are likely to be embedded soon; may make their vectors meanwhile. Told of
+            none, it need not keep any longer what nobody asked for.
     """
 
     name: str

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import memorybook
+from memorybook.config import Config
 from memorybook.inference import ahead, static
 from memorybook.inference.ahead import Ahead
 from memorybook.inference.static import StaticEmbedder
@@ -145,6 +147,41 @@ def test_closing_ends_it_and_the_embedder_can_be_used_again(embedder: StaticEmbe
     assert process.poll() is not None
     embedder.expect(TEXTS)
     assert same(embedder.embed(TEXTS), TEXTS)
+
+
+def test_it_ends_when_nothing_more_will_be_asked_for(embedder: StaticEmbedder) -> None:
+    embedder.expect(TEXTS)
+    before = started(embedder)
+    embedder.expect([])
+    assert before.over
+    assert before._rows.closed
+    assert embedder._ahead is None
+    embedder.expect(TEXTS[:60])
+    embedder.expect([])
+    assert embedder._expected == []
+    assert same(embedder.embed(TEXTS), TEXTS)
+
+
+def test_vectors_that_are_there_already_leave_no_process(embedder: StaticEmbedder, tmp_path: Path) -> None:
+    book = tmp_path / "book"
+    (book / "daily").mkdir(parents=True)
+    lines = [f"- 2026-01-02T10:00:00Z The plan number {n} of the harbour.\n" for n in range(400)]
+    (book / "daily" / "2026-01-02.md").write_text("".join(lines), encoding="utf-8")
+    with memorybook.open(str(book), config=Config(timezone="UTC"), embedder=embedder, door="cli") as memory:
+        memory.sync()
+        assert embedder._ahead is None
+        (book / "daily" / "2026-01-02.md").rename(book / "daily" / "2026-01-03.md")
+        memory.sync()
+        assert (embedder._ahead, embedder._expected) == (None, [])
+
+
+def test_the_folder_is_made_for_it(embedder: StaticEmbedder, tmp_path: Path) -> None:
+    elsewhere = StaticEmbedder(str(tmp_path / "not" / "there"))
+    try:
+        elsewhere.expect(TEXTS)
+        assert not started(elsewhere).over
+    finally:
+        elsewhere.close()
 
 
 def test_no_file_is_left(embedder: StaticEmbedder, tmp_path: Path) -> None:

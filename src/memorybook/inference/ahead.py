@@ -59,6 +59,8 @@ class Ahead:
 
         if not _is_plain(sys.executable) or _processors() < 2:
             raise OSError("a second process would be of no use, or cannot be started")
+        if cache_dir:
+            os.makedirs(cache_dir, exist_ok=True)
         self._texts = TemporaryFile(dir=cache_dir)  # noqa: SIM115  (both are closed with the process)
         self._rows = TemporaryFile(dir=cache_dir)  # noqa: SIM115
         files = [self._texts.fileno(), self._rows.fileno()]

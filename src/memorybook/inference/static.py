@@ -76,7 +76,14 @@ class StaticEmbedder:
         return self.rows(texts, bulk=sum(map(len, texts)) >= _BULK)
 
     def expect(self, texts: Sequence[str]) -> None:
-        """Say that these texts will be embedded soon: of many, a second process makes the vectors meanwhile."""
+        """Say that these texts will be embedded soon: of many, a second process makes the vectors meanwhile.
+
+        None at all says that nothing more will be asked for, and ends that process.
+        """
+        if not texts:
+            self._expected = []
+            self.close()
+            return
         expected = [*self._expected, *texts] if self._expected else [*texts]
         self._expected = expected
         if len(expected) < (_AHEAD if self._ahead is None else _AT_ONCE):

@@ -211,6 +211,8 @@ class SqliteIndex:
             waiting = vector_leg.pending(db, model)
         elif not self._vectors.intact(db, model):
             vector_leg.tidy(db, model, self._vectors)
+        if expect is not None and not waiting:
+            expect([])
         return report._replace(pending_vectors=waiting, degraded=degraded)
 
     def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
