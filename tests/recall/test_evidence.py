@@ -61,6 +61,11 @@ def test_neighbours_of_the_best_are_numbered_with_them() -> None:
         ("顾怀川住在哪里", {"顾怀川", "小满"}, {"顾怀川"}),
         ("What about you?", {"", "Ann"}, set()),
         ("my dog", {"Ann"}, {"user"}),
+        ("what I've read", {"Ann"}, {"user"}),
+        ("咱们去哪了", {"小满"}, {"user"}),
+        ("what's Bob’s colour?", {"S", "Bob"}, {"Bob"}),
+        ("Bob喜欢什么", {"Bob"}, {"Bob"}),
+        ("where is 'O'Brien'", {"Pat O'Brien"}, {"Pat O'Brien"}),
     ],
 )
 def test_who_is_asked_about(question: str, speakers: set[str], asked: set[str]) -> None:
@@ -81,7 +86,22 @@ def test_a_note_that_names_the_person_counts_half() -> None:
     assert speakers_share("Where does Ann live?", turn("x", 0), note("Ann lives here"), note("Bob")) == [1.0, 0.5, 0.0]
 
 
-@pytest.mark.parametrize("question", ["Where do I live?", "我住在哪里"])
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Also, almonds from Alabama", 0.0),
+        ("Bob's and Al's tea", 0.5),
+        ("Also Al", 0.5),
+        ("Al喜欢茶", 0.5),
+        ("(Al)", 0.5),
+        ("al dente", 0.0),
+    ],
+)
+def test_a_name_is_no_part_of_a_word(text: str, share: float) -> None:
+    assert speakers_share("what does Al like?", turn("x", 0, speaker="Al"), note(text)) == [1.0, share]
+
+
+@pytest.mark.parametrize("question", ["Where do I live?", "我住在哪里", "咱住在哪里"])
 def test_what_is_written_in_the_book_may_be_about_its_user(question: str) -> None:
     summary = note("x")._replace(source="summary")
     assert speakers_share(question, note("Lives in Turku"), summary) == [0.5, 0.0]
@@ -187,3 +207,9 @@ def test_yesterday_is_counted_from_today() -> None:
         pytest.approx(WEIGHTS.dated * (1 - 1 / 15) / 2),
     ]
     assert evidence.dated("what did I eat yesterday", pool(*dated), WEIGHTS, None) == [0.0, 0.0]
+
+
+def test_a_day_that_the_calendar_does_not_have_is_none() -> None:
+    dated = [note("x")._replace(date=day) for day in ("2026-02-30", "2026-02-01", "2026-02-11")]
+    assert evidence.recency(pool(*dated), WEIGHTS) == pytest.approx([0.0, 0.0, 0.2])
+    assert evidence.dated("in February 2026", pool(*dated), WEIGHTS, None) == [0.0, WEIGHTS.dated, WEIGHTS.dated]

@@ -273,7 +273,14 @@ def test_paragraphs_that_carry_a_day_stand_alone_under_it() -> None:
 
 @pytest.mark.parametrize(
     ("path", "text", "day"),
-    [("log/2026-03-04.md", "x", "2026-03-04"), ("a.md", "# 2026-03-05\n\nx", "2026-03-05"), ("a.md", "x", None)],
+    [
+        ("log/2026-03-04.md", "x", "2026-03-04"),
+        ("a.md", "# 2026-03-05\n\nx", "2026-03-05"),
+        ("a.md", "x", None),
+        ("trip-2026-02-30.md", "x", None),
+        ("a.md", "# 2026-02-30 and 2026-03-02\n\nx", "2026-03-02"),
+        ("a.md", "# 0000-01-01\n\nx", None),
+    ],
 )
 def test_a_document_has_the_day_that_its_name_or_heading_gives(path: str, text: str, day: str | None) -> None:
     assert only(path, text).date == day

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import pairwise
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.dates import closeness, may_name_days, spans
+from memorybook.recall.reading import words_as_written
 from memorybook.recall.relevance import summed
 from memorybook.recall.weights import Weights
 from memorybook.typed import NamedTuple
@@ -82,25 +84,39 @@ def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:
 
 # --- who is asked about --------------------------------------------------------------------------
 
-_FIRST_PERSON = frozenset({"i", "my", "me", "mine", "i'm", "i've", "我", "咱"})
+_FIRST_PERSON = frozenset({"i", "my", "me", "mine"})
+_FIRST_PERSON_ZH = "我咱"
 
 
 def asked_person(question: str, speakers: frozenset[str]) -> frozenset[str]:
-    """Names among `speakers` that the question names, as whole words; `user` if it says I or 我."""
+    """Names among `speakers` that the question names, as whole words; `user` if it says I, 我 or 咱."""
     lowered = question.lower()
-    words = {word.strip("'’").removesuffix("'s").removesuffix("’s") for word in _words(lowered)}
-    named = {name for name in speakers if name and _names(name, words, question)}
-    if words & _FIRST_PERSON or "我" in lowered:
+    named = {name for name in speakers if name and _named(name, lowered)}
+    if not _FIRST_PERSON.isdisjoint(words_as_written(question)) or any(i in question for i in _FIRST_PERSON_ZH):
         named.add("user")
     return frozenset(named)
 
 
-def _names(name: str, words: set[str], question: str) -> bool:
-    return bool(set(name.lower().split()) & words) if name.isascii() else name in question
+def _named(name: str, lowered: str) -> bool:
+    name = name.lower()
+    return any(_stands_in(part, lowered) for part in name.split()) if name.isascii() else name in lowered
 
 
-def _words(text: str) -> list[str]:
-    return "".join(c if c.isalnum() or c in "'’" else " " for c in text).split()
+def _stands_in(name: str, text: str) -> bool:
+    """Whether the name is there and, if it is in ASCII, no part of a word; Chinese may stand right beside it."""
+    if not name.isascii():
+        return name in text
+    return any(not _runs_on(before) and not _is_letter(after[:1]) for before, after in pairwise(text.split(name)))
+
+
+def _runs_on(before: str) -> bool:
+    """Whether a word goes on after this, also over an apostrophe: what's names no S."""
+    return _is_letter(before[-1:]) or (before[-1:] in "'’" and _is_letter(before[-2:-1]))
+
+
+def _is_letter(character: str) -> bool:
+    """Of a script that puts spaces between words."""
+    return character.isalnum() and character < "\u2e80"
 
 
 def speaker(question: str, pool: Pool, weights: Weights) -> Component:
@@ -119,7 +135,7 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
             return float(said.speaker in asked or (said.role == "user" and "user" in asked))
         if passage.source == "summary":
             return 0.0
-        return SECOND_HAND * ("user" in asked or any(name in passage.text for name in asked))
+        return SECOND_HAND * ("user" in asked or any(_stands_in(name, passage.text) for name in asked))
 
     return [weights.speaker * share(c.passage) for c in pool.items]
 
@@ -221,4 +237,8 @@ def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Co
 
 
 def _ordinal(day: str | None) -> int | None:
-    return date.fromisoformat(day).toordinal() if day else None
+    """None for what is no day too: an index may hold what the calendar does not have."""
+    try:
+        return date.fromisoformat(day).toordinal() if day else None
+    except ValueError:
+        return None

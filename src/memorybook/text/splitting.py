@@ -233,8 +233,18 @@ def _passage(path: str, block: Block) -> Passage:
 
 
 def _day_in(text: str) -> str | None:
-    days = _days().search(text)
-    return days[1] if days else None
+    return next((day[1] for day in _days().finditer(text) if _is_day(day[1])), None)
+
+
+def _is_day(written: str) -> bool:
+    """Whether the calendar has it: the 30th of February may stand in the name of a file."""
+    from datetime import date
+
+    try:
+        date.fromisoformat(written)
+    except ValueError:
+        return False
+    return True
 
 
 def _moment(seconds: float) -> datetime:
