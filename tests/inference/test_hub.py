@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,6 +85,25 @@ def test_a_name_that_the_hub_does_not_know_is_told(folder: Path, tmp_path: Path)
     with hub_server.serve(NAME, folder) as running:
         printed, _ = run("tiny/chinese", tmp_path, running.url)
     assert "RepositoryNotFoundError" in printed[2]
+
+
+def test_weights_that_lie_beside_the_model_are_fetched_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is killed in between leaves no folder that looks like a whole model."""
+    names = ["config.json", "onnx/model.onnx", "onnx/model.onnx_data", "tokenizer.json", "README.md"]
+    fetched: list[list[str]] = []
+
+    class Api:
+        def model_info(self, repo: str, *, revision: str | None) -> SimpleNamespace:
+            return SimpleNamespace(siblings=[SimpleNamespace(rfilename=name) for name in names])
+
+    def download(repo: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        fetched.append(allow_patterns)
+        return "the folder"
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Api)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    assert hub.fetch(NAME) == "the folder"
+    assert fetched == [["config.json", "onnx/model.onnx_data", "tokenizer.json"], ["onnx/model.onnx"]]
 
 
 # --- the cache -------------------------------------------------------------------------------------

@@ -150,6 +150,17 @@ def test_other_settings_are_another_model(settings: str, folder: Path) -> None:
     assert LocalEmbedder(str(folder)).name != name
 
 
+@pytest.mark.parametrize("weights", ["model.onnx", "model.onnx_data", "model.onnx.data"])
+@pytest.mark.parametrize("size", [3, 20_000, 3_000_000])
+def test_a_model_that_learnt_more_has_another_name(weights: str, size: int, folder: Path) -> None:
+    """Its weights are others throughout; size and ends of their file may be the same."""
+    (folder / weights).write_bytes(b"a" * size)
+    name = LocalEmbedder(str(folder)).name
+    end = b"a" * (size // 4)
+    (folder / weights).write_bytes(end + b"b" * (size - 2 * len(end)) + end)
+    assert LocalEmbedder(str(folder)).name != name
+
+
 # --- from texts to vectors -------------------------------------------------------------------------
 
 
@@ -215,6 +226,14 @@ def test_a_default_prompt_stands_before_both(folder: Path) -> None:
     expected = unit(of("[CLS]", "query", "river", "[SEP]").mean(axis=0))
     assert np.allclose(np.asarray(embedder.embed_questions(["river"]))[0], expected, atol=1e-6)
     assert np.allclose(np.asarray(embedder.embed(["river"]))[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [["x"], {"x": 1}, 3, None, "y"])
+def test_prompts_that_are_no_text_are_none(name: object, folder: Path) -> None:
+    settings = {"prompts": {"x": "query ", "y": None, "query": None, "None": 3}, "default_prompt_name": name}
+    save_json(folder, "config_sentence_transformers.json", settings)
+    recipe = model_folder.read(str(folder))
+    assert (recipe.question, recipe.passage) == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def fetch(model: str) -> str:
         siblings = HfApi().model_info(repo, revision=revision or None).siblings or []
         names = [one.rfilename for one in siblings]
         chosen = model_folder.choose(names)
-        weights = [name for name in names if model_folder.belongs(chosen, name)]
-        settings = [name for name in names if name in model_folder.SETTINGS]
-        for wanted in (settings, weights):
+        beside = [name for name in names if name in model_folder.SETTINGS or model_folder.belongs(chosen, name)]
+        # by the ONNX file `cached` knows that all is there
+        for wanted in ([name for name in beside if name != chosen], [chosen]):
             folder = snapshot_download(repo, revision=revision or None, allow_patterns=wanted)
     except Exception as error:  # the library's own, its HTTP client's, the system's: all say that it is not here
         raise EmbedderFailed(

@@ -39,6 +39,7 @@ _INT8 = (
     "model_qint8_avx512_vnni.onnx",
 )
 _FLOAT = "model.onnx"
+_SAMPLES, _SAMPLE = 16, 16_384  # of a file of weights, and bytes of each: reading them all would take seconds
 _POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -80,8 +81,10 @@ def read(folder: str) -> Recipe:
         raise ValueError("it has no tokenizer.json")
     sentence = _settings(folder, "config_sentence_transformers.json")
     prompts = sentence.get("prompts")
-    prompts = prompts if isinstance(prompts, dict) else {}
-    usual = prompts.get(sentence.get("default_prompt_name"), "")
+    prompts = (
+        {name: text for name, text in prompts.items() if isinstance(text, str)} if isinstance(prompts, dict) else {}
+    )
+    usual = prompts.get(str(sentence.get("default_prompt_name")), "")
     return Recipe(
         onnx=os.path.join(folder, chosen),
         tokenizer=tokenizer,
@@ -89,8 +92,8 @@ def read(folder: str) -> Recipe:
         pooling=_pooling(folder),
         plain=_is_plain(folder),
         longest=_longest(folder),
-        question=str(prompts.get("query", usual)),
-        passage=str(prompts.get("document", prompts.get("passage", usual))),
+        question=prompts.get("query", usual),
+        passage=prompts.get("document", prompts.get("passage", usual)),
     )
 
 
@@ -128,14 +131,27 @@ def fingerprint(folder: str) -> str:
 
 
 def fingerprint_of(onnx: str) -> str:
-    """The same of one file, by its size and both its ends. Raises OSError."""
+    """The same of one ONNX file and the weights beside it, by their sizes and samples of each. Raises OSError."""
+    seen = 0
+    folder, model = os.path.split(onnx)
+    for name in sorted(os.listdir(folder or ".")):
+        path = os.path.join(folder, name)
+        if belongs(model, name) and not os.path.isdir(path):
+            seen = _sampled(path, seen)
+    return f"{seen:08x}"
+
+
+def _sampled(path: str, seen: int) -> int:
+    """The checksum `seen` continued with a file's size, its ends and what lies between them at equal distances."""
     from binascii import crc32
 
-    with open(onnx, "rb") as file:
+    with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        seen = crc32(file.read(65536), size & 0xFFFFFFFF)
-        file.seek(max(0, size - 65536))
-        return f"{crc32(file.read(), seen):08x}"
+        seen = crc32(size.to_bytes(8, "little"), seen)
+        for place in (*range(0, size, max(_SAMPLE, size // _SAMPLES)), max(0, size - _SAMPLE)):
+            file.seek(place)
+            seen = crc32(file.read(_SAMPLE), seen)
+    return seen
 
 
 def files(folder: str) -> list[str]:
