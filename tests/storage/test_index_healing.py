@@ -307,3 +307,16 @@ def test_the_whole_folder_may_go(book: Book, path: str) -> None:
     assert {c.passage for c in found.items if c.passage.source == "entry"} == {
         c.passage for c in before.items if c.passage.source == "entry"
     }
+
+
+@pytest.mark.parametrize("name", ["born", "generation", "last", "passages", "words", "terms"])
+def test_an_index_that_lacks_a_note_of_its_own_is_made_anew(book: Book, path: str, name: str) -> None:
+    running, whole = make(path), ScanIndex(embedder=HashEmbedder())
+    book.search(running, "user apples")
+    connection = apsw.Connection(path)
+    connection.execute("DELETE FROM meta WHERE name=?", (name,))
+    connection.close()
+    book.say("the user said pears")
+    agree(book.search(running, "user pears"), book.search(whole, "user pears"))
+    assert running.stats()["passages"] == whole.stats()["passages"]
+    running.close()

@@ -5,10 +5,11 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Barrier, Thread
 from time import sleep, time
+from typing import Any
 
 import apsw
 import pytest
@@ -28,10 +29,11 @@ from conformance.index import (
 from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import Unavailable
 from memorybook.hits import Query
-from memorybook.model import Session
+from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
-from memorybook.storage import index_schema
+from memorybook.storage import index_schema, index_sync
 from memorybook.storage.directory import DirectoryDocuments
+from memorybook.storage.index_rebuild import rebuild
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import TRIED, SqliteIndex
 from memorybook.testing import HashEmbedder
@@ -71,9 +73,9 @@ class TestSqliteIndexBesideAScan(OracleConformance):
         return oracle
 
 
-def sql(path: str, statement: str) -> list[tuple[object, ...]]:
+def sql(path: str, statement: str, values: Sequence[Any] = ()) -> list[tuple[object, ...]]:
     connection = apsw.Connection(path)
-    rows = connection.execute(statement).fetchall()
+    rows = connection.execute(statement, values).fetchall()
     connection.close()
     return rows
 
@@ -486,3 +488,61 @@ def test_searching_an_empty_book_makes_no_index(book: Book, path: str) -> None:
     book.say("red apples")
     book.sync(index)
     assert len(index.candidates(Query("apples")).items) == 1
+
+
+def test_a_sync_does_not_delete_by_the_numbers_of_before_a_rebuild(book: Book, path: str) -> None:
+    for name in "abc":
+        book.write(f"{name}.md", f"pears of {name}\n")
+        book.sync(SqliteIndex(path))
+    [row] = sql(path, "SELECT * FROM documents WHERE path='a.md'")
+    (book.root / "a.md").unlink()
+    book.write("b.md", "apples\n")
+    slow, fast = SqliteIndex(path), SqliteIndex(path)
+
+    def meanwhile() -> None:
+        fast.rebuild(book.documents, book.transcripts)
+        # the document that is to go stands there as it did, while its passage's number is another's by now
+        sql(path, "UPDATE documents SET id=id+9")
+        sql(path, "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    slow.sync(Interrupted(book.documents, meanwhile), book.transcripts)  # type: ignore[arg-type]
+    assert book.texts(slow, "pears apples") == {"apples", "pears of c"}
+
+
+def test_turns_placed_before_a_rebuild_are_placed_again(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_sync, "BATCH", 2)
+    book.say("apples", "pears")
+    slow, fast, transcripts = SqliteIndex(path), SqliteIndex(path), book.transcripts
+    book.sync(slow)
+    until = transcripts.changes(0)
+    until = until._replace(turns=list(until.turns))
+    book.say("plums", "quinces", "cherries")
+    entered: list[bool] = []
+
+    class Earlier:
+        """Transcripts as they were."""
+
+        def revision(self) -> int:
+            return until.revision
+
+        def changes(self, after: int) -> object:
+            return until
+
+    class Overtaken:
+        def __getattr__(self, name: str) -> object:
+            return getattr(transcripts, name)
+
+        def changes(self, after: int) -> object:
+            changes = transcripts.changes(after)
+            return changes._replace(turns=self.turns(changes.turns))
+
+        def turns(self, turns: Iterable[tuple[Session, Turn]]) -> Iterator[tuple[Session, Turn]]:
+            for number, turn in enumerate(turns):
+                if number == 2 and not entered:
+                    entered.append(True)
+                    rebuild(fast._open(), book.documents, Earlier())  # type: ignore[arg-type]
+                yield turn
+
+    slow.sync(book.documents, Overtaken())  # type: ignore[arg-type]
+    assert entered
+    assert sql(path, "SELECT count(*) FROM passages") == [(5,)]

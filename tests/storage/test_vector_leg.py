@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,8 +13,13 @@ from inference.server import KEY, Service, serve
 from memorybook.hits import Query
 from memorybook.inference.remote import RemoteEmbedder
 from memorybook.storage import vector_files, vector_leg
+from memorybook.storage.freshness import bring_up_to_date
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.storage.vectors import Block, Question, Stamp, best, write
+from memorybook.testing import HashEmbedder
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Vectors
 
 __all__ = ["book"]
 
@@ -207,4 +213,56 @@ def test_very_many_that_wait_are_counted_by_text(
     assert index.candidates(Query("plums")).pending_vectors == 6
     monkeypatch.setattr(vector_leg, "COUNTED", 8)
     assert index.candidates(Query("plums")).pending_vectors == 8
+    index.close()
+
+
+class Overtaken(HashEmbedder):
+    """Lets somebody else in once, while it embeds."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return super().embed(texts)
+
+
+def renumbered(book: Book, path: str, embedder: HashEmbedder) -> SqliteIndex:
+    """An index, to be embedded, that another one's rebuild gives other numbers of texts."""
+    index = SqliteIndex(path, embedder=embedder)
+    for name, text in (("a", "red apples"), ("b", "blue plums"), ("c", "green pears")):
+        book.write(f"{name}.md", f"{text}\n")
+        bring_up_to_date(index._open(), book.documents, book.transcripts)
+    vector_leg.register(index._open(), embedder)
+    (book.root / "a.md").unlink()
+    bring_up_to_date(index._open(), book.documents, book.transcripts)
+    return index
+
+
+def test_vectors_are_not_stored_under_the_numbers_of_before_a_rebuild(book: Book, path: str) -> None:
+    embedder = Overtaken()
+    index, other = renumbered(book, path, embedder), SqliteIndex(path)
+    embedder.meanwhile = lambda: other.rebuild(book.documents, book.transcripts)
+    steps: list[tuple[int, int]] = []
+    assert index.embed_pending(progress=lambda done, total: steps.append((done, total))) == 0
+    assert steps == [(2, 2)]
+    for text in ("blue plums", "green pears"):
+        found = by_cosine(book.search(index, text))
+        assert max(found.values()) == pytest.approx(1.0, abs=1e-3)
+    for opened in (index, other):
+        opened.close()
+
+
+def test_vectors_are_not_stored_for_the_model_that_has_the_number_now(book: Book, path: str) -> None:
+    embedder = Overtaken()
+    index = renumbered(book, path, embedder)
+
+    def meanwhile() -> None:
+        index._open().execute("UPDATE models SET id=7; UPDATE pending SET model=7")
+        index._open().execute("INSERT INTO models (id, name, dimensions) VALUES (1, 'another', 64)")
+
+    embedder.meanwhile = meanwhile
+    assert index.embed_pending() == 0
+    assert index._open().execute("SELECT DISTINCT model FROM embeddings") == [(7,)]
     index.close()

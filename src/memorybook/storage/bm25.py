@@ -66,8 +66,10 @@ class Term(NamedTuple):
 
 
 def statistics(db: Connection) -> Statistics:
-    """Of the index as it stands."""
+    """Of the index as it stands. Raises apsw.CorruptError if it does not say."""
     held: dict[str, int] = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('passages', 'words')"))
+    if len(held) < 2:
+        raise apsw.CorruptError("the index does not say how many passages and words it has")
     return Statistics(held["passages"], held["words"])
 
 

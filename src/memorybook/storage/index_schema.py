@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 
+import apsw
+
 from memorybook.errors import Unavailable
 from memorybook.hits import Passage
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
-from memorybook.typed import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import apsw
+from memorybook.typed import Any
 
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
@@ -192,6 +191,30 @@ def _free_name(path: str) -> str:
     while os.path.lexists(f"{path}.damaged-{number}"):
         number += 1
     return f"{path}.damaged-{number}"
+
+
+# --- what is noted of the whole ------------------------------------------------------------------
+
+
+def noted(connection: Connection, name: str) -> Any:
+    """What `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
+    return _only(connection.first("SELECT value FROM meta WHERE name=?", (name,)), name)
+
+
+def counted_up(connection: Connection, name: str, by: int) -> int:
+    """A number of `meta`, raised by so much, within a transaction. Raises apsw.CorruptError if it is not there."""
+    return int(_only(connection.first("UPDATE meta SET value=value+? WHERE name=? RETURNING value", (by, name)), name))
+
+
+def _only(row: Row | None, name: str) -> Any:
+    if row is None:
+        raise apsw.CorruptError(f"the index does not say its {name!r}")
+    return row[0]
+
+
+def born(connection: Connection) -> str:
+    """Changes when the database is made anew, and with it the meaning of every id."""
+    return str(noted(connection, "born"))
 
 
 # --- passages as rows ----------------------------------------------------------------------------

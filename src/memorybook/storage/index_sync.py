@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.storage import postings
 from memorybook.storage.freshness import is_whole
-from memorybook.storage.index_schema import COLUMNS, FIELDS, listed, passage_of, passages, row_of
+from memorybook.storage.index_schema import COLUMNS, FIELDS, born, counted_up, listed, passage_of, passages, row_of
 from memorybook.storage.sqlite import Connection, Row, bindable, immediate, readable
 from memorybook.text.tokens import text_digest
 
@@ -94,7 +94,7 @@ def bring_in(
 
     `progress` is called with how many documents and turns are done; `expect` with what is to be embedded of passages.
     """
-    brought = _Outcome(progress, expect)
+    brought = _Outcome(born(connection), progress, expect)
     plans = _plans(connection, documents, difference, brought)
     for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
         _carry_out(connection, batch, brought)
@@ -108,15 +108,25 @@ def bring_in(
 
 class _Outcome:
     def __init__(
-        self, progress: Callable[[int], None] | None, expect: Callable[[list[str]], None] | None = None
+        self,
+        age: str,
+        progress: Callable[[int], None] | None,
+        expect: Callable[[list[str]], None] | None = None,
     ) -> None:
         self.changed = self.removed = self.done = 0
         self.degraded: list[str] = []
         self.warnings: list[str] = []
         self.settled = True
+        self._age = age  # ids mean something else in a database that was made anew
         self.words = postings.Words()  # of the batch at hand
         self._progress = progress
         self._expect = expect
+
+    def still(self, connection: Connection) -> bool:
+        """Whether the database is the one that all was worked out from; to be asked in the transaction that writes."""
+        same = born(connection) == self._age
+        self.settled = self.settled and same
+        return same
 
     def step(self, count: int) -> None:
         self.done += count
@@ -281,7 +291,8 @@ def _draft(words: postings.Words, passage: Passage) -> _Draft:
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
     with immediate(connection):
-        current = [plan for plan in plans if _stored_id(connection, plan.path) == (plan.known.id if plan.known else 0)]
+        known = plans if brought.still(connection) else []
+        current = [plan for plan in known if _stored_row(connection, plan.path) == plan.known]
         for plan in current:
             _record(connection, plan)
         _delete(connection, [number for plan in current for number in plan.gone])
@@ -297,9 +308,8 @@ def _is_restamp(plan: _Plan) -> bool:
     return plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2]
 
 
-def _stored_id(connection: Connection, path: str) -> int:
-    row = connection.first("SELECT id FROM documents WHERE path=?", (bindable(path),))
-    return int(row[0]) if row is not None else 0
+def _stored_row(connection: Connection, path: str) -> Row | None:
+    return connection.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
 
 
 def _record(connection: Connection, plan: _Plan) -> None:
@@ -339,10 +349,14 @@ def _bring_turns(
         drafts = [_draft(words, turn_passage(session, turn)) for session, turn in batch]
         brought.foresee(drafts)
         with immediate(connection):
+            if not brought.still(connection):  # what was placed before is gone, and will have to be placed again
+                return
             _place_turns(connection, batch, words, drafts)
         brought.step(len(batch))
     removed = set(changes.removed)
     with immediate(connection):
+        if not brought.still(connection):
+            return
         if afresh:
             removed |= _turn_keys(connection)
         _delete(connection, [n for key in removed - present if (n := _turn_row(connection, *key)[0])])
@@ -431,7 +445,7 @@ def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft])
     if not drafts:
         return
     texts = _texts(connection, [draft.digest for draft in drafts])
-    [(last,)] = connection.execute("UPDATE meta SET value=value+? WHERE name='last' RETURNING value", (len(drafts),))
+    last = counted_up(connection, "last", len(drafts))
     numbered = dict(enumerate(drafts, last - len(drafts) + 1))
     marks = ", ".join("?" * (len(FIELDS) + 2))
     connection.executemany(

@@ -22,6 +22,7 @@ import apsw
 
 from memorybook.storage.arrays import arrays
 from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, SPAN
+from memorybook.storage.index_schema import counted_up
 from memorybook.storage.sqlite import Connection
 from memorybook.text.tokens import tokens
 
@@ -75,7 +76,7 @@ def add(db: Connection, words: Words, passages: Passages) -> None:
     for word, term, held, codes in known:
         fresh = grouped.pop(word)
         updates.append((len(fresh[1]) // 2, *_kept(term, held, codes, fresh, full), term))
-    [(last,)] = db.execute("UPDATE meta SET value=value+? WHERE name='terms' RETURNING value", (len(grouped),))
+    last = counted_up(db, "terms", len(grouped))
     inserts = [
         (term, word, len(fresh[1]) // 2, *_kept(term, b"", b"", fresh, full))
         for term, (word, fresh) in enumerate(sorted(grouped.items()), last - len(grouped) + 1)

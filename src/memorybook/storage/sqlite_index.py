@@ -22,7 +22,7 @@ from memorybook.storage.candidates import (
     searched,
 )
 from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
-from memorybook.storage.index_schema import COLUMNS, inode, listed, open_index, passage_of, passages, throw_away
+from memorybook.storage.index_schema import COLUMNS, inode, listed, noted, open_index, passage_of, passages, throw_away
 from memorybook.storage.sqlite import Connection, Value, readable, reading
 from memorybook.text.tokens import query_words
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
@@ -305,7 +305,7 @@ class SqliteIndex:
             by_source: dict[str, int] = dict(
                 db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source")
             )
-            [(generation,)] = db.execute("SELECT value FROM meta WHERE name='generation'")
+            generation = noted(db, "generation")
             waiting = vector_leg.pending(db, model) if self._embedder is not None else 0
         total = sum(by_source.values())
         return {

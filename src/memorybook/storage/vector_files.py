@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from time import time
 
-from memorybook.storage.index_schema import listed
+from memorybook.storage.index_schema import born, counted_up, listed, noted
 from memorybook.storage.sqlite import Connection, immediate, reading
 from memorybook.storage.vectors import (
     Block,
@@ -104,11 +104,11 @@ class Vectors:
             model: Whose vectors.
             question: A vector of that model.
         """
-        born, held = _born(connection), segments(connection, model.id)
+        age, held = born(connection), segments(connection, model.id)
         files: list[VectorFile] = []
         rest: list[Scan] = []
         for segment in held:
-            file = self._file(born, segment, model.dimensions, held)
+            file = self._file(age, segment, model.dimensions, held)
             if file is not None:
                 files.append(file)
                 continue
@@ -116,7 +116,7 @@ class Vectors:
             lost.add(_rows(connection, model, segment.after, -1, segment.upto))
             rest += lost.scan(question)
         last = held[-1].upto if held else 0
-        tail = self._tail(born, model, last)
+        tail = self._tail(age, model, last)
         tail.add(_rows(connection, model, max(last, tail.last), -1))
         return scanned(files, question) + rest + tail.scan(question)
 
@@ -275,18 +275,11 @@ def _known(connection: Connection, model: Model, after: int, upto: int) -> _Know
     with reading(connection):
         [(dimensions,)] = connection.execute("SELECT dimensions FROM models WHERE id=?", (model.id,)) or [(0,)]
         held = [s for s in segments(connection, model.id) if s.upto > after and s.after < upto]
-        return _Known(_born(connection), dimensions, after, held)
+        return _Known(born(connection), dimensions, after, held)
 
 
 def _next_generation(connection: Connection) -> int:
-    [(generation,)] = connection.execute("UPDATE meta SET value=value+1 WHERE name='generation' RETURNING value")
-    return int(generation)
-
-
-def _born(connection: Connection) -> str:
-    """Changes when the database is made anew, and with it the meaning of every id."""
-    [(born,)] = connection.execute("SELECT value FROM meta WHERE name='born'")
-    return str(born)
+    return counted_up(connection, "generation", 1)
 
 
 def segments(connection: Connection, model: int) -> list[Segment]:
@@ -335,5 +328,4 @@ def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterat
 
 def passage_count(connection: Connection) -> int:
     """How many passages there are."""
-    [(count,)] = connection.execute("SELECT value FROM meta WHERE name='passages'")
-    return int(count)
+    return int(noted(connection, "passages"))

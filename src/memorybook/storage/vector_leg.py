@@ -13,8 +13,8 @@ from time import time
 
 from memorybook.errors import EmbedderFailed
 from memorybook.storage.candidates import PAUSE, inline, vectors_of
-from memorybook.storage.index_schema import listed
-from memorybook.storage.sqlite import Connection, Value, immediate, readable
+from memorybook.storage.index_schema import born, listed
+from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading
 from memorybook.storage.vector_files import ALL, passage_count
 from memorybook.storage.vector_files import Model as Model
 from memorybook.storage.vector_files import Vectors as Vectors
@@ -118,12 +118,14 @@ def embed_pending(
             if not embedder.local:
                 pause(connection, model, str(error))
             raise
-        if not embedded:
+        if embedded == 0:
             break
-        done += embedded
+        done += embedded or 0
         before, model = model, register(connection, embedder)
-        if model.dimensions != before.dimensions:
+        if embedded is None or model.dimensions != before.dimensions:
             total = done + _waiting(connection, model, None if limit is None else limit - done)
+        if embedded is None:
+            continue
         if progress is not None:
             progress(done, total)
         if done % _FOLD_EACH < embedded:
@@ -212,16 +214,22 @@ def passages_of(
     return dict(islice(found, count))
 
 
-def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count: int) -> int:
+def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count: int) -> int | None:
+    """Embed up to `count` texts; returns how many, or None if the index was made anew meanwhile: nothing is kept then.
+
+    A text or a model has another number there, so what was made would be stored as another's.
+    """
     from memorybook.hits import Passage
     from memorybook.text.passages import dense_text
 
-    rows = connection.execute(
-        "SELECT pending.text, max(p.id), p.source, p.heading, p.text"
-        " FROM pending JOIN passages AS p ON p.dense=pending.text"
-        " WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text DESC LIMIT ?",
-        (model.id, count),
-    )
+    with reading(connection):
+        before = born(connection), model.id
+        rows = connection.execute(
+            "SELECT pending.text, max(p.id), p.source, p.heading, p.text"
+            " FROM pending JOIN passages AS p ON p.dense=pending.text"
+            " WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text DESC LIMIT ?",
+            (model.id, count),
+        )
     if not rows:
         return 0
     texts = [
@@ -231,6 +239,9 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
     made = vectors_of(embedder, texts)
     with immediate(connection):
         _learn(connection, embedder)  # its dimensions, if this was its first answer
+        now = known_model(connection, embedder)
+        if now is None or (born(connection), now.id) != before:
+            return None
         numbers = listed(int(row[0]) for row in rows)
         # another process may have embedded them too, or the passages may be gone by now
         connection.executemany(
