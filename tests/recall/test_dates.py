@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.recall.dates import LATER, closeness, number, spans
+from memorybook.recall.dates import LATER, closeness, may_name_days, number, spans
 
 TODAY = date(2023, 5, 12)  # a Friday
 
@@ -38,6 +38,7 @@ def days(question: str, *years: int, today: date | None = TODAY) -> list[str]:
     ],
 )
 def test_days_by_the_calendar(question: str, expected: str) -> None:
+    assert may_name_days(question)
     assert days(question, today=None) == [expected]
 
 
@@ -63,10 +64,46 @@ def test_days_by_the_calendar(question: str, expected: str) -> None:
         ("两周前", "2023-04-25…2023-05-01"),
         ("三个月前", "2023-01-27…2023-02-26"),
         ("2 years ago", "2021-03-13…2021-07-11"),
+        ("二十五天前", "2023-04-17"),
+        ("５天前", "2023-05-07"),
+        ("大前天", "2023-05-09"),
+        ("the day before yesterday", "2023-05-10"),
+        ("去年5月", "2022-05-01…2022-05-31"),
+        ("去年的五月三号", "2022-05-03"),
+        ("last year in May", "2022-05-01…2022-05-31"),
+        ("May last year", "2022-05-01…2022-05-31"),
+        ("这周三", "2023-05-10"),
+        ("本周", "2023-05-08…2023-05-14"),
+        ("上个星期", "2023-05-01…2023-05-07"),
+        ("上周一起", "2023-05-01…2023-05-07"),
+        ("上上周三", "2023-04-26"),
+        ("two weeks ago", "2023-04-25…2023-05-01"),
+        ("a week ago", "2023-05-02…2023-05-08"),
+        ("一个星期前", "2023-05-02…2023-05-08"),
+        ("两个礼拜前", "2023-04-25…2023-05-01"),
+        ("Ten years ago", "2013-03-15…2013-07-13"),
+        ("last weekend", "2023-05-06…2023-05-07"),
+        ("上周末", "2023-05-06…2023-05-07"),
+        ("this weekend", "2023-05-13…2023-05-14"),
+        ("前年", "2021-01-01…2021-12-31"),
+        ("the year before last", "2021-01-01…2021-12-31"),
+        ("大前年", "2020-01-01…2020-12-31"),
+        ("the week before last", "2023-04-24…2023-04-30"),
+        ("the month before last", "2023-03-01…2023-03-31"),
+        ("半年前", "2022-09-26…2022-12-25"),
+        ("half a year ago", "2022-09-26…2022-12-25"),
+        ("半个月前", "2023-04-22…2023-05-02"),
+        ("昨晚吃了什么", "2023-05-11"),
+        ("last night", "2023-05-11"),
     ],
 )
 def test_days_from_today(question: str, expected: str) -> None:
+    assert may_name_days(question)
     assert days(question) == [expected]
+
+
+@pytest.mark.parametrize("question", ["last week", "上周三", "两周前", "前年", "a week ago"])
+def test_days_from_today_are_none_while_today_is_not_known(question: str) -> None:
     assert days(question, today=None) == []
 
 
@@ -81,6 +118,10 @@ def test_days_from_today(question: str, expected: str) -> None:
         "一个月",
         "我喜欢什么茶",
         "5 apples",
+        "half an hour ago",
+        "目前年龄多大",
+        "从前天气怎样",
+        "一百天前",
     ],
 )
 def test_a_question_without_a_day(question: str) -> None:
@@ -96,7 +137,19 @@ def test_the_month_before_january_is_december() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("7", 7), ("三", 3), ("十", 10), ("十二", 12), ("二十", 20), ("三十一", 31), ("两", 2)]
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("三", 3),
+        ("十", 10),
+        ("十二", 12),
+        ("二十", 20),
+        ("三十一", 31),
+        ("两", 2),
+        ("A", 1),
+        ("an", 1),
+        ("twelve", 12),
+    ],
 )
 def test_numbers_are_read_in_both_scripts(text: str, value: int) -> None:
     assert number(text) == value
@@ -114,6 +167,18 @@ def test_what_is_said_soon_after_is_close_too() -> None:
 def test_no_question_is_too_strange(question: str, today: date) -> None:
     for first, last in spans(question, [1, 2023, 9999], today):
         assert first <= last
+
+
+_PIECES = (
+    "7 2023 ２０２３ ５ 二十 may May. June 7th in of last this the before yesterday week weekend night year ago a two"
+    " half month 上 这 周 三 末 礼拜 去年 前 天 半 个 月 号 今 晚 – _ x 在 \0 ."
+).split()
+
+
+@given(st.lists(st.sampled_from([*_PIECES, " "]), max_size=8), st.sampled_from(["", " "]))
+def test_the_cheap_look_never_misses_a_day(pieces: list[str], between: str) -> None:
+    question = between.join(pieces)
+    assert may_name_days(question) or not spans(question, [2023], TODAY)
 
 
 @pytest.mark.parametrize(

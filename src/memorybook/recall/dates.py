@@ -22,9 +22,10 @@ _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _UNITS = frozenset(
     "today yesterday ago week month year monday tuesday wednesday thursday friday saturday sunday"
-    " mon tue tues wed thu thur thurs fri sat sun".split()
+    " mon tue tues wed thu thur thurs fri sat sun weekend night".split()
 )
-_HAN_UNITS = frozenset("年月日号周天星前")
+_HAN_UNITS = frozenset("年月日号周天星前拜今昨")
+_NUMBERS = "a one two three four five six seven eight nine ten eleven twelve".split()
 _HAN = {numeral: number for number, numeral in enumerate("一二三四五六七八九", 1)}
 
 
@@ -39,20 +40,27 @@ _CALENDAR = lazily(
     "(?i)"
     rf"\b(?P<y1>{_YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{_MONTH})\b\.?(?:,?\s+(?P<y2>{_YEAR})\b)?"
-    rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))|(?=\w+\.?\s+(?:the\s+)?\d))"
+    rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))|(?=\w+\.?\s+(?:(?:the\s+)?\d|(?:of\s+)?(?:last|this)\s+year)))"
     rf"\b(?P<m3>{_MONTH})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{_YEAR})\b)?"
     rf"|(?:(?P<y4>{_YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{_NUMERAL})月(?:份|(?P<d4>{_NUMERAL})[日号]?)?"
-    rf"|(?<!\d)(?P<y5>{_YEAR})(?:年|\b)"
+    rf"|(?<![0-9a-z_])(?P<y5>{_YEAR})(?:年|\b)"
 )
+
+_AGO = rf"(?:\d{{1,3}}|an|{'|'.join(_NUMBERS)})"
+_HAN_AGO = "(?:[0-9]{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+_NOT_AGO = "(?<![从以之目年月天周期拜])"  # 三天前天气很好 speaks of no 前天
 
 _RELATIVE = lazily(
     "(?i)"
-    r"\b(?P<n>\d{1,2})\s+(?P<unit>days?|weeks?|months?|years?)\s+ago\b"
-    r"|(?P<hn>\d{1,2}|[一二两三四五六七八九十]{1,2})(?P<hunit>天|周|个?星期|个?月|年)(?:之|以)?前"
+    rf"\b(?P<n>{_AGO})\s+(?P<unit>day|week|month|year)s?\s+ago\b"
+    rf"|(?<![\d.十百千])(?P<hn>{_HAN_AGO})(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|年)(?:之|以)?前"
+    r"|(?P<half>\bhalf\s+a\s+(?:month|year)\s+ago\b|(?<![个年])半(?:个?月|年)(?:之|以)?前)"
     r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
-    r"|上个?(?:周|星期)(?P<hday>[一二三四五六日天末])"
-    r"|\b(?:today|yesterday|(?:this|last) (?:week|month|year))\b"
-    r"|[今昨前]天|[今去]年|[上本这]周|上星期|上个?月|本月|这个月"
+    r"|(?P<week>上+|[这本])个?(?:周|星期|礼拜)(?P<hday>[二三四五六日天末]|一(?![起些直]))?"
+    rf"|(?P<year>\b(?:this|last)\s+year\b|\byear\s+before\s+last\b|[今去]年|{_NOT_AGO}大?前年(?![轻龄纪]))"
+    r"|\b(?:today|day\s+before\s+yesterday|yesterday|last\s+night|(?:this|last)\s+(?:weekend|week|month))\b"
+    r"|\b(?:week|month)\s+before\s+last\b"
+    rf"|[今昨][天日晚]|{_NOT_AGO}大?前天(?!气)|上个?月|本月|这个月"
 )
 
 
@@ -69,21 +77,36 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
-    known = sorted(set(years))
-    found = [span for match in _CALENDAR.finditer(question) for span in _of_calendar(match, known)]
-    if today is not None:
-        found += [span for match in _RELATIVE.finditer(question) if (span := _reached(match, today)) is not None]
-    return found
+    question = _plain(question)
+    written = list(_CALENDAR.finditer(question))
+    reached = [] if today is None else [(m, span) for m in _RELATIVE.finditer(question) if (span := _reached(m, today))]
+    of_years = set()
+    if any(match["m2"] or match["m3"] or match["m4"] for match in written if not _year_of(match)):
+        of_years = {date.fromordinal(first).year for match, (first, _) in reached if match["year"]}
+    known = sorted(of_years or set(years))  # 去年5月 is the May of that year, neither any May nor all of the year
+    found = [span for match in written for span in _of_calendar(match, known)]
+    return found + [span for match, span in reached if not (of_years and match["year"])]
 
 
 def may_name_days(question: str) -> bool:
     """A cheap look, so that the patterns are compiled for few questions; says yes too often, never no too often."""
-    if not question.isascii() and not _HAN_UNITS.isdisjoint(question):
-        return True
-    words = words_as_written(question)
+    if not question.isascii():
+        question = _plain(question)
+        if not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
+            return True
+    words = words_as_written("".join(c if c.isalnum() else " " for c in question))  # where patterns see a word end
     if not _UNITS.isdisjoint(words):
         return True
     return any(word[:3] in _MONTHS or word[:4].isdecimal() for word in words if len(word) > 2 and word != "maybe")
+
+
+def _plain(question: str) -> str:
+    """Full-width digits and letters as the usual ones."""
+    if question.isascii():
+        return question
+    from unicodedata import normalize
+
+    return normalize("NFKC", question)
 
 
 def closeness(day: int, wanted: Iterable[Span]) -> float:
@@ -99,7 +122,7 @@ def closeness(day: int, wanted: Iterable[Span]) -> float:
 
 
 def _of_calendar(match: re.Match[str], years: list[int]) -> Iterator[Span]:
-    year = next((int(match[name]) for name in ("y1", "y2", "y3", "y4", "y5") if match[name]), None)
+    year = _year_of(match)
     named = match["m2"] or match["m3"]
     months = [match["m1"], match["m4"], str(_MONTHS.index(named[:3].lower()) + 1) if named else None]
     month = next((number(text) for text in months if text), None)
@@ -109,6 +132,10 @@ def _of_calendar(match: re.Match[str], years: list[int]) -> Iterator[Span]:
             yield _span(each, month, day)
         except ValueError:  # the 31st of June
             continue
+
+
+def _year_of(match: re.Match[str]) -> int | None:
+    return next((int(match[name]) for name in ("y1", "y2", "y3", "y4", "y5") if match[name]), None)
 
 
 def _span(year: int, month: int | None, day: int | None) -> Span:
@@ -121,11 +148,13 @@ def _span(year: int, month: int | None, day: int | None) -> Span:
 
 
 def number(text: str) -> int:
-    """A number up to 99 in digits or Chinese numerals."""
-    if text.isascii():
+    """A number in digits, one up to 99 in Chinese numerals or up to twelve in English words."""
+    if text.isdecimal():
         return int(text)
-    tens, ten, ones = text.rpartition("十")
-    return (_HAN.get(tens, 1) * 10 if ten else 0) + _HAN.get(ones.replace("两", "二"), 0)
+    if text.isascii():
+        return _NUMBERS.index(text.lower().replace("an", "a")) or 1
+    tens, ten, ones = text.replace("两", "二").rpartition("十")
+    return (_HAN.get(tens, 1) * 10 if ten else 0) + _HAN.get(ones, 0)
 
 
 def _reached(match: re.Match[str], today: date) -> Span | None:
@@ -136,34 +165,52 @@ def _reached(match: re.Match[str], today: date) -> Span | None:
 
 
 def _of_today(match: re.Match[str], today: date) -> Span | None:
-    word = match[0].lower()
     if match["n"] or match["hn"]:
-        return _ago(number(match["n"] or match["hn"]), (match["unit"] or match["hunit"])[0].lower(), today)
-    if match["weekday"] or match["hday"]:
-        wanted = _WEEKDAYS.index(match["weekday"][:3].lower()) if match["weekday"] else _han_weekday(match["hday"])
-        back = (today.weekday() - wanted) % 7 or 7
-        if match["hday"]:  # 上周三 is of the week before, last Wednesday the one before today
-            back = today.weekday() + 7 - wanted
+        return _ago(number(match["n"] or match["hn"]), _unit(match), today)
+    if match["half"]:
+        return _around(
+            today, *((183, 45) if match["half"][:2] == "半年" or "year" in match["half"].lower() else (15, 5))
+        )
+    if match["weekday"]:  # last Wednesday is the one before today, 上周三 is of the week before
+        back = (today.weekday() - _WEEKDAYS.index(match["weekday"][:3].lower())) % 7 or 7
         return (today.toordinal() - back,) * 2
+    if match["week"]:
+        return _of_week(match["hday"], match["week"].count("上"), today)
+    word = " ".join(match[0].lower().split())
     return next(span(today) for name, span in _NAMED.items() if word in name)
 
 
-def _han_weekday(text: str) -> int:
-    return 6 if text in "日天末" else _HAN[text] - 1
+def _unit(match: re.Match[str]) -> str:
+    return (match["unit"] or match["hunit"].removeprefix("个"))[0].lower()
+
+
+def _of_week(day: str | None, back: int, today: date) -> Span:
+    """A day (一…六, 日 or 天), the weekend (末) or all of the week so many weeks back."""
+    monday, sunday = _week(back)(today)
+    if day is None:
+        return monday, sunday
+    if day == "末":
+        return sunday - 1, sunday
+    return (sunday if day in "日天" else monday + _HAN[day] - 1,) * 2
 
 
 def _ago(count: int, unit: str, today: date) -> Span | None:
-    """`unit` is d, w, m, y or 天, 周 (星), 个 (months), 月, 年."""
+    """`unit` is d, w, m, y or 天, 周 (星, 礼), 月, 年."""
     length, play = {
         "d": (1, 0),
         "天": (1, 0),
         "w": (7, 3),
         "周": (7, 3),
         "星": (7, 3),
+        "礼": (7, 3),
         "y": (365, 60),
         "年": (365, 60),
     }.get(unit, (30, 15))
-    middle = today.toordinal() - count * length
+    return _around(today, count * length, play)
+
+
+def _around(today: date, back: int, play: int) -> Span | None:
+    middle = today.toordinal() - back
     return (middle - play, middle + play) if middle > play else None
 
 
@@ -193,14 +240,25 @@ def _year(back: int) -> Callable[[date], Span]:
     return lambda today: _span(today.year - back, None, None)
 
 
+def _weekend(back: int) -> Callable[[date], Span]:
+    return lambda today: _of_week("末", back, today)
+
+
 _NAMED: dict[tuple[str, ...], Callable[[date], Span]] = {
-    ("today", "今天"): _day(0),
-    ("yesterday", "昨天"): _day(1),
-    ("前天",): _day(2),
-    ("this week", "本周", "这周"): _week(0),
-    ("last week", "上周", "上星期"): _week(1),
+    ("today", "今天", "今日", "今晚"): _day(0),
+    ("yesterday", "last night", "昨天", "昨日", "昨晚"): _day(1),
+    ("day before yesterday", "前天"): _day(2),
+    ("大前天",): _day(3),
+    ("this week",): _week(0),
+    ("last week",): _week(1),
+    ("week before last",): _week(2),
+    ("this weekend",): _weekend(0),
+    ("last weekend",): _weekend(1),
     ("this month", "本月", "这个月"): _month(0),
     ("last month", "上个月", "上月"): _month(1),
+    ("month before last",): _month(2),
     ("this year", "今年"): _year(0),
     ("last year", "去年"): _year(1),
+    ("year before last", "前年"): _year(2),
+    ("大前年",): _year(3),
 }
