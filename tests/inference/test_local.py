@@ -19,7 +19,7 @@ from conformance.embedder import TEXTS, EmbedderConformance, rows
 from inference import tiny_model
 from inference.tiny_model import DIMENSIONS, make, save_json, save_onnx
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference import local, model_folder, onnx_model
+from memorybook.inference import hub, local, model_folder, onnx_model
 from memorybook.inference.local import LocalEmbedder
 from memorybook.protocols import Embedder
 
@@ -426,6 +426,16 @@ def test_without_the_extra_it_says_what_to_install(
         LocalEmbedder(str(english)).embed(["apples"])
 
 
+def test_without_the_extra_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(hub, "cached", lambda model: None)
+    fetched: list[str] = []
+    monkeypatch.setattr(hub, "fetch", fetched.append)
+    with pytest.raises(EmbedderFailed, match="needs the package 'onnxruntime'"):
+        LocalEmbedder("tiny/english").embed(["apples"])
+    assert fetched == []
+
+
 # --- one process, many threads ---------------------------------------------------------------------
 
 
@@ -539,8 +549,95 @@ def test_a_model_that_cannot_be_quantised_is_used_as_it_is(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_quantising_that_never_ends_is_given_up(english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_QUANTISE", "import time; time.sleep(100)")
+    monkeypatch.setattr(local, "_LONGEST_MAKE", 0.1)
+    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
+    assert np.allclose(rows(embedder, TEXTS), embedded(english, *TEXTS), atol=1e-6)
+
+
 def test_an_int8_model_is_not_quantised_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = counted(monkeypatch)
     model = make(tmp_path / "model", file="model_int8.onnx")
     rows(LocalEmbedder(str(model), cache_dir=str(tmp_path / "cache")), TEXTS)
     assert commands == []
+
+
+def test_a_search_embeds_a_few_texts_once_nothing_is_to_be_quantised(english: Path, tmp_path: Path) -> None:
+    cache = str(tmp_path / "cache")
+    embedder = LocalEmbedder(str(english), cache_dir=cache)
+    assert embedder.inline == 0
+    embedder.embed_questions(TEXTS)
+    assert embedder.inline == 0
+    rows(embedder, TEXTS)
+    assert embedder.inline == LocalEmbedder(str(english), cache_dir=cache).inline == 8
+
+
+def test_where_nothing_can_be_quantised_the_float_model_is_loaded_once(
+    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
+    assert embedder.inline == 8
+    embedder.embed_questions(TEXTS)
+    asked = embedder._opened
+    rows(embedder, TEXTS)
+    assert embedder._opened is asked
+
+
+def test_questions_are_answered_while_the_model_is_quantised(
+    english: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(script: str, source: str, made: str) -> bool:
+        begun.set()
+        assert go_on.wait(60)
+        return False
+
+    monkeypatch.setattr(local, "_make", slowly)
+    embedder = LocalEmbedder(str(english), cache_dir=str(tmp_path / "cache"))
+    background = threading.Thread(target=embedder.embed, args=(TEXTS,))
+    background.start()
+    assert begun.wait(60)
+    asked = answered(embedder)
+    go_on.set()
+    background.join()
+    assert np.allclose(asked[0], embedded(english, "apples"), atol=1e-6)
+
+
+def test_questions_fail_at_once_while_the_model_is_fetched(english: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(model: str) -> str:
+        begun.set()
+        assert go_on.wait(60)
+        return str(english)
+
+    monkeypatch.setattr(hub, "cached", lambda model: None)
+    monkeypatch.setattr(hub, "fetch", slowly)
+    embedder = LocalEmbedder("tiny/english")
+    background = threading.Thread(target=embedder.embed, args=(TEXTS,))
+    background.start()
+    assert begun.wait(60)
+    asked = answered(embedder)
+    go_on.set()
+    background.join()
+    assert "was not fetched yet" in str(asked[0])
+    assert embedder.inline == 8
+
+
+def answered(embedder: LocalEmbedder) -> list[Any]:
+    """The vector of a question, or its error; nothing if it waits."""
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(np.asarray(embedder.embed_questions(["apples"])))
+        except EmbedderFailed as error:
+            found.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(10)
+    return [*found]

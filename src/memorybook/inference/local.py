@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import ConfigError, EmbedderFailed
 from memorybook.inference import hub, model_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from memorybook.inference.onnx_model import Floats, OnnxModel
     from memorybook.protocols import Vectors
@@ -23,6 +24,7 @@ KIND = "local/"
 """What `embeddings.model` begins with for a model on this machine, and the embedder's name."""
 
 _FEW = 8  # texts that a sync may embed by itself
+_LONGEST_MAKE = 1800.0  # seconds; the largest of these models takes a few minutes
 
 
 class LocalEmbedder:
@@ -58,16 +60,23 @@ class LocalEmbedder:
         self._cache_dir = cache_dir
         self._wanted = self.dimensions = dimensions
         self._opened: _Opened | None = None
-        self._lock = allocate_lock()
+        self._ready = False
+        self._preparing = allocate_lock()  # may take minutes: whoever asks a question never waits for it
+        self._loading = allocate_lock()
         self.name = KIND + (_folder_name(self._folder) if self._folder else _hub_name(model))
 
     @property
     def inline(self) -> int:
-        """A few, but none of a model that is still to be fetched."""
-        try:
-            return _FEW if self._folder or self._opened or hub.cached(self._model) else 0
-        except EmbedderFailed:  # it is told when a text is to be embedded
-            return 0
+        """A few, but none while the model is still to be fetched or quantised: no search waits for that."""
+        if self._opened is not None:
+            return _FEW if self._opened.final else 0
+        if not self._ready:
+            try:
+                folder = self._folder or hub.cached(self._model)
+                self._ready = folder is not None and self._recipe(folder, make=False)[1]
+            except (EmbedderFailed, OSError, ValueError):  # it is told when a text is to be embedded
+                return 0
+        return _FEW if self._ready else 0
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A float32 array (n, dimensions) of unit rows; zeros for what the model cannot read.
@@ -99,26 +108,56 @@ class LocalEmbedder:
         """The loaded model. Raises EmbedderFailed in a fork of the process that loaded it, which lacks its threads."""
         opened = self._opened
         if opened is None or not opened.serves(bulk):
-            with self._lock:
-                opened = self._opened
-                if opened is None or not opened.serves(bulk):
-                    model = self._load(bulk)
-                    opened = self._opened = _Opened(os.getpid(), model, bulk or model.recipe.int8)
+            opened = self._final() if bulk else self._at_hand()
         if opened.process != os.getpid():
             raise EmbedderFailed(f"the model {self._model!r} was loaded before this process was forked; start it anew")
         return opened.model
 
-    def _load(self, bulk: bool) -> OnnxModel:
-        folder = self._folder or hub.cached(self._model)
-        if folder is None and not bulk:
-            raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
-        try:
-            from memorybook.inference.onnx_model import OnnxModel
+    def _final(self) -> _Opened:
+        """The model for many texts, fetched and quantised if need be; questions are answered meanwhile."""
+        with self._preparing:
+            opened = self._opened
+            if opened is not None and opened.serves(True):
+                return opened
+            with self._told():
+                import onnxruntime  # noqa: F401  (without the extra a model is not fetched in vain)
 
-            recipe = model_folder.read(folder or hub.fetch(self._model))
-            if not recipe.int8 and self._cache_dir is not None:
-                recipe = _quantised(recipe, self._cache_dir, make=bulk)
-            return OnnxModel(recipe)
+                recipe, _ = self._recipe(self._folder or hub.cached(self._model) or hub.fetch(self._model), make=True)
+                return self._load(recipe, final=True)
+
+    def _at_hand(self) -> _Opened:
+        """The model that is on this machine by now."""
+        folder = self._folder or hub.cached(self._model)
+        if folder is None:
+            raise EmbedderFailed(f"the model {self._model!r} was not fetched yet; run: memorybook sync")
+        with self._told():
+            recipe, final = self._recipe(folder, make=False)
+            return self._load(recipe, final=final)
+
+    def _recipe(self, folder: str, *, make: bool) -> tuple[model_folder.Recipe, bool]:
+        """How to use the model of a folder, quantised if that was done or `make`, and whether that is the last word."""
+        recipe = model_folder.read(folder)
+        if recipe.int8 or self._cache_dir is None:
+            return recipe, True
+        made = os.path.join(self._cache_dir, f"{model_folder.fingerprint_of(recipe.onnx)}-int8.onnx")
+        if os.path.exists(made) or (make and _make(_QUANTISE, recipe.onnx, made)):
+            return recipe._replace(onnx=made, int8=True), True
+        return recipe, make or not _can_quantise()
+
+    def _load(self, recipe: model_folder.Recipe, *, final: bool) -> _Opened:
+        with self._loading:
+            opened = self._opened
+            if opened is None or (final and not opened.serves(True)):
+                from memorybook.inference.onnx_model import OnnxModel
+
+                opened = self._opened = _Opened(os.getpid(), OnnxModel(recipe), final)
+            return opened
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Raises EmbedderFailed for whatever hinders the model's use."""
+        try:
+            yield
         except ImportError as error:
             raise EmbedderFailed(f"a local model needs the package {error.name!r}: {hub.INSTALL}") from None
         except (OSError, ValueError) as error:
@@ -167,29 +206,28 @@ quantize_dynamic(sys.argv[1], sys.argv[2], per_channel=True, reduce_range=True, 
 """
 
 
-def _quantised(recipe: model_folder.Recipe, cache_dir: str, *, make: bool) -> model_folder.Recipe:
-    """With the int8 model of the cache, made now if need be and `make`; as it is if that cannot be done.
-
-    Made by another process, for it takes a while, much memory, and writes to the log.
-    """
-    made = os.path.join(cache_dir, f"{model_folder.fingerprint_of(recipe.onnx)}-int8.onnx")
-    if not os.path.exists(made) and (not make or not _make(_QUANTISE, recipe.onnx, made)):
-        return recipe
-    return recipe._replace(onnx=made, int8=True)
-
-
-def _make(script: str, source: str, made: str) -> bool:
-    """Run a script that writes a file, which is there whole or not at all; returns whether it is."""
-    import subprocess
+def _can_quantise() -> bool:
     import sys
     from importlib.util import find_spec
 
-    if find_spec("onnx") is None or not sys.executable:
+    return find_spec("onnx") is not None and bool(sys.executable)
+
+
+def _make(script: str, source: str, made: str) -> bool:
+    """Run a script that writes a file, which is there whole or not at all; returns whether it is.
+
+    By another process, for it takes a while, much memory, and writes to the log.
+    """
+    import subprocess
+    import sys
+
+    if not _can_quantise():
         return False
     temporary = f"{made}.{os.getpid()}.tmp"
     try:
         os.makedirs(os.path.dirname(made), exist_ok=True)
-        subprocess.run([sys.executable, "-c", script, source, temporary], check=True, capture_output=True)  # noqa: S603
+        command = [sys.executable, "-c", script, source, temporary]
+        subprocess.run(command, check=True, capture_output=True, timeout=_LONGEST_MAKE)  # noqa: S603
         os.replace(temporary, made)
     except (OSError, subprocess.SubprocessError):
         if os.path.exists(temporary):
