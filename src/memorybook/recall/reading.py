@@ -18,18 +18,23 @@ TIMES = frozenset(
 )
 """Words that tell a time."""
 
-TIMES_ZH = "昨天 今天 明天 去年 今年 明年 上周 下周 上月 下月 星期 周一 周二 周三 周四 周五 周六 周日 周末".split()
+TIMES_ZH = (
+    "昨天 今天 明天 前天 后天 昨晚 今晚 明晚 昨早 今早 明早 去年 今年 明年 前年 后年 上周 下周 上月 下月 上个月 下个月"
+    " 星期 礼拜 周一 周二 周三 周四 周五 周六 周日 周天 周末 最近"
+).split()
 
 _WHEN = {
     *((first, second) for first in ("what", "which") for second in "date day week month season year time".split()),
     *(("how", second) for second in ("long", "recently")),
 }
-_WHEN_ZH = "什么时候 什么时间 啥时候 何时 多久 日期 时间 几点 几号 几月 几时".split() + [
-    f"哪{one}{unit}" for one in ("", "一") for unit in "天年月周日"
-]
+_HOW_MANY = frozenset("days weeks months years".split())
+_WHEN_ZH = (
+    "什么时候 什么时间 什么日子 啥时候 何时 多久 多会儿 日期 时间 几点 几号 几月 几时 多少天 多少周 多少个月 多少年"
+    " 哪个月 哪个星期 哪几天 哪几周 哪几年 哪几个月"
+).split() + [f"哪{one}{unit}" for one in ("", "一") for unit in "天年月周日"]
 _ORDINAL = ("st", "nd", "rd", "th")
 _CENTURY = ("19", "20")
-_HAN_DIGITS = "0123456789一二三四五六七八九十"
+_HAN_DIGITS = "0123456789０１２３４５６７８９〇零一二三四五六七八九十"
 
 
 def words_as_written(text: str) -> list[str]:
@@ -48,9 +53,13 @@ def asks_when(question: str) -> bool:
     (True, True, False)
     """
     words = words_as_written(question)
-    if "when" in words or not _WHEN.isdisjoint(pairwise(words)):
+    if "when" in words or not _WHEN.isdisjoint(pairwise(words)) or ("many" in words and _how_many(words)):
         return True
     return not question.isascii() and any(asked in question for asked in _WHEN_ZH)
+
+
+def _how_many(words: list[str]) -> bool:
+    return any(words[at : at + 2] == ["how", "many"] and words[at + 2] in _HOW_MANY for at in range(len(words) - 2))
 
 
 def moment(passage: Passage, weights: Weights) -> float:
@@ -70,6 +79,14 @@ def _is_date(word: str) -> bool:
 def _says_when_in_chinese(text: str) -> bool:
     if text.isascii():
         return False
-    if any(time in text for time in TIMES_ZH):
+    if any(time in text for time in TIMES_ZH) or ("前" in text and _says_ago(text)):
         return True
     return any(unit in "年月日号点" and before in _HAN_DIGITS for before, unit in pairwise(text))
+
+
+def _says_ago(text: str) -> bool:
+    """Whether there is something like 三天前, 半年前 or 两个月前."""
+    return any(
+        ago == "前" and unit in "天周月年" and before in "两几半个" + _HAN_DIGITS
+        for before, unit, ago in zip(text, text[1:], text[2:], strict=False)
+    )
