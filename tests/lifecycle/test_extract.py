@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.importers import read
-from memorybook.lifecycle.due import due, names_day
+from memorybook.lifecycle.due import due
 from memorybook.lifecycle.extract import Candidate, Extraction, entities_of, extract, without_recalled
 from memorybook.lifecycle.sentences import RECALLED, RECALLED_END, is_question, sentences, told
 from memorybook.lifecycle.voice import stand_alone
@@ -407,7 +407,6 @@ def test_any_talk_is_read_without_an_error(texts: list[str]) -> None:
 )
 def test_the_day_a_sentence_names(text: str, day: date) -> None:
     assert due(text, date(2026, 6, 21)) == day
-    assert names_day(text)
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,6 @@ def due(text: str, today: date) -> date | None:
     return None
 
 
-def names_day(text: str) -> bool:
-    """Whether `text` names a day at all, past ones too."""
-    text = text.lower()
-    return any(compiled(rule.pattern).search(text) for rule in _rules_for(text))
-
-
 def _rules_for(text: str) -> list[_Rule]:
     """The rules that a text in lower case can fit, also once what recurs is taken out: no hint has a space in it."""
     folded = fold(text)
