@@ -47,7 +47,7 @@ def delete_main(path: str) -> None:
 def delete_folder(path: str) -> None:
     delete(path)
     for name in os.listdir(os.path.dirname(path)):
-        if name.startswith("vectors."):
+        if ".vectors." in name:
             os.unlink(os.path.join(os.path.dirname(path), name))
 
 

@@ -338,3 +338,13 @@ def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
 
 def given_kit(kit: ModuleType | None) -> Callable[[float], ModuleType | None]:
     return lambda _: kit
+
+
+def test_the_spare_array_may_be_taken_by_another_thread_just_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Taken(list[object]):
+        def __bool__(self) -> bool:
+            return True
+
+    monkeypatch.setattr(bm25, "_spare", Taken())
+    tally = bm25._Arrays(pytest.importorskip("numpy"), 1.0, [3])
+    assert len(tally) == 1

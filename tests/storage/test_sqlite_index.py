@@ -31,10 +31,11 @@ from memorybook.errors import Unavailable
 from memorybook.hits import Query
 from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
-from memorybook.storage import index_schema, index_sync
+from memorybook.storage import index_rebuild, index_schema, index_sync
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.index_rebuild import rebuild
 from memorybook.storage.scan_index import ScanIndex
+from memorybook.storage.sqlite import Connection
 from memorybook.storage.sqlite_index import TRIED, SqliteIndex
 from memorybook.testing import HashEmbedder
 
@@ -546,3 +547,37 @@ def test_turns_placed_before_a_rebuild_are_placed_again(book: Book, path: str, m
     slow.sync(book.documents, Overtaken())  # type: ignore[arg-type]
     assert entered
     assert sql(path, "SELECT count(*) FROM passages") == [(5,)]
+
+
+def test_a_rebuild_may_end_while_another_one_looks_for_what_was_left(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.say("red apples")
+    index = SqliteIndex(path)
+    book.sync(index)
+    listed = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: [*listed(folder), "index.sqlite.rebuild-gone"])
+    assert index.rebuild(book.documents, book.transcripts).changed > 0
+
+
+def test_a_search_is_not_kept_waiting_by_the_copy_and_sees_what_it_brought(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.write("a.md", "pears\n")
+    index = SqliteIndex(path)
+    book.sync(index)
+    live, copy, seen = index._open(), index_rebuild._copy, list[bool]()
+
+    def copied(scratch: Connection, target: str) -> None:
+        with live.lock:  # a search that goes on all the while
+            thread = Thread(target=copy, args=(scratch, target))
+            thread.start()
+            thread.join(20)
+            seen.append(thread.is_alive())
+        version = live.version()
+        copy(scratch, target)
+        seen.append(live.version() == version)
+
+    monkeypatch.setattr(index_rebuild, "_copy", copied)
+    index_rebuild.rebuild(live, book.documents, book.transcripts)
+    assert seen == [False, False]

@@ -304,7 +304,7 @@ def path(book: Book, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def files(book: Book) -> list[str]:
-    return sorted(name for name in os.listdir(book.root / ".memorybook") if name.startswith("vectors."))
+    return sorted(name for name in os.listdir(book.root / ".memorybook") if "vectors." in name)
 
 
 def fill(book: Book, index: SqliteIndex, batches: int, size: int = 8) -> None:
@@ -336,7 +336,7 @@ def test_a_rebuilt_index_has_its_files_again(book: Book, path: str) -> None:
     assert model is not None
     [segment] = vector_files.segments(connection, model.id)
     assert segment.rows == 24
-    assert files(book) == [f"vectors.{segment.generation}"]
+    assert files(book) == [f"index.sqlite.vectors.{segment.generation}"]
     agree(index.candidates(Query("apples 1 of 2")), before)
 
 
@@ -345,19 +345,19 @@ def test_files_go_into_another_folder_if_told_so(book: Book, path: str, tmp_path
     index = SqliteIndex(path, embedder=HashEmbedder(), vectors_dir=str(folder))
     assert index.stats()["bytes"] > 0
     fill(book, index, 1)
-    assert os.listdir(folder) == ["vectors.1"]
+    assert os.listdir(folder) == ["index.sqlite.vectors.1"]
     assert files(book) == []
-    assert index.stats()["bytes"] > os.stat(folder / "vectors.1").st_size
+    assert index.stats()["bytes"] > os.stat(folder / "index.sqlite.vectors.1").st_size
 
 
-@pytest.mark.parametrize("harm", ["delete", "cut", "garble", "touch", "directory"])
+@pytest.mark.parametrize("harm", ["delete", "cut", "garble", "touch", "directory", "header"])
 def test_harmed_files_change_no_answer_and_are_made_anew(book: Book, path: str, harm: str) -> None:
     index = SqliteIndex(path, embedder=HashEmbedder())
     fill(book, index, 7)
     before = book.search(index, "apples 3 of 4")
     for name in files(book):
         file = book.root / ".memorybook" / name
-        data = file.read_bytes()
+        data, times = file.read_bytes(), (os.stat(file).st_atime_ns, os.stat(file).st_mtime_ns)
         file.unlink()
         if harm == "cut":
             file.write_bytes(data[:-5])
@@ -367,6 +367,10 @@ def test_harmed_files_change_no_answer_and_are_made_anew(book: Book, path: str, 
             file.write_bytes(data)
         elif harm == "directory":
             file.mkdir()
+        elif harm == "header":
+            file.write_bytes(b"else" + data[4:])
+            os.utime(file, ns=times)
+    harmed = [(book.root / ".memorybook" / name).read_bytes() for name in files(book)] if harm == "header" else []
     fresh = SqliteIndex(path, embedder=HashEmbedder())
     agree(fresh.candidates(Query("apples 3 of 4")), before)
     agree(book.search(fresh, "apples 3 of 4"), before)
@@ -375,6 +379,8 @@ def test_harmed_files_change_no_answer_and_are_made_anew(book: Book, path: str, 
     model = vector_leg.known_model(connection, HashEmbedder())
     assert model is not None
     assert fresh._vectors.intact(connection, model)
+    now = [file for name in files(book) if (file := book.root / ".memorybook" / name).is_file()]
+    assert not {file.read_bytes() for file in now}.intersection(harmed)
 
 
 def test_a_folder_that_cannot_hold_files_does_no_harm(book: Book, path: str, tmp_path: Path) -> None:
@@ -397,12 +403,21 @@ def test_vectors_of_text_that_is_gone_never_take_the_places_of_others(book: Book
 def test_files_of_an_older_index_are_swept_away_in_time(book: Book, path: str) -> None:
     folder = book.root / ".memorybook"
     folder.mkdir()
-    for name, age in (("vectors.77", 1000), ("vectors.78.tmp", 1000), ("vectors.79", 0)):
+    ours = "index.sqlite.vectors"
+    others = [
+        "vectors.npy",
+        "vectors.1",
+        "index.sqlite.vectors.npy",
+        "index.sqlite.vectors.1.tmp",
+        "b.sqlite.vectors.7",
+    ]
+    left = [(name, 1000) for name in (*others, f"{ours}.77", f"{ours}.78.123.tmp")]
+    for name, age in (*left, (f"{ours}.79", 0)):
         (folder / name).touch()
         status = os.stat(folder / name)
         os.utime(folder / name, (status.st_atime, status.st_mtime - age))
     fill(book, SqliteIndex(path, embedder=HashEmbedder()), 1)
-    assert files(book) == ["vectors.1", "vectors.79"]
+    assert files(book) == sorted([*others, f"{ours}.1", f"{ours}.79"])
 
 
 def test_another_process_folding_at_the_same_time_wins(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,7 +300,10 @@ class _Arrays:
         self._gains = _gains(mean)
         self._near = np.array(sorted(allowed or ()), dtype=np.uint32)
         self._scored = [self._near]
-        self._scores = _spare.pop() if _spare else np.zeros(0)
+        try:
+            self._scores = _spare.pop()
+        except IndexError:
+            self._scores = np.zeros(0)
         self._reach(self._near)
 
     def __len__(self) -> int:

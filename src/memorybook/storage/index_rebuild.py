@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from time import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -14,7 +15,7 @@ from memorybook.errors import Unavailable
 from memorybook.hits import SyncReport
 from memorybook.storage.freshness import bring_up_to_date
 from memorybook.storage.index_schema import open_index
-from memorybook.storage.sqlite import Connection, immediate
+from memorybook.storage.sqlite import Connection, connect, immediate
 from memorybook.storage.vectors import discard
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def rebuild(
         try:
             report = bring_up_to_date(scratch, documents, transcripts, progress, expect=expect)
             _take_over(scratch, live.path)
-            _copy(scratch, live)
+            _copy(scratch, live.path)
         finally:
             scratch.close()
     finally:
@@ -62,8 +63,9 @@ def _sweep(path: str) -> None:
     folder, prefix = os.path.dirname(path), f"{os.path.basename(path)}.rebuild-"
     for name in os.listdir(folder):
         left = os.path.join(folder, name)
-        if name.startswith(prefix) and time() - os.stat(left).st_mtime > _STALE:
-            discard(left)
+        with suppress(FileNotFoundError):  # of a rebuild that ends just now
+            if name.startswith(prefix) and time() - os.stat(left).st_mtime > _STALE:
+                discard(left)
 
 
 def _take_over(scratch: Connection, live: str) -> None:
@@ -90,7 +92,13 @@ def _take_over(scratch: Connection, live: str) -> None:
     )
 
 
-def _copy(scratch: Connection, live: Connection) -> None:
-    with live.lock, live.raw.backup("main", scratch.raw, "main") as copying:
-        copying.step(-1)
-    live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _copy(scratch: Connection, live: str) -> None:
+    # by a connection of its own, which nothing else may use meanwhile: threads go on to search with theirs,
+    # and see like any other process that somebody else has written
+    copier = connect(live, durable=False)
+    try:
+        with copier.lock, copier.raw.backup("main", scratch.raw, "main") as copying:
+            copying.step(-1)
+        copier.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        copier.close()

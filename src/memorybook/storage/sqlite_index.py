@@ -58,7 +58,7 @@ class SqliteIndex:
         path: The database file; it and its folder are created when needed.
         embedder: None for words alone. Its `close`, if it has one, is called with this one's; it may be used again.
         words_only: Leave the vector leg out although there is an embedder.
-        vectors_dir: Folder of the vector files; None for the database's own.
+        vectors_dir: Folder of the vector files, which bear the database's name; None for the database's own.
         sqlite_vec: A sqlite-vec library to find the nearest vectors with; "", or one that cannot be loaded,
             for the built-in scan.
     """
@@ -74,7 +74,8 @@ class SqliteIndex:
     ) -> None:
         self._path = os.path.abspath(path)
         self._embedder = None if words_only else embedder
-        self._vectors = vector_leg.Vectors(vectors_dir or os.path.dirname(self._path))
+        folder, name = os.path.split(self._path)
+        self._vectors = vector_leg.Vectors(vectors_dir or folder, name)
         self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
         self._connection: Connection | None = None
         self._inode: tuple[int, int] | None = None

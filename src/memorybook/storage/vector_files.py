@@ -80,17 +80,19 @@ class Vectors:
     """The mapped files and the tail in memory; one per index, shared by its threads.
 
     Args:
-        folder: Where the vector files are.
+        folder: Where the vector files are; it may be the user's, with other files and other indexes'.
+        name: Of the index; the files are `<name>.vectors.<generation>`.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, name: str) -> None:
         self._folder = folder
+        self._prefix = f"{name}.vectors."
         self._files: dict[tuple[str, int], VectorFile] = {}
         self._tails: dict[tuple[str, int, int, int], Tail] = {}
 
     def path(self, generation: int) -> str:
         """The file of that generation."""
-        return os.path.join(self._folder, f"vectors.{generation}")
+        return os.path.join(self._folder, f"{self._prefix}{generation}")
 
     def forget(self) -> None:
         """Unmap everything, as after the database was made anew."""
@@ -157,9 +159,8 @@ class Vectors:
         Raises:
             OSError: The folder cannot be written to.
         """
-        for segment in segments(connection, model.id):
-            if stamp_of(self.path(segment.generation)) != segment.stamp:
-                self._write(connection, model, segment.after, segment.upto)
+        for segment in self._harmed(connection, model):
+            self._write(connection, model, segment.after, segment.upto)
         written = True
         while written and (place := self._place(connection, model, made)) is not None:
             written = self._write(connection, model, place, ALL)
@@ -179,8 +180,18 @@ class Vectors:
         return after
 
     def intact(self, connection: Connection, model: Model) -> bool:
-        """Whether every file that the database counts on is there as it was written."""
-        return all(stamp_of(self.path(s.generation)) == s.stamp for s in segments(connection, model.id))
+        """Whether every file that the database counts on is there as it was written, and can be read."""
+        return not self._harmed(connection, model)
+
+    def _harmed(self, connection: Connection, model: Model) -> list[Segment]:
+        with reading(connection):
+            age, held = born(connection), segments(connection, model.id)
+        return [
+            segment
+            for segment in held
+            if stamp_of(self.path(segment.generation)) != segment.stamp
+            or self._file(age, segment, model.dimensions, held) is None
+        ]
 
     def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
         """Have one file for the embeddings `after < id <= upto`; returns whether there is, and nobody came between.
@@ -262,9 +273,15 @@ class Vectors:
             if path not in counted and time() - stamp.written / 1e9 > _STALE:
                 discard(path)
 
+    def _is_ours(self, name: str) -> bool:
+        """Whether it is a name that we give: with a generation, and a process that is at work on it."""
+        number, *rest = name.removeprefix(self._prefix).split(".")
+        process = len(rest) == 2 and rest[0].isdecimal() and rest[1] == "tmp"
+        return name.startswith(self._prefix) and number.isdecimal() and (not rest or process)
+
     def _present(self) -> list[tuple[str, Stamp]]:
         try:
-            names = [name for name in os.listdir(self._folder) if name.startswith("vectors.")]
+            names = [name for name in os.listdir(self._folder) if self._is_ours(name)]
         except OSError:
             return []
         paths = [os.path.join(self._folder, name) for name in names]

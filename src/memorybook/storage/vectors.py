@@ -1,7 +1,7 @@
 r"""Vectors on disk: immutable files of rows in 16 bits, of which the scan of a question reads the upper 8.
 
 SQLite holds every vector as float32 (`embeddings`). Reading them for each question would be slow, so
-most stand a second time in `vectors.<generation>`, mapped files that are scanned whole with simsimd;
+most stand a second time in `<index>.vectors.<generation>`, mapped files that are scanned whole with simsimd;
 rows newer than the files (the tail) are scanned as they are. The scan of the upper halves only
 chooses; the chosen are then compared with both halves, which is exact to about 1e-5.
 
