@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 import pytest
@@ -133,3 +133,15 @@ def test_a_question_that_comes_back_as_nonsense_is_searched_by_words(
     assert (found.embedder, len(found.degraded)) == (None, 1)
     assert "local/mine" in found.degraded[0]
     index.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(ValueError("bad weights"), "ValueError: bad weights"), (KeyError(), "KeyError;")]
+)
+def test_whatever_an_embedder_raises_is_a_failure_of_it(error: Exception, words: str) -> None:
+    class Raising(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> NoReturn:
+            raise error
+
+    with pytest.raises(EmbedderFailed, match=words):
+        vectors_of(Raising(), ["red apples"])

@@ -84,7 +84,14 @@ def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False)
     Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
     may be anybody's, and a wrong vector in an index is never noticed again.
     """
-    answer = (getattr(embedder, "embed_questions", embedder.embed) if asked else embedder.embed)(texts)
+    embed = getattr(embedder, "embed_questions", embedder.embed) if asked else embedder.embed
+    try:
+        answer = embed(texts)
+    except EmbedderFailed:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise EmbedderFailed(f"the embedder {embedder.name!r} raised {what}; raise EmbedderFailed instead") from error
     try:
         view = memoryview(cast("Any", answer))
     except TypeError:
