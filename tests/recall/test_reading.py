@@ -58,7 +58,8 @@ def test_a_question_for_something_else(question: str) -> None:
     "text",
     [
         *("I went there last Tuesday.", "It was 2021", "on the 7th"),
-        *"昨天去了 5月3日搬家 上周三开会 去年 前天 后天见 昨晚没睡 明早走 最近很忙 三天前 两个月前 半年前 ５年前 周天 二〇二〇年 ３月５日".split(),
+        *"昨天去了 5月3日搬家 上周三开会 去年".split(),
+        *"前天 后天见 昨晚没睡 明早走 最近很忙 三天前 两个月前 半年前 ５年前 周天 二〇二〇年 ３月５日".split(),
     ],
 )
 def test_a_passage_that_says_when(text: str) -> None:
