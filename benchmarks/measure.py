@@ -294,6 +294,7 @@ def plot(path: Path, panels: Sequence[Panel]) -> bool:
         return False
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import LogLocator, NullFormatter
     except ImportError:
         say(f"skipped {path.name}: no matplotlib; run: pip install 'memorybook[bench]'")
         return False
@@ -308,13 +309,17 @@ def plot(path: Path, panels: Sequence[Panel]) -> bool:
             axes.set_xscale("log")
         if panel.log:
             axes.set_yscale("log")
+        elif panel.log_x:  # often less than a decade, where powers of ten alone would say little
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
         else:
             axes.set_xticks(sorted({x for points in panel.lines.values() for x, _ in points}))
         axes.set_title(panel.title)
         axes.set_xlabel(panel.xlabel)
         axes.set_ylabel(panel.ylabel)
         axes.grid(alpha=0.3)
-        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16)} if panel.log_x else {}
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.22)} if panel.log_x else {}
         axes.legend(fontsize="x-small", **below)  # single points would lie under it
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
     return True
