@@ -12,12 +12,13 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "memorybook"
 
-VALUES = {"documents", "errors", "hits", "model", "patterns", "protocols", "typed"}
+VALUES = {"arrays", "documents", "errors", "hits", "model", "patterns", "protocols", "typed"}
 CORE = VALUES | {"text", "formats"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typed": set(),
+    "arrays": {"typed"},
     "patterns": {"typed"},
     "model": {"errors"},
     "hits": {"errors", "typed"},

@@ -17,7 +17,7 @@ from operator import itemgetter
 
 import apsw
 
-from memorybook.storage.arrays import arrays
+from memorybook.arrays import arrays
 from memorybook.storage.candidates import K1, B, bm25_idf
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 

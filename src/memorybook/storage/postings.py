@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from memorybook.storage.arrays import arrays
+from memorybook.arrays import arrays
 from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, SPAN
 from memorybook.storage.index_schema import counted_up
 from memorybook.storage.sqlite import Connection

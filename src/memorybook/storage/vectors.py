@@ -25,7 +25,7 @@ from sys import byteorder
 
 import simsimd
 
-from memorybook.storage.arrays import arrays
+from memorybook.arrays import arrays
 from memorybook.typed import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Whether numpy is worth its import: both legs of a search ask here, and do without it where the answer is no."""
+"""Whether numpy is worth its import: all parts of a search ask here, and do without it where the answer is no."""
 
 from __future__ import annotations
 

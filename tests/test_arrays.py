@@ -6,8 +6,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from memorybook.storage import arrays as module
-from memorybook.storage.arrays import IMPORT, arrays
+from memorybook import arrays as module
+from memorybook.arrays import IMPORT, arrays
 
 
 @pytest.fixture
