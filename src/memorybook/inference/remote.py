@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, EmbedderFailed
 from memorybook.inference.embed import unit_row, vectors_of
+from memorybook.inference.http import Service, endpoint, excerpt, sound_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import httpx2
-
+    from memorybook.inference.http import Response
     from memorybook.protocols import Vectors
 
-_PAUSES = (0.5, 1.0, 2.0, None)  # seconds after each try, unless the service asks for others
-_LONGEST_WAIT = 30.0  # seconds; a service that asks for more is reported instead
+_WHAT = "the embedding service"
 _REST = 10.0  # seconds without another attempt once a query found the service down
 _BYTES_PER_NUMBER = 32
 _UNKNOWN_DIMENSIONS = 8192
@@ -65,21 +64,19 @@ class RemoteEmbedder:
         timeout: float = 30.0,
         query_timeout: float = 2.0,
     ) -> None:
-        self._url, self._service = _endpoint(base_url)
+        url, host = endpoint(base_url, "embeddings", part="embeddings", what=_WHAT)
         if not model.strip():
             raise ConfigError("the embedding service needs a model name, such as 'BAAI/bge-m3'; set embeddings.model")
-        if not (api_key.strip().isascii() and api_key.strip().isprintable()):
-            raise ConfigError("the embedding service's key holds characters that no key has; set embeddings.api_key")
+        key = sound_key(api_key, part="embeddings", what=_WHAT)
         _positive(dimensions=dimensions, batch=batch, timeout=timeout, query_timeout=query_timeout)
-        self.name = f"remote/{self._service}/{model}" + (f"@{dimensions}" if dimensions else "")
+        self.name = f"remote/{host}/{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or 0
         self._model = model
-        self._key = api_key.strip()
         self._ask_dimensions = dimensions is not None
         self._batch = batch
         self._timeout = timeout
         self._query_timeout = min(query_timeout, timeout)
-        self._client: httpx2.Client | None = None
+        self._service = Service(url, host, key=key, headers={"authorization": f"Bearer {key}"} if key else {})
         self._served: str | None = None
         self._down: tuple[float, str] = (0.0, "")
 
@@ -101,9 +98,7 @@ class RemoteEmbedder:
 
     def close(self) -> None:
         """Close the connections; the next `embed` opens new ones."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._service.close()
 
     def _rows(self, texts: list[str], *, query: bool) -> list[bytes]:
         """One row for each text, in as many requests as the service wants."""
@@ -128,113 +123,43 @@ class RemoteEmbedder:
         """The body of a successful answer, after as many tries as are due; None if these are too many texts at once."""
         if query and time.monotonic() < self._down[0]:
             raise EmbedderFailed(self._down[1])
-        for pause in _PAUSES[-1:] if query else _PAUSES:  # pragma: no branch
+        tries = 0
+        while True:
             reply = self._post(texts, self._query_timeout if query else self._timeout)
-            if reply.status == 200:
+            if reply.fine:
                 self._down = (0.0, "")
                 return reply.body
-            if self._ask_dimensions and reply.refuses_dimensions():
+            if self._ask_dimensions and reply.refuses(b"dimension", b"matryoshka"):
                 self._ask_dimensions = False  # a model with one length only: it is checked all the same
                 return self._answer(texts, query)
-            if len(texts) > 1 and reply.refuses_batch():
+            if len(texts) > 1 and (reply.status == 413 or reply.refuses(b"batch")):
                 return None
-            wait = pause if reply.retry_after is None else reply.retry_after
-            if pause is None or wait is None or wait > _LONGEST_WAIT or not reply.passing():
+            tries += 1
+            wait = None if query else reply.wait(tries)
+            if wait is None:
                 break
             time.sleep(wait)
-        failure = self._failed(reply.reason(), reply.advice())
+        failure = self._failed(reply.reason(), _advice(reply))
         if query and reply.passing():
             self._down = (time.monotonic() + _REST, str(failure))
         raise failure
 
-    def _post(self, texts: list[str], timeout: float) -> _Reply:
-        """One request; a service that cannot be reached gives status 0."""
-        import httpx2
-
-        deadline = time.monotonic() + timeout
+    def _post(self, texts: list[str], timeout: float) -> Response:
+        """One request; no more is taken for an answer than these vectors can be."""
         payload: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._ask_dimensions:
             payload["dimensions"] = self.dimensions
-        patience = httpx2.Timeout(timeout, connect=timeout / 2)
-        try:
-            with self._connected().stream("POST", self._url, json=payload, timeout=patience) as response:
-                body = self._body(response, len(texts), deadline)
-                pause = _seconds(response.headers.get("retry-after"))
-                return _Reply(response.status_code, body, pause)
-        except httpx2.TimeoutException:
-            return _Reply(0, f"did not answer within {timeout:g} seconds".encode())
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            return _Reply(0, f"could not be reached ({type(error).__name__}: {error})".encode())
-
-    def _connected(self) -> httpx2.Client:
-        import httpx2
-
-        if self._client is None:
-            headers = {"accept-encoding": "identity", "user-agent": "memorybook"}
-            if self._key:
-                headers["authorization"] = f"Bearer {self._key}"
-            # Reading the certificates takes 30 ms, which a service without TLS (and without redirects) need not cost.
-            tls = self._url.lower().startswith("https")
-            self._client = httpx2.Client(headers=headers, verify=tls, trust_env=False, follow_redirects=False)
-        return self._client
-
-    def _body(self, response: httpx2.Response, count: int, deadline: float) -> bytes:
-        """Read the answer: no more than `count` vectors can take, and of an error page its beginning."""
-        import httpx2
-
-        most = 65536 + count * (self.dimensions or _UNKNOWN_DIMENSIONS) * _BYTES_PER_NUMBER
-        body = bytearray()
-        for chunk in response.iter_bytes():
-            body += chunk
-            if response.status_code != 200 and len(body) > 4096:
-                break
-            if len(body) > most:
-                raise self._failed(f"answered with more than {most:,} bytes", "check embeddings.base_url")
-            if time.monotonic() > deadline:
-                raise httpx2.ReadTimeout("the answer drips")
-        return bytes(body)
+        most = 65536 + len(texts) * (self.dimensions or _UNKNOWN_DIMENSIONS) * _BYTES_PER_NUMBER
+        body = json.dumps(payload, ensure_ascii=False).encode()
+        return self._service.post(body, timeout=timeout, most=most)
 
     def _failed(self, what: str, advice: str) -> EmbedderFailed:
-        message = f"the embedding service {self._service!r} {what}; {advice}"
-        return EmbedderFailed(message.replace(self._key, "***") if self._key else message)
+        return EmbedderFailed(self._service.masked(f"{_WHAT} {self._service.host!r} {what}; {advice}"))
 
 
-class _Reply(NamedTuple):
-    """What came back: HTTP status, body, and the seconds that the service asks to wait. Status 0: nothing, and why."""
-
-    status: int
-    body: bytes
-    retry_after: float | None = None
-
-    def passing(self) -> bool:
-        """Whether the same request may succeed later."""
-        return self.status in (0, 408, 429) or self.status >= 500
-
-    def refuses_dimensions(self) -> bool:
-        words = self.body.lower()
-        return self.status in (400, 422) and (b"dimension" in words or b"matryoshka" in words)
-
-    def refuses_batch(self) -> bool:
-        return self.status == 413 or (self.status in (400, 422) and b"batch" in self.body.lower())
-
-    def reason(self) -> str:
-        if self.status == 0:
-            return self.body.decode()
-        asked = "" if self.retry_after is None else f" and asks to wait {self.retry_after:g} seconds"
-        return f"answered with HTTP {self.status}{asked}: {_excerpt(self.body)}"
-
-    def advice(self) -> str:
-        if 300 <= self.status < 400:
-            return "redirects are not followed, set embeddings.base_url to the address it moved to"
-        known = {
-            0: "check that it runs, and embeddings.base_url",
-            401: "check embeddings.api_key",
-            403: "check embeddings.api_key",
-            404: "check embeddings.base_url and embeddings.model",
-            413: "choose a model that takes longer texts",
-            429: "try again later, or lower embeddings.batch",
-        }
-        return known.get(self.status, "try again later" if self.passing() else "check embeddings.model")
+def _advice(reply: Response) -> str:
+    known = {413: "choose a model that takes longer texts", 429: "try again later, or lower embeddings.batch"}
+    return known.get(reply.status) or reply.advice("embeddings")
 
 
 def _positive(**settings: float | None) -> None:
@@ -243,50 +168,18 @@ def _positive(**settings: float | None) -> None:
             raise ConfigError(f"embeddings.{setting} is {value!r}; it must be greater than 0")
 
 
-def _endpoint(base_url: str) -> tuple[str, str]:
-    """The address to post to, and the host (with port) that names the service."""
-    scheme, _, rest = base_url.strip().partition("://")
-    authority, _, path = rest.partition("/")
-    if scheme.lower() not in ("http", "https") or not authority.isprintable() or not authority.strip(" ?#:"):
-        raise ConfigError("the embedding service needs an address such as 'https://host/v1'; set embeddings.base_url")
-    if "@" in authority:
-        raise ConfigError("embeddings.base_url holds a user name or password; put the key into embeddings.api_key")
-    path, mark, parameters = path.partition("?")
-    path = path.rstrip("/").removesuffix("/embeddings")
-    return f"{scheme}://{authority}/{path}{'/' if path else ''}embeddings{mark}{parameters}", authority.lower()
-
-
 def _clean(text: str) -> str:
     """What of a text can be sent: its beginning, without surrogates."""
     return text[:_LONGEST_TEXT].encode("utf-8", "replace").decode()
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """The seconds that a `Retry-After` asks for, given as a number or as an HTTP date; None if it says neither."""
-    if retry_after is None:
-        return None
-    if retry_after.strip().isdecimal():
-        return float(retry_after)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
-        return None
-
-
-def _excerpt(body: bytes) -> str:
-    text = " ".join(body.decode("utf-8", "replace").split())
-    return repr(text[:200] + ("…" if len(text) > 200 else ""))
 
 
 def _parsed(body: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        raise ValueError(f"something that is not JSON, {_excerpt(body)}") from None
+        raise ValueError(f"something that is not JSON, {excerpt(body)}") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
-        raise ValueError(f"JSON without a list 'data', {_excerpt(body)}")
+        raise ValueError(f"JSON without a list 'data', {excerpt(body)}")
     return answer
 
 

@@ -1,0 +1,247 @@
+"""One way to talk to a service over HTTP: private, bounded in time and size, its key in no message.
+
+Redirects are not followed (they would take the key elsewhere), proxies of the environment not used, an
+answer that drips ends in time, one that is too long is refused, and what a service says about waiting
+(`Retry-After`) is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from contextlib import AbstractContextManager
+
+    import httpx2
+
+LONGEST_WAIT = 30.0
+"""Seconds; a service that asks for more is reported instead."""
+
+_PAUSES = (0.5, 1.0, 2.0)  # seconds after each failed try, unless the service asks for others
+_ERROR_PAGE = 4096
+_HEADERS = {"accept-encoding": "identity", "content-type": "application/json", "user-agent": "memorybook"}
+
+
+class Response(NamedTuple):
+    """What came back.
+
+    Attributes:
+        status: Of HTTP; 0 if nothing came.
+        body: The answer; of an error page its beginning.
+        retry_after: Seconds that the service asks to wait; None if it does not say.
+        problem: Why there is no whole answer, as "did not …" or "could not …"; "" if there is one.
+        late: Whether the time was up.
+    """
+
+    status: int
+    body: bytes = b""
+    retry_after: float | None = None
+    problem: str = ""
+    late: bool = False
+
+    @property
+    def fine(self) -> bool:
+        """Whether this is a whole answer."""
+        return self.status == 200 and not self.problem
+
+    def passing(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status in (0, 408, 429) or self.status >= 500
+
+    def refuses(self, *words: bytes) -> bool:
+        """Whether the service says that the request is wrong, with one of these words (lower case)."""
+        said = self.body.lower()
+        return self.status in (400, 422) and any(word in said for word in words)
+
+    def wait(self, tries: int) -> float | None:
+        """Seconds until the next try after so many, at most three more; None if there should be none."""
+        if not self.passing() or tries > len(_PAUSES):
+            return None
+        wait = _PAUSES[tries - 1] if self.retry_after is None else self.retry_after
+        return wait if wait <= LONGEST_WAIT else None
+
+    def reason(self) -> str:
+        """What went wrong, to stand after the name of the service."""
+        if self.problem:
+            return self.problem
+        asked = "" if self.retry_after is None else f" and asks to wait {self.retry_after:g} seconds"
+        return f"answered with HTTP {self.status}{asked}: {excerpt(self.body)}"
+
+    def advice(self, part: str) -> str:
+        """What to do about it, naming settings of this part of them (`llm`, `embeddings`)."""
+        if 300 <= self.status < 400:
+            return f"redirects are not followed, set {part}.base_url to the address it moved to"
+        known = {
+            0: f"check that it runs, and {part}.base_url",
+            200: f"check {part}.base_url",
+            401: f"check {part}.api_key",
+            403: f"check {part}.api_key",
+            404: f"check {part}.base_url and {part}.model",
+        }
+        return known.get(self.status, "try again later" if self.passing() else f"check {part}.model")
+
+
+class Service:
+    """One address of one service. Safe to share between threads.
+
+    Args:
+        url: Where requests go.
+        host: How messages call it.
+        key: Masked in whatever `masked` is given; "" is none.
+        headers: Sent with every request.
+    """
+
+    def __init__(self, url: str, host: str, *, key: str = "", headers: Mapping[str, str]) -> None:
+        self.url = url
+        self.host = host
+        self._key = key
+        self._headers = _HEADERS | dict(headers)
+        self._client: httpx2.Client | None = None
+
+    def post(self, body: bytes, *, timeout: float, most: int) -> Response:
+        """One request; never raises for what the service or the network does.
+
+        Args:
+            body: JSON.
+            timeout: Seconds that all of it may take (half of it more if connecting is slow).
+            most: Longest answer in bytes.
+        """
+        import httpx2
+
+        deadline = time.monotonic() + timeout
+        try:
+            with self._sent(body, timeout) as response:
+                return _read(response, most, deadline)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return _failed(error, timeout)
+
+    def lines(self, body: bytes, *, timeout: float, most: int) -> Generator[str, None, Response]:
+        """The lines of an answer as they come; returns what became of it, without a body if it was fine.
+
+        Args:
+            body: JSON.
+            timeout: Seconds until the first and between two pieces; ten times as long for all of it.
+            most: Longest answer in bytes.
+        """
+        import httpx2
+
+        deadline = time.monotonic() + 10 * timeout
+        try:
+            with self._sent(body, timeout) as response:
+                if response.status_code != 200:
+                    return _read(response, most, deadline)
+                got = 0
+                for line in response.iter_lines():
+                    got += len(line) + 1
+                    if got > most:
+                        return Response(200, problem=f"answered with more than {most:,} bytes")
+                    if time.monotonic() > deadline:
+                        raise httpx2.ReadTimeout("the answer drips")
+                    yield line
+                return Response(200)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            return _failed(error, timeout)
+
+    def _sent(self, body: bytes, timeout: float) -> AbstractContextManager[httpx2.Response]:
+        import httpx2
+
+        patience = httpx2.Timeout(timeout, connect=timeout / 2)
+        return self._connected().stream("POST", self.url, content=body, timeout=patience)
+
+    def masked(self, message: str) -> str:
+        """The message without the key."""
+        return message.replace(self._key, "***") if self._key else message
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _connected(self) -> httpx2.Client:
+        import httpx2
+
+        if self._client is None:
+            # Reading the certificates takes 30 ms, which a service without TLS (and without redirects) need not cost.
+            tls = self.url.lower().startswith("https")
+            self._client = httpx2.Client(headers=self._headers, verify=tls, trust_env=False, follow_redirects=False)
+        return self._client
+
+
+def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, str]:
+    """The address to post to, and the host (with port) that names the service.
+
+    Args:
+        base_url: With or without the tail, with or without parameters.
+        tail: Of the path, such as `embeddings`.
+        part: Of the settings, for messages.
+        what: The service, for messages.
+
+    Raises:
+        ConfigError: It is no address, or holds a password; the message does not repeat it.
+    """
+    scheme, _, rest = base_url.strip().partition("://")
+    authority, _, path = rest.partition("/")
+    if scheme.lower() not in ("http", "https") or not authority.isprintable() or not authority.strip(" ?#:"):
+        raise ConfigError(f"{what} needs an address such as 'https://host/v1'; set {part}.base_url")
+    if "@" in authority:
+        raise ConfigError(f"{part}.base_url holds a user name or password; put the key into {part}.api_key")
+    path, mark, parameters = path.partition("?")
+    path = path.rstrip("/").removesuffix(tail).rstrip("/")
+    return f"{scheme}://{authority}/{path}{'/' if path else ''}{tail}{mark}{parameters}", authority.lower()
+
+
+def sound_key(api_key: str, *, part: str, what: str) -> str:
+    """The key as it can be sent, "" for none. Raises ConfigError."""
+    key = api_key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"the key of {what} holds characters that no key has; set {part}.api_key")
+    return key
+
+
+def excerpt(body: bytes) -> str:
+    """The beginning of an answer, to be shown."""
+    text = " ".join(body.decode("utf-8", "replace").split())
+    return repr(text[:200] + ("…" if len(text) > 200 else ""))
+
+
+def _read(response: httpx2.Response, most: int, deadline: float) -> Response:
+    """All of the answer, or the beginning of an error page."""
+    import httpx2
+
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if response.status_code != 200 and len(body) > _ERROR_PAGE:
+            break
+        if len(body) > most:
+            return Response(response.status_code, problem=f"answered with more than {most:,} bytes")
+        if time.monotonic() > deadline:
+            raise httpx2.ReadTimeout("the answer drips")
+    return Response(response.status_code, bytes(body), _seconds(response.headers.get("retry-after")))
+
+
+def _failed(error: Exception, timeout: float) -> Response:
+    import httpx2
+
+    if isinstance(error, httpx2.TimeoutException):
+        return Response(0, problem=f"did not answer within {timeout:g} seconds", late=True)
+    return Response(0, problem=f"could not be reached ({type(error).__name__}: {error})")
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """The seconds that a `Retry-After` asks for, given as a number or as an HTTP date; None if it says neither."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return None
