@@ -6,19 +6,20 @@ are in `memorybook.model` and `memorybook.hits`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     import numpy as np
     import numpy.typing as npt
 
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Candidates, Query, SyncReport
-    from memorybook.model import Operation, Session, Turn
+    from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
+    from memorybook.replies import Form, Message, Reply, ToolSchema
 
     Vectors = memoryview[float] | npt.NDArray[np.float32]
     """A C-contiguous float32 buffer of shape (n, dimensions)."""
@@ -37,7 +38,10 @@ class Documents(Protocol):
     """Where it is, for people: a directory or a DSN without its password."""
 
     def list(self) -> Iterable[DocumentInfo]:
-        """Every `.md` document in the book, in no order. Links and machine state are passed over."""
+        """Every `.md` document in the book, in no order. Links and machine state are passed over.
+
+        The same tuple as the last time says that nothing changed.
+        """
 
     def read(self, path: str) -> Document:
         """The document. Raises MissingDocument, UnsafePath."""
@@ -119,6 +123,15 @@ class Transcripts(Protocol):
         `tool` become replies of the chat before them. Durable on return.
         """
 
+    def restore(self, session: Session, turns: Sequence[Turn]) -> int:
+        """Put back turns that were removed, at their positions where these are free; returns how many.
+
+        A session that is gone comes back with its fields. Turns that stand are left as they are.
+        """
+
+    def vacuum(self) -> bool:
+        """Let no byte of what was removed be left in the files; False if another process still needs some."""
+
     def update(self, session: Session) -> None:
         """Store the session's own fields (title, summary, path, ended …). Raises NotFound."""
 
@@ -156,8 +169,11 @@ class Transcripts(Protocol):
 class Journal(Protocol):
     """What was done to the book, durably, and what was forgotten for good."""
 
-    def begin(self, operation: Operation) -> None:
-        """Record an intention with its preimages; durable on return."""
+    def begin(self, operation: Operation, *, patches: Iterable[Patch] = (), bury: Iterable[str] = ()) -> None:
+        """Record an intention with its preimages and how it will change documents; durable on return.
+
+        The digests in `bury` have tombstones from now on, for as long as the operation is not undone.
+        """
 
     def done(self, operation: str) -> None:
         """Mark the operation (id) as carried out."""
@@ -165,8 +181,19 @@ class Journal(Protocol):
     def pending(self) -> Sequence[Operation]:
         """Operations begun and not marked done, oldest first."""
 
-    def operations(self, *, target: str | None = None, limit: int | None = None) -> Sequence[Operation]:
-        """Newest first; of one entry id or path if `target` is given."""
+    def operation(self, id: str) -> Operation:
+        """The operation of that id. Raises NotFound."""
+
+    def operations(
+        self, *, target: str | None = None, session: str | None = None, limit: int | None = None
+    ) -> Sequence[Operation]:
+        """Newest first; of one entry id or path if `target` is given, of one session if that is."""
+
+    def patches(self, operation: str) -> Sequence[Patch]:
+        """How the operation (id) changed documents. Raises NotFound."""
+
+    def undone(self) -> Mapping[str, str]:
+        """Ids of the operations that are undone (and not redone since), with the id of what undid each."""
 
     def discard(self, operation: str) -> None:
         """Take back an intention that wrote nothing."""
@@ -175,13 +202,69 @@ class Journal(Protocol):
         """Record tombstones: texts (by `text.tokens.digest`) that imports must not bring back."""
 
     def buried(self, digests: Iterable[str]) -> frozenset[str]:
-        """Which of these digests have a tombstone."""
+        """Which of these digests have a tombstone, but for those of operations that are undone."""
+
+    def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
+        """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
+
+    def vacuum(self) -> bool:
+        """Let no byte of what was deleted be left in the files; False if another process still needs some."""
 
     def count_access(self, ids: Iterable[str]) -> None:
         """Add one to the access count of each entry id."""
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Access count by id, 0 left out."""
+
+    def shown(self, ids: Iterable[str], *, time: datetime, session: str | None = None, query: str = "") -> None:
+        """Record that a prompt took these entries in; the newest 20 of each are kept, `query` cut to 200 characters."""
+
+    def prompts_of(self, id: str) -> Sequence[Shown]:
+        """The last prompts that the entry entered, newest first."""
+
+    def park(
+        self,
+        id: str,
+        *,
+        kind: str,
+        payload: Mapping[str, Any],
+        reason: str,
+        time: datetime,
+        session: str | None = None,
+        next: datetime | None = None,
+    ) -> Parked:
+        """Keep work that failed, to be tried again; the same id again counts a try. Durable on return."""
+
+    def parked(self, *, kind: str | None = None, due: datetime | None = None) -> Sequence[Parked]:
+        """What is parked, oldest first; of one kind, and what may be tried at the time `due`, if these are given."""
+
+    def unpark(self, id: str) -> bool:
+        """Forget what is parked under that id; whether there was something."""
+
+    def propose(self, kind: str, changes: Sequence[Mapping[str, Any]], *, reason: str, time: datetime) -> str:
+        """Keep changes for a person to decide on, once while they are open; returns the id. Durable on return."""
+
+    def proposals(
+        self, *, state: str | None = "open", kind: str | None = None, limit: int | None = None
+    ) -> Sequence[Proposal]:
+        """Proposals, oldest first; of one state (None: of all) and one kind."""
+
+    def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
+        """Settle an open proposal as `accepted` or `rejected`. Raises NotFound, Conflict if it was decided otherwise."""
+
+    def memorized(self, session: str, digest: str) -> str | None:
+        """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
+
+    def mark_memorized(self, session: str, digest: str, *, operation: str, time: datetime) -> None:
+        """Record that this content of the session was memorized. Durable on return."""
+
+    def spend(
+        self, day: date, *, calls: int = 0, failed: int = 0, input_tokens: int = 0, output_tokens: int = 0
+    ) -> None:
+        """Add to what LLM calls used on that day."""
+
+    def spent(self, day: date) -> Spent:
+        """What LLM calls used on that day."""
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
@@ -211,4 +294,45 @@ class Embedder(Protocol):
         """A float32 array (n, dimensions), rows of unit length in the order of `texts`.
 
         A row of zeros says that the embedder cannot read this text. Raises EmbedderFailed.
+        """
+
+
+class LLM(Protocol):
+    """A language model. Safe to share between threads.
+
+    Attributes:
+        name: For people, journals and `status`; never holds a key.
+
+    Three more are looked for, and need not be there:
+        `gated(allow)`: this model, asking `allow(used)` before each request that it makes, with the Usage of this
+            `complete` so far; what that raises ends the `complete`. So a budget holds for retries and second asks too.
+        `stream(messages, *, tools, tool_choice, max_tokens)`: pieces of the text as they come; a generator that
+            returns the whole Reply.
+        `close()`: release connections.
+    """
+
+    name: str
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        form: Form[Any] | None = None,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        """One answer; asked a second time, with what was wrong, if the first cannot be used.
+
+        Args:
+            messages: See `memorybook.replies`; at least one.
+            form: Wanted as `data`; not together with tools.
+            tools: What it may call.
+            tool_choice: None leaves it to the model, `required` wants some call, a tool's name wants that one.
+            max_tokens: Of the answer; None is the model's own setting.
+
+        Raises:
+            InvalidInput: No messages, a message or a combination of arguments that cannot be sent.
+            LLMFailed: No answer, or none that can be used; holds the usage.
+            BudgetSpent: It may not be asked.
         """

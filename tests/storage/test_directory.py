@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import socket
 import subprocess
@@ -273,6 +274,7 @@ def test_documents_that_vanish_while_they_are_listed_hide_no_others(
     names = [f"{number}.md" for number in range(9)]
     settled(root, *names)
 
+    monkeypatch.setattr("memorybook.storage.directory._WATCHING", math.inf)
     scandir = os.scandir
 
     @contextlib.contextmanager

@@ -33,7 +33,7 @@ def store(db: Connection, *infos: DocumentInfo) -> None:
 
 
 def differing(table: Table, db: Connection, listed: Iterable[DocumentInfo]) -> tuple[list[str], list[str]]:
-    changed, gone = table.compare(db, list(listed))
+    changed, gone = table.compare(db, tuple(listed))
     return [one.path for one, _ in changed], sorted(path for path, _ in gone)
 
 
@@ -66,7 +66,7 @@ def test_an_empty_stamp_vouches_for_nothing(db: Connection) -> None:
 
 def test_each_difference_comes_with_what_the_index_has_of_it(db: Connection) -> None:
     store(db, info("a.md"), info("b.md"))
-    [(_, changed), (_, new)], [(_, gone)] = Table().compare(db, [info("a.md", "2"), info("c.md")])
+    [(_, changed), (_, new)], [(_, gone)] = Table().compare(db, (info("a.md", "2"), info("c.md")))
     assert changed is not None
     assert (changed.size, changed.stamp) == (10, "1")
     assert new is None
@@ -84,7 +84,7 @@ def test_what_another_process_wrote_is_seen(db: Connection, other: Connection) -
 
 
 def test_what_this_process_wrote_is_seen_once_it_is_told(db: Connection) -> None:
-    table, listed = Table(), [info("a.md", "2"), info("c.md")]
+    table, listed = Table(), (info("a.md", "2"), info("c.md"))
     store(db, info("a.md"), info("b.md"))
     changed, gone = table.compare(db, listed)
     store(db, *listed)
@@ -106,6 +106,27 @@ def test_a_path_that_is_not_utf8_is_compared_as_any_other(db: Connection) -> Non
     table, odd = Table(), info("caf\udce9.md")
     db.execute("INSERT INTO documents (path, size, stamp, hash, modified) VALUES (?, 10, '1', '', 0)", (b"x",))
     db.execute("UPDATE documents SET path=?", (odd.path.encode("utf-8", "surrogatepass"),))
-    changed, gone = table.compare(db, [odd])
+    changed, gone = table.compare(db, (odd,))
     assert [one.path for one, _ in changed] == [] == gone
     assert differing(table, db, []) == ([], [odd.path])
+
+
+def test_a_document_that_differed_is_asked_for_until_it_is_stored(db: Connection) -> None:
+    table, listed = Table(), (info("a.md"), info("b.md", "2"), info("c.md"))
+    store(db, info("a.md"), info("b.md"), info("c.md"))
+    for _ in range(3):
+        assert differing(table, db, listed) == (["b.md"], [])
+    changed, gone = table.compare(db, listed)
+    store(db, info("b.md", "2"))
+    table.refresh(db, [*((one.path, known) for one, known in changed), *gone])
+    assert differing(table, db, listed) == ([], [])
+
+
+def test_documents_in_other_places_than_before_are_compared_as_well(db: Connection) -> None:
+    table, a, b, c = Table(), info("a.md"), info("b.md"), info("c.md")
+    store(db, a, b, c)
+    assert differing(table, db, (a, b, c)) == ([], [])
+    assert differing(table, db, (c, a)) == ([], ["b.md"])
+    assert differing(table, db, (c, info("a.md", "2"), b)) == (["a.md"], [])
+    assert differing(table, db, (b, c, info("d.md"), a)) == (["d.md"], [])
+    assert differing(table, db, (a, b, c)) == ([], [])

@@ -9,20 +9,19 @@ existing file keeps its own. `.memorybook` is for its owner alone (0700, files 0
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
+from memorybook.standard import Callable, Iterator, Sequence, contextmanager, suppress
 from memorybook.storage.safe_open import (
     MAX_BYTES,
     MAX_PARTS,
     MAX_PATH_BYTES,
     digest,
-    discard,
     encode,
     is_safe_name,
     load,
@@ -34,7 +33,10 @@ from memorybook.storage.safe_open import (
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from memorybook.storage.target import Target
+    from memorybook.storage.watch import Watched
 
 STATE = ".memorybook"
 """The folder of machine state in a book."""
@@ -46,7 +48,7 @@ Listed = dict[str, dict[str, _Known]]
 
 _TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
 _HOUR = 3_600_000_000_000
-_OLD = 60.0  # s after which a temporary file belongs to nobody
+_WATCHING = 0.02  # s that it takes to start being told of changes, and to end it
 
 
 class DirectoryDocuments:
@@ -65,24 +67,43 @@ class DirectoryDocuments:
         self._held: dict[tuple[int, int], int] = {}
         self._swept: set[str] = set()
         self._listed: Listed = {}
+        self._watched: Watched | None = None
+        self._lost = 0.0
 
     def close(self) -> None:
-        """Nothing stays open between calls."""
+        """Release what tells of changes, if many listings had it started; the next listing does without."""
+        watched, self._watched, self._lost = self._watched, None, 0.0
+        if watched is not None:
+            watched.close()
 
     # --- reading -------------------------------------------------------------------------------
 
-    def list(self) -> Iterable[DocumentInfo]:
+    def list(self) -> Sequence[DocumentInfo]:
         """Every document that `read` would open, in no order; none if there is no book yet.
 
         Stamps are empty for documents changed in the last 20 ms: their time stamps cannot tell a
         second change from the first. Documents that are as they were in the last listing are the same
         objects as there, so that two listings are compared as fast as two lists can be.
+
+        Once they have taken longer than it takes to be told of changes, listings look only where something
+        did change, if the system tells of it (`storage.watch`). If nothing did, it is the same object.
         """
-        walk = _Walk(self._listed, time.time_ns())
-        with _refusals(f"the book {self.root!r} cannot be read"), contextlib.suppress(FileNotFoundError):
-            walk.through(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
-        self._listed = walk.listed
-        return walk.found
+        with _refusals(f"the book {self.root!r} cannot be read"):
+            if self._watched is not None and self._watched.process != os.getpid():
+                self.close()  # a forked child's copy, of which it would take events from its parent
+            if self._lost > _WATCHING:
+                from memorybook.storage.watch import watched
+
+                self._lost = -inf  # that is tried once
+                self._watched = watched(self.root, self._listed)
+            if self._watched is not None:
+                return self._watched.list()
+            started = time.perf_counter()
+            walk = Walk(self._listed, time.time_ns())
+            walk.all(self.root)
+            self._listed = walk.listed
+            self._lost += time.perf_counter() - started
+            return tuple(walk.found)
 
     def read(self, path: str) -> Document:
         """The document, with whatever a person's save from a stale editor had dropped put back.
@@ -145,12 +166,12 @@ class DirectoryDocuments:
         with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
             self.reconcile_all()
             _remove_tree(os.path.join(self.root, STATE, "versions"))
-            with contextlib.suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.root, "MEMORY.md.bak"))
 
     # --- the lock ------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
+    @contextmanager
     def lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """The book's one writer lock, between threads and processes; makes the book if need be.
 
@@ -241,7 +262,7 @@ class DirectoryDocuments:
         split_path(path)
         if not os.path.isdir(self._versions_of(path)):
             return False
-        absent = contextlib.suppress(MissingDocument)
+        absent = suppress(MissingDocument)
         with self._told(path, "merged"), absent, self.lock(timeout=timeout), self._target(path) as target:
             return target.settle()[1]
         return False
@@ -249,7 +270,7 @@ class DirectoryDocuments:
     def _merge_unseen(self, path: str) -> None:
         """Reconcile if need be; where that cannot be done at once, the next write does it."""
         split_path(path)
-        with contextlib.suppress(Unavailable, OSError):
+        with suppress(Unavailable, OSError):
             if self.needs_reconcile(DocumentInfo(path, 0, "", 0.0)):
                 self.reconcile(path, timeout=0.0)
 
@@ -257,7 +278,7 @@ class DirectoryDocuments:
         """`reconcile` every document that needs it; returns the paths of those that were rewritten."""
         return [info.path for info in self.list() if self.needs_reconcile(info) and self.reconcile(info.path)]
 
-    def _told(self, path: str, verb: str) -> contextlib.AbstractContextManager[None]:
+    def _told(self, path: str, verb: str) -> AbstractContextManager[None]:
         return _refusals(f"document {path!r} of the book {self.root!r} cannot be {verb}")
 
     def _versions_of(self, path: str) -> str:
@@ -265,7 +286,7 @@ class DirectoryDocuments:
 
     # --- folders -------------------------------------------------------------------------------
 
-    @contextlib.contextmanager
+    @contextmanager
     def _folder(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         """The descriptor of the document's folder, and its name in there."""
         *parts, name = split_path(path)
@@ -286,7 +307,7 @@ class DirectoryDocuments:
         finally:
             os.close(folder)
 
-    @contextlib.contextmanager
+    @contextmanager
     def _state(self) -> Iterator[int]:
         """The descriptor of `.memorybook`, made if need be, ignoring itself for git."""
         _make_root(self.root)
@@ -303,7 +324,7 @@ class DirectoryDocuments:
         finally:
             os.close(state)
 
-    @contextlib.contextmanager
+    @contextmanager
     def _target(self, path: str, *, create: bool = False) -> Iterator[Target]:
         """The document with its versions; `create` makes its folder. Raises MissingDocument, UnsafePath."""
         from memorybook.storage.target import Target
@@ -313,32 +334,15 @@ class DirectoryDocuments:
             versions = Versions(open_folder(state, ["versions", *path.split("/")], path, create=True))
             try:
                 target = Target(folder, name, path, versions)
-                self._sweep(target)
+                if (here := path.removesuffix(name)) not in self._swept:
+                    self._swept.add(here)
+                    target.sweep(self.reconcile)
                 yield target
             finally:
                 versions.close()
 
-    def _sweep(self, target: Target) -> None:
-        """Once per folder: remove what killed writers left, after merging a save that is in it."""
-        from memorybook.storage.replace import spare, temporary
 
-        here = target.path.removesuffix(target.name)
-        if here in self._swept:
-            return
-        self._swept.add(here)
-        old = time.time() - _OLD
-        for left in os.listdir(target.folder):
-            name = left[1 : left.rfind(".")]
-            if left not in (temporary(name), spare(name)) or os.lstat(left, dir_fd=target.folder).st_mtime > old:
-                continue
-            if left == spare(name) and name != target.name and is_safe_name(name):
-                with contextlib.suppress(MissingDocument, UnsafePath):
-                    self.reconcile(here + name)
-            elif left == temporary(name):
-                discard(target.folder, left)
-
-
-@contextlib.contextmanager
+@contextmanager
 def _refusals(what: str) -> Iterator[None]:
     """Raise Unavailable for what the system refuses; `what` says which thing failed."""
     try:
@@ -350,25 +354,41 @@ def _refusals(what: str) -> Iterator[None]:
 # --- steps -------------------------------------------------------------------------------------
 
 
-class _Walk:
+class Walk:
     """One pass over all folders: every document's status is asked for, but only what is new is looked into.
 
     Args:
         before: What the last pass left in `listed`.
         now: The time, ns since the epoch.
+        enter: Called with every folder, as a descriptor and its path with its slash, before it is looked through.
+
+    Attributes:
+        found: The documents.
+        racy: Those changed just now, as (path of the folder with its slash, name).
+        plain: False if a file that would be a document has several names.
     """
 
-    def __init__(self, before: Listed, now: int) -> None:
+    def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
         self.found: list[DocumentInfo] = []
         self.listed: Listed = {}
+        self.racy: set[tuple[str, str]] = set()
+        self.plain = True
         self._before = before
         self._racy = (now - _TICK, now + _HOUR)
+        self._enter = enter
 
-    def through(self, folder: int, above: str, depth: int) -> None:
+    def all(self, root: str) -> None:
+        """Look through the book; nothing is found if there is none. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self._through(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), "", MAX_PARTS)
+
+    def _through(self, folder: int, above: str, depth: int) -> None:
         """Look through `folder`, which is closed, and all below; `above` is its path with its slash."""
         before, here = self._before.get(above, {}), {}
         low, high = self._racy
         try:
+            if self._enter is not None:
+                self._enter(folder, above)
             with os.scandir(folder) as entries:
                 for entry in entries:
                     name = entry.name
@@ -387,21 +407,41 @@ class _Walk:
                             self._below(folder, entry, above, depth)
                             continue
                         known = _looked_into(above, name, status, mark, just_now)
-                    if known is not None:
-                        self.found.append(known[1])
-                        if not just_now:
-                            here[name] = known
+                    if known is None:
+                        self.plain = self.plain and status.st_nlink == 1
+                        continue
+                    self.found.append(known[1])
+                    if just_now:
+                        self.racy.add((above, name))
+                    else:
+                        here[name] = known
         finally:
             os.close(folder)
         if here:
             self.listed[above] = here
 
+    def file(self, root: str, above: str, name: str) -> DocumentInfo | None:
+        """One file looked at anew, in a folder that an earlier pass went through; None if it is no document."""
+        try:
+            status = os.lstat(os.path.join(root, above, name))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not name.endswith(".md") or not stat.S_ISREG(status.st_mode):
+            return None
+        mark = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        just_now = self._racy[0] < mark[2] < self._racy[1]
+        if just_now:
+            self.racy.add((above, name))
+        self.plain = self.plain and status.st_nlink == 1
+        known = _looked_into(above, name, status, mark, just_now)
+        return None if known is None else known[1]
+
     def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
         """Look through what may be a folder; one that is gone or something else by now is passed over."""
         name = entry.name
         if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
-            with contextlib.suppress(FileNotFoundError, MissingDocument, UnsafePath):
-                self.through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
+            with suppress(FileNotFoundError, MissingDocument, UnsafePath):
+                self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
 
 
 def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
@@ -427,7 +467,7 @@ def _make_root(root: str) -> None:
     if os.path.isdir(root):
         return
     _make_root(os.path.dirname(root))
-    with contextlib.suppress(FileExistsError):
+    with suppress(FileExistsError):
         os.mkdir(root)
     above = os.open(os.path.dirname(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -440,7 +480,7 @@ def _make_state(root: int) -> int:
     """Make `.memorybook`, which ignores itself for git, and open it."""
     from memorybook.storage.replace import write_aside
 
-    with contextlib.suppress(FileExistsError):
+    with suppress(FileExistsError):
         os.mkdir(STATE, 0o700, dir_fd=root)
     state = open_folder(root, [STATE], STATE)
     os.close(write_aside(state, ".gitignore", b"*\n", 0o600, sync=False))

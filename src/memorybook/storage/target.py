@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable
 
-from memorybook.errors import Conflict, InvalidInput, MissingDocument
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.storage import replace as swap
 from memorybook.storage.safe_open import (
     MAX_BYTES,
@@ -20,6 +20,7 @@ from memorybook.storage.safe_open import (
     digest,
     discard,
     encode,
+    is_safe_name,
     load_if_any,
     open_file,
     read_all,
@@ -36,6 +37,7 @@ _QUIET_CUT = 0.3  # … and if it looks like the first half of one
 _PATIENCE = 0.6  # s to wait for that at most
 _PATIENCE_CUT = 3.0
 _ROUNDS = 8
+_OLD = 60.0  # s after which a temporary file belongs to nobody
 
 
 class Target:
@@ -158,6 +160,21 @@ class Target:
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
         return encode(merge_text(_decode(base), _decode(ours), _decode(theirs)), self.path)
+
+    def sweep(self, reconcile: Callable[[str], object]) -> None:
+        """Remove what killed writers left in this folder; a save that is in it is merged first, by `reconcile`."""
+        here, old = self.path.removesuffix(self.name), time.time() - _OLD
+        for left in os.listdir(self.folder):
+            name = left[1 : left.rfind(".")]
+            if left not in (swap.temporary(name), swap.spare(name)):
+                continue
+            if os.lstat(left, dir_fd=self.folder).st_mtime > old:
+                continue
+            if left == swap.temporary(name):
+                discard(self.folder, left)
+            elif name != self.name and is_safe_name(name):
+                with contextlib.suppress(MissingDocument, UnsafePath):
+                    reconcile(here + name)
 
     # --- changing ------------------------------------------------------------------------------
 

@@ -1,0 +1,261 @@
+"""Documents kept true by what the kernel tells of them, so that a process that lists often need not ask every file.
+
+Linux puts an event into the queue of whoever watches a folder before the call that changed something in
+there returns, so whoever has read the queue knows all that was done before. That holds where every change
+passes this kernel: on local file systems, not on what a server or another system keeps.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from _thread import allocate_lock
+from collections.abc import Iterator
+from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
+from functools import lru_cache
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from memorybook.storage.directory import Listed, Walk
+
+if TYPE_CHECKING:
+    from memorybook.documents import DocumentInfo
+
+TRUSTED = 60.0
+"""Seconds after which everything is looked at anyway."""
+
+_LOCAL = frozenset(b"bcachefs btrfs ext2 ext3 ext4 f2fs jfs nilfs2 overlay ramfs reiserfs tmpfs xfs zfs".split())
+
+_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
+# the end of writing as well: what comes through a mapping is not told before
+_FILE_CHANGED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+_OVERFLOW = 0x4000
+_ONLY_FOLDERS = 0x1000000
+
+_EVENT = Struct("iIII")
+_LARGEST = _EVENT.size + 256
+_BUFFER = 65_536
+
+
+def watched(root: str, listed: Listed) -> Watched | None:
+    """The documents of the book at `root`; None if the kernel does not tell of all that happens there.
+
+    `listed` is what the last listing saw.
+    """
+    try:
+        return Watched(root, Queue(), listed) if sys.platform == "linux" and _is_local(root) else None
+    except (OSError, AttributeError):  # no such file in /proc, no such function, no queue left
+        return None
+
+
+class Watched:
+    """The documents of a book; made by `watched`. Safe to share between threads, but not with a forked child.
+
+    Args:
+        root: The book's directory.
+        queue: Where the kernel tells; closed by `close`, or when it has no room for another folder.
+        listed: See `watched`.
+
+    Attributes:
+        process: Whose it is.
+    """
+
+    def __init__(self, root: str, queue: Queue, listed: Listed) -> None:
+        self.process = os.getpid()
+        self._root = root
+        self._queue: Queue | None = queue
+        self._lock = allocate_lock()
+        self._listed = listed
+        self._documents: dict[str, DocumentInfo] = {}
+        self._found: tuple[DocumentInfo, ...] = ()
+        self._racy: set[tuple[str, str]] = set()
+        self._until = 0.0
+
+    def list(self) -> tuple[DocumentInfo, ...]:
+        """Every document as of now; the same object as before if nothing changed. Raises OSError.
+
+        What the kernel does not tell of (a second name of a file elsewhere, something mounted over a
+        folder) is noticed within a minute.
+        """
+        with self._lock:  # whoever reads what happened works it in before anybody else answers
+            touched = self._queue.touched(self._root) if self._queue is not None else None
+            until, self._until = self._until, 0.0  # nothing is trusted any more if this fails
+            if touched is None or time.monotonic() >= until or not self._look_at(touched | self._racy):
+                until = self._look_everywhere()
+            self._until = until
+            return self._found
+
+    def _look_at(self, files: set[tuple[str, str]]) -> bool:
+        """Look at these files, as (path of the folder with its slash, name); False if that does not tell enough."""
+        if not files:
+            return True
+        walk, changed = Walk({}, time.time_ns()), False
+        for above, name in files:
+            path, info = above + name, walk.file(self._root, above, name)
+            if info == self._documents.get(path):
+                continue
+            changed = True
+            if info is None:
+                del self._documents[path]
+            else:
+                self._documents[path] = info
+        self._racy = walk.racy
+        if changed:
+            self._found = tuple(self._documents.values())
+        return walk.plain
+
+    def _look_everywhere(self) -> float:
+        """Look at everything; returns until when what is told is enough."""
+        if self._queue is not None:
+            self._queue.begin()
+        walk = Walk(self._listed, time.time_ns(), self._enter)
+        walk.all(self._root)
+        self._listed, self._racy = walk.listed, walk.racy
+        self._documents = {info.path: info for info in walk.found}
+        self._found = tuple(walk.found)
+        return time.monotonic() + TRUSTED if walk.plain and self._queue is not None else 0.0
+
+    def _enter(self, folder: int, above: str) -> None:
+        try:
+            if self._queue is not None:
+                self._queue.add(folder, above)
+        except OSError:  # this user watches as many folders as is allowed
+            self._end()
+
+    def close(self) -> None:
+        """Release the queue; listings look at everything from now on."""
+        if self.process != os.getpid():  # a thread that is not in this process may hold the lock
+            self._end()
+            return
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            queue.close()
+
+
+class Queue:
+    """What the kernel tells of the folders that are added. Raises OSError if this user has too many.
+
+    Not safe to share between threads; what is not closed is when it is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._descriptor = _called(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._root: tuple[int, int] | None = None
+        self._folders: dict[int, str] = {}
+
+    def begin(self) -> None:
+        """Forget the folders: all will be added again."""
+        self._root, self._folders = None, {}
+
+    def add(self, folder: int, above: str) -> None:
+        """Be told of an open folder; `above` is its path with its slash, "" for the root.
+
+        What is seen in there from now on, and changes later, is told. Raises OSError if no more are allowed.
+        """
+        opened = b"/proc/self/fd/%d" % folder
+        number = _called(_libc().inotify_add_watch(self._descriptor, opened, _FILE_CHANGED | _ONLY_FOLDERS))
+        self._folders[number] = above
+        if not above:
+            self._root = _identity(os.fstat(folder))
+
+    def touched(self, root: str) -> set[tuple[str, str]] | None:
+        """Files, as (path of the folder with its slash, name), that may have changed since the last call.
+
+        None if more may have changed, or if `root` is another folder by now than the one that was added.
+        """
+        files, enough = set(), True
+        for number, mask, name in _events(self._read()):
+            above = self._folders.get(number)
+            if above is None:  # not of the book any more, unless it is of all folders
+                enough = enough and not mask & _OVERFLOW
+            elif name and not mask & ~_FILE_CHANGED:
+                files.add((above, name))
+            else:  # folders come and go
+                enough = False
+        return files if enough and self._stands(root) else None
+
+    def _stands(self, root: str) -> bool:
+        """Nobody tells if a folder above the book is renamed."""
+        try:
+            return _identity(os.stat(root)) == self._root
+        except OSError:
+            return False
+
+    def _read(self) -> bytes:
+        data = b""
+        try:
+            while True:
+                more = os.read(self._descriptor, _BUFFER)
+                data += more
+                if len(more) < _BUFFER - _LARGEST:
+                    return data
+        except BlockingIOError:
+            return data
+
+    def close(self) -> None:
+        """End it; closing twice does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    __del__ = close
+
+
+def _events(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """Number of the folder, what happened, and the name in there, of each event."""
+    at = 0
+    while at < len(data):
+        number, mask, _, size = _EVENT.unpack_from(data, at)
+        at += _EVENT.size + size
+        yield number, mask, os.fsdecode(data[at - size : at].rstrip(b"\0"))
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+# --- the system ----------------------------------------------------------------------------------
+
+
+def _is_local(root: str) -> bool:
+    """Whether all of the book is on one local file system. Raises OSError."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with open(f"/proc/self/fdinfo/{descriptor}", "rb") as about:
+            mount = next((line.split()[1] for line in about if line.startswith(b"mnt_id:")), b"")
+    finally:
+        os.close(descriptor)
+    with open("/proc/self/mountinfo", "rb") as file:
+        mounts = [line.split() for line in file]
+    below = os.path.join(os.fsencode(root), b"")
+    # what happens to a file that is mounted in the book is told to the folder where it lies
+    alone = not any(_unescaped(place).startswith(below) for _, _, _, _, place, *_ in mounts)
+    kind = next((fields[fields.index(b"-") + 1] for fields in mounts if fields[0] == mount), b"")
+    return alone and kind in _LOCAL
+
+
+def _unescaped(place: bytes) -> bytes:
+    r"""A path of `mountinfo`, where a space is written as `\040`."""
+    first, *rest = place.split(b"\\")
+    return first + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in rest)
+
+
+@lru_cache(maxsize=1)
+def _libc() -> CDLL:
+    libc = CDLL(None, use_errno=True)
+    libc.inotify_init1.argtypes = [c_int]
+    libc.inotify_add_watch.argtypes = [c_int, c_char_p, c_uint32]
+    return libc
+
+
+def _called(result: int) -> int:
+    """What a function of the system returned. Raises OSError."""
+    if result < 0:
+        raise OSError(get_errno(), os.strerror(get_errno()))
+    return result
