@@ -252,6 +252,18 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Supersede:
+    """The entry `id` is no longer true, the entry `by` says what is: half its score, `superseded_by` set, both kept.
+
+    `by` may be the id that an `Add` before it in the same operation asked for. Left alone if `by` did that before.
+    """
+
+    id: str
+    by: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
     """Append one line to a document, or, with `section`, as a list item under that heading of `MEMORY.md`.
 
@@ -287,7 +299,19 @@ class Drop:
     reason: str = ""
 
 
-Change = Add | Update | Reinforce | Archive | Remove | Append | Put | Drop
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveTurns:
+    """Take turns out of the transcripts, or the whole session when `turn_ids` is None.
+
+    They are kept in the journal until they are purged, so that this can be undone.
+    """
+
+    session: str
+    turn_ids: tuple[str, ...] | None = None
+    reason: str = ""
+
+
+Change = Add | Update | Reinforce | Archive | Remove | Supersede | Append | Put | Drop | RemoveTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,10 +320,11 @@ class Applied:
 
     Attributes:
         kind: Name of the change, lower case (`add`, `update`, …).
-        target: Entry id, or document path for lines and whole documents.
-        before: Rendered entry, line or document before; None if there was none.
+        target: Entry id, document path for lines and whole documents, `session:UUID` for turns.
+        before: Rendered entry, line, document or turns (JSON) before; None if there was none.
         after: The same afterwards; None if it is gone.
         reason: Why, in a few words.
+        purged: Whether the texts were erased; `before` and `after` then say only whether there was one.
     """
 
     kind: str
@@ -307,6 +332,38 @@ class Applied:
     before: str | None
     after: str | None
     reason: str = ""
+    purged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discarded:
+    """A candidate that was not stored.
+
+    Attributes:
+        text: What it said.
+        reason: Why it was left out.
+        quote: The words it rested on; "" if there are none.
+    """
+
+    text: str
+    reason: str
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """How one document's text changed: enough to have either text from the other, byte for byte.
+
+    Attributes:
+        path: Of the document.
+        before, after: Digests of the texts (`text.patch.fingerprint`); None where there was no document.
+        hunks: What differs, see `text.patch`; empty once it was purged.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    hunks: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,8 +375,13 @@ class Operation:
         time: When, UTC.
         actor: Who asked: `user`, `agent`, an agent's name.
         door: Where it came in: `python`, `cli`, `mcp`, `http`, `import`.
+        kind: The verb that asked: `remember`, `append`, `flush`, `memorize`, `import`, `forget`, `tidy`, `review`,
+            `undo` …; "" if it is not known.
         session: Session it belongs to, or None.
         changes: What was done, in order.
+        discarded: Candidates that were not stored, in order.
+        usage: What the LLM calls used, a JSON object; None if there were none.
+        undoes: Id of the operation that it took back, or None.
         done: False for an intention whose writes are not all confirmed.
     """
 
@@ -327,6 +389,83 @@ class Operation:
     time: datetime
     actor: str
     door: str
+    kind: str = ""
     session: str | None = None
     changes: tuple[Applied, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    usage: Mapping[str, Any] | None = None
+    undoes: str | None = None
     done: bool = True
+
+
+# --- what waits, and what was used ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """Work that failed and is tried again.
+
+    Attributes:
+        id: Chosen by who parks it; parking the same id again counts a try.
+        kind: What is to be done, `memorize` for turns.
+        session: Session it belongs to, or None.
+        payload: All that is needed to try again, a JSON object.
+        reason: Why it failed last.
+        tries: How often it failed, from 1.
+        since: When it failed first, UTC.
+        next: When to try again, UTC; None for whenever there is time.
+    """
+
+    id: str
+    kind: str
+    payload: Mapping[str, Any]
+    reason: str
+    since: datetime
+    session: str | None = None
+    tries: int = 1
+    next: datetime | None = None
+
+
+ProposalState = Literal["open", "accepted", "rejected"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Changes that wait for a person's word.
+
+    Attributes:
+        id: Short, unique.
+        kind: `archive`, `remove`, `merge`, `conflict` …: what they are accepted by.
+        changes: JSON objects; who proposes knows how to read them.
+        reason: Why, one sentence.
+        time: When it was proposed, UTC.
+        state: See `ProposalState`.
+        operation: Id of the operation that carried it out; None while it is open, or if it was rejected.
+    """
+
+    id: str
+    kind: str
+    changes: tuple[Mapping[str, Any], ...]
+    reason: str
+    time: datetime
+    state: ProposalState = "open"
+    operation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What LLM calls used on one day: calls (failed ones included), how many failed, tokens in and out."""
+
+    calls: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A prompt that an entry entered: when (UTC), in which session, and for which words (masked, cut)."""
+
+    time: datetime
+    session: str | None = None
+    query: str = ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.model import Applied, Operation
+from memorybook.model import Applied, Discarded, Operation, Patch, Spent
 from memorybook.protocols import Journal
 
 START = datetime(2026, 2, 24, 10, 0, 0, 17, tzinfo=UTC)
@@ -53,7 +53,11 @@ class JournalConformance:
             time=START,
             actor=ANYTHING,
             door=ANYTHING,
+            kind=ANYTHING,
             session=ANYTHING,
+            discarded=(Discarded(text=ANYTHING, reason="weak", quote=ANYTHING), Discarded(text="", reason=ANYTHING)),
+            usage={"calls": 2, ANYTHING: ANYTHING},
+            undoes=ANYTHING,
             changes=(
                 Applied(kind="update", target=ANYTHING, before=ANYTHING, after="", reason=ANYTHING),
                 Applied(kind="remove", target=ANYTHING, before="", after=None),
@@ -161,3 +165,159 @@ class JournalConformance:
         journal.begin(operation("o1"))
         journal.close()
         journal.close()
+
+    def test_an_operation_is_found_by_its_id(self, journal: Journal) -> None:
+        journal.begin(operation("o1", "e1"))
+        assert journal.operation("o1") == operation("o1", "e1")
+        with pytest.raises(NotFound, match="o2"):
+            journal.operation("o2")
+
+    def test_history_of_one_session(self, journal: Journal) -> None:
+        for name, session in (("o1", "s"), ("o2", None), ("o3", "s")):
+            journal.begin(Operation(id=name, time=START, actor="", door="", session=session))
+        assert ids(journal.operations(session="s")) == ["o3", "o1"]
+
+    def test_patches_are_kept_with_their_operation(self, journal: Journal) -> None:
+        patches = [
+            Patch(path=f"daily/{ANYTHING}.md", before=None, after="d1", hunks=b"\x00\xff"),
+            Patch(path="MEMORY.md", before="d1", after=None, hunks=b""),
+        ]
+        journal.begin(operation("o1", "e1"), patches=patches)
+        journal.begin(operation("o2", "e1"))
+        assert list(journal.patches("o1")) == patches
+        assert list(journal.patches("o2")) == []
+        with pytest.raises(NotFound, match="o3"):
+            journal.patches("o3")
+        journal.discard("o1")
+        journal.begin(operation("o1"))
+        assert list(journal.patches("o1")) == []
+
+    def test_what_undoes_an_undoing_redoes(self, journal: Journal) -> None:
+        def undoing(name: str, what: str) -> None:
+            journal.begin(Operation(id=name, time=START, actor="", door="", undoes=what))
+
+        journal.begin(operation("o1"))
+        assert dict(journal.undone()) == {}
+        undoing("u1", "o1")
+        assert dict(journal.undone()) == {"o1": "u1"}
+        undoing("u2", "u1")
+        assert dict(journal.undone()) == {"u1": "u2"}
+        undoing("u3", "o1")
+        assert dict(journal.undone()) == {"u1": "u2", "o1": "u3"}
+        journal.discard("u3")
+        assert dict(journal.undone()) == {"u1": "u2"}
+
+    def test_a_tombstone_holds_while_its_operation_does(self, journal: Journal) -> None:
+        journal.begin(operation("o1"), bury=["d1", "d2"])
+        journal.begin(operation("o2"), bury=["d2"])
+        assert journal.buried(["d1", "d2", "d3"]) == {"d1", "d2"}
+        journal.begin(Operation(id="u1", time=START, actor="", door="", undoes="o1"))
+        assert journal.buried(["d1", "d2"]) == {"d2"}
+        journal.discard("u1")
+        assert journal.buried(["d1", "d2"]) == {"d1", "d2"}
+        journal.discard("o1")
+        assert journal.buried(["d1", "d2"]) == {"d2"}
+
+    def test_what_is_parked_is_kept_until_it_is_done(self, journal: Journal) -> None:
+        assert list(journal.parked()) == []
+        assert not journal.unpark("t1")
+        later = START + timedelta(hours=1)
+        first = journal.park("t1", kind="memorize", payload={"turns": [ANYTHING]}, reason="down", time=START)
+        assert (first.tries, first.since, first.next, first.session) == (1, START, None, None)
+        again = journal.park(
+            "t1", kind="memorize", payload={"turns": []}, reason=ANYTHING, time=later, session="s", next=later
+        )
+        assert (again.tries, again.since, again.next, again.session) == (2, START, later, "s")
+        journal.park("t2", kind="review", payload={}, reason="", time=later)
+        assert list(journal.parked()) == [again, journal.parked()[1]]
+        assert [each.id for each in journal.parked(kind="review")] == ["t2"]
+        assert [each.id for each in journal.parked(due=START)] == ["t2"]
+        assert [each.id for each in journal.parked(due=later)] == ["t1", "t2"]
+        assert journal.unpark("t1")
+        assert [each.id for each in journal.parked()] == ["t2"]
+
+    def test_a_proposal_is_made_once_and_decided_once(self, journal: Journal) -> None:
+        assert list(journal.proposals()) == []
+        changes = [{"remove": "e1", "why": ANYTHING}]
+        first = journal.propose("remove", changes, reason=ANYTHING, time=START)
+        assert journal.propose("remove", changes, reason="again", time=START) == first
+        second = journal.propose("archive", changes, reason="", time=START)
+        assert [each.id for each in journal.proposals()] == [first, second]
+        assert [each.id for each in journal.proposals(kind="archive", limit=1)] == [second]
+        [found] = journal.proposals(kind="remove")
+        assert (found.changes, found.reason, found.time, found.state) == (tuple(changes), ANYTHING, START, "open")
+        journal.decide(first, "accepted", time=START, operation="o1")
+        journal.decide(first, "accepted", time=START)
+        with pytest.raises(Conflict, match="accepted"):
+            journal.decide(first, "rejected", time=START)
+        with pytest.raises(NotFound, match="p99"):
+            journal.decide("p99", "rejected", time=START)
+        assert [each.id for each in journal.proposals()] == [second]
+        [settled] = journal.proposals(state="accepted")
+        assert settled.operation == "o1"
+        assert len(journal.proposals(state=None)) == 2
+        assert journal.propose("remove", changes, reason="", time=START) != first
+
+    def test_content_is_memorized_once_a_session(self, journal: Journal) -> None:
+        assert journal.memorized("s1", "d") is None
+        journal.mark_memorized("s1", "d", operation="", time=START)
+        assert journal.memorized("s1", "d") == ""
+        journal.mark_memorized("s1", "d", operation="o1", time=START)
+        assert journal.memorized("s1", "d") == "o1"
+        assert journal.memorized("s2", "d") is None
+
+    def test_what_is_spent_adds_up_by_day(self, journal: Journal) -> None:
+        day = date(2026, 2, 24)
+        assert journal.spent(day) == Spent()
+        journal.spend(day, calls=1, input_tokens=10, output_tokens=2)
+        journal.spend(day, calls=2, failed=1, input_tokens=5)
+        assert journal.spent(day) == Spent(calls=3, failed=1, input_tokens=15, output_tokens=2)
+        assert journal.spent(date(2026, 2, 25)) == Spent()
+
+    def test_the_last_prompts_of_an_entry_are_kept(self, journal: Journal) -> None:
+        assert list(journal.prompts_of("e1")) == []
+        journal.shown([], time=START)
+        for n in range(25):
+            journal.shown(["e1", "e2"] if n == 24 else ["e1"], time=START, session="s", query=f"{n} {ANYTHING * 20}")
+        found = journal.prompts_of("e1")
+        assert [each.query.split()[0] for each in found] == [str(n) for n in range(24, 4, -1)]
+        assert (found[0].time, found[0].session, len(found[0].query)) == (START, "s", 200)
+        assert len(journal.prompts_of("e2")) == 1
+
+    def test_purging_empties_texts_and_keeps_the_history(self, journal: Journal) -> None:
+        journal.begin(
+            Operation(
+                id="o1",
+                time=START,
+                actor="",
+                door="",
+                changes=(
+                    Applied(kind="add", target="e1", before=None, after="about herons", reason="said: herons"),
+                    Applied(kind="append", target="daily/a.md", before=None, after="- herons again", reason="appended"),
+                    Applied(kind="add", target="e2", before=None, after="about tea", reason="said"),
+                ),
+                discarded=(Discarded(text="herons", reason="weak"), Discarded(text="tea", reason="weak")),
+                done=False,
+            )
+        )
+        journal.park("t1", kind="memorize", payload={"turns": [{"text": "herons"}]}, reason="", time=START)
+        journal.propose("remove", [{"text": "herons"}], reason="", time=START)
+        journal.shown(["e1", "e2"], time=START, query="tea")
+        journal.shown(["e2"], time=START, query="herons?")
+        journal.count_access(["e1"])
+        counts = journal.purge({"e1"}, lambda text: "herons" in text)
+        assert counts["changes"] == 2
+        [found] = journal.operations()
+        assert [(c.purged, c.after, c.reason) for c in found.changes] == [
+            (True, "", "(purged)"),
+            (True, "", "appended"),
+            (False, "about tea", "said"),
+        ]
+        assert [each.text for each in found.discarded] == ["tea"]
+        assert list(journal.parked()) == []
+        assert list(journal.proposals()) == []
+        assert list(journal.prompts_of("e1")) == []
+        assert [each.query for each in journal.prompts_of("e2")] == ["tea"]
+        assert dict(journal.access_counts(["e1"])) == {}
+        assert journal.purge({"e1"}, lambda text: "herons" in text)["changes"] == 0
+        assert journal.vacuum()

@@ -357,3 +357,29 @@ class TranscriptsConformance:
         transcripts.append(session(), [turn("a")])
         transcripts.close()
         transcripts.close()
+
+    @pytest.mark.parametrize("gone", [["c"], ["a", "d"], ["b", "c", "e"], None])
+    def test_turns_put_back_stand_where_they_stood(self, transcripts: Transcripts, gone: list[str] | None) -> None:
+        said = [turn("a"), turn("b", "assistant"), turn("c", "tool"), turn("d"), turn("e", "assistant"), turn("f")]
+        transcripts.append(session(name="S"), said)
+        transcripts.update(session(name="S", summary="a talk", path="sessions/s.md"))
+        before, stored = transcripts.session("s1"), list(transcripts.turns("s1"))
+        transcripts.remove("s1", gone)
+        revision = transcripts.revision()
+        missing = len(stored) - len(transcripts.turns("s1"))
+        assert transcripts.restore(before, stored) == missing
+        assert list(transcripts.turns("s1")) == stored
+        assert transcripts.session("s1") == before
+        assert sorted(changed(transcripts, revision)) == sorted(gone or [one.id for one in stored])
+        assert transcripts.restore(before, stored) == 0
+        later = transcripts.append(session(), [turn("g", "assistant")])
+        assert list(transcripts.turns("s1")) == [*stored, *later]
+        assert transcripts.vacuum()
+
+    def test_turns_put_back_make_room_for_those_said_since(self, transcripts: Transcripts) -> None:
+        transcripts.append(session(), [turn("a"), turn("b")])
+        stored = list(transcripts.turns("s1"))
+        transcripts.remove("s1")
+        transcripts.append(session(), [turn("c")])
+        transcripts.restore(session(), stored)
+        assert ids(transcripts.turns("s1")) == ["c", "b", "a"]

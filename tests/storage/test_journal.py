@@ -15,10 +15,13 @@ import pytest
 
 from conformance.journal import START, JournalConformance, ids, operation
 from memorybook.errors import InvalidInput, NotFound, Unavailable
-from memorybook.storage.journal import MIGRATIONS, SqliteJournal, new_operation_id
+from memorybook.model import Patch
+from memorybook.storage.journal import SqliteJournal, new_operation_id
+from memorybook.storage.journal_rows import MIGRATIONS
 from memorybook.storage.sqlite import Damaged
+from memorybook.text.patch import diff, pack
 
-HISTORY = ("710c0d584b0a282117e5a0625ace703d",)
+HISTORY = ("710c0d584b0a282117e5a0625ace703d", "ec2cb1c9d610cbd50cf749504bdb075e")
 
 WRITER = """
 import sys
@@ -96,7 +99,9 @@ def test_an_operation_tells_what_it_used(journal: SqliteJournal) -> None:
 def test_a_tombstone_keeps_its_first_reason(journal: SqliteJournal, path: str) -> None:
     journal.bury(["d1"], reason="forgotten", time=START)
     journal.bury(["d1"], reason="again", time=START + timedelta(days=1))
-    assert rows(path, "SELECT * FROM tombstones") == [("d1", "forgotten", "2026-02-24T10:00:00.000017Z")]
+    assert rows(path, "SELECT digest, reason, time FROM tombstones") == [
+        ("d1", "forgotten", "2026-02-24T10:00:00.000017Z")
+    ]
 
 
 def test_only_intentions_and_tombstones_are_forced_to_disk(journal: SqliteJournal) -> None:
@@ -171,3 +176,62 @@ def test_a_journal_of_a_newer_version_is_left_alone(journal: SqliteJournal, path
     rows(path, "PRAGMA user_version=99")
     with pytest.raises(Unavailable, match="newer memorybook"):
         SqliteJournal(path).pending()
+
+
+def test_a_journal_of_the_first_version_is_read_and_goes_on(path: str) -> None:
+    os.makedirs(os.path.dirname(path))
+    old = apsw.Connection(path)
+    old.execute(MIGRATIONS[0])
+    old.execute("PRAGMA user_version=1")
+    old.execute(
+        "INSERT INTO operations (id, time, actor, door, done, usage)"
+        " VALUES ('o1', '2026-02-24T10:00:00.000017Z', 'user', 'cli', 1, '{\"calls\": 1}')"
+    )
+    old.execute("INSERT INTO changes VALUES (1, 0, 'add', 'e1', NULL, 'text of e1', 'said')")
+    old.execute("INSERT INTO tombstones VALUES ('d1', 'forgotten', '2026-02-24T10:00:00.000000Z')")
+    old.execute("INSERT INTO access VALUES ('e1', 3)")
+    old.close()
+    journal = SqliteJournal(path)
+    [found] = journal.operations(target="e1")
+    assert (found.id, found.kind, found.usage, found.discarded, found.undoes) == ("o1", "", {"calls": 1}, (), None)
+    assert [change.after for change in found.changes] == ["text of e1"]
+    assert journal.patches("o1") == []
+    assert journal.buried(["d1"]) == {"d1"}
+    journal.begin(operation("o2", "e1"))
+    assert ids(journal.operations(target="e1")) == ["o2", "o1"]
+    assert dict(journal.access_counts(["e1"])) == {"e1": 3}
+    journal.close()
+
+
+def test_what_was_purged_is_in_no_file(path: str) -> None:
+    journal = SqliteJournal(path)
+    patch = Patch(path="MEMORY.md", before=None, after="d", hunks=pack(diff(None, "a secret kiosk\n")))
+    journal.begin(operation("o1", "kiosk"), patches=[patch])
+    journal.begin(operation("o2", "other"))
+    assert dict(journal.purge({"kiosk"}, lambda text: "secret kiosk" in text)) == {
+        **dict.fromkeys(["discarded", "parked", "proposals", "prompts", "access"], 0),
+        "changes": 1,
+        "patches": 1,
+    }
+    assert journal.vacuum()
+    folder = Path(path).parent
+    assert not any(b"text of kiosk" in file.read_bytes() for file in folder.iterdir())
+    assert any(b"text of other" in file.read_bytes() for file in folder.iterdir())
+    [change] = journal.operation("o1").changes
+    assert (change.purged, change.before, change.after) == (True, None, "")
+    journal.close()
+
+
+def test_a_reader_elsewhere_holds_the_log_and_is_told_of(path: str) -> None:
+    journal = SqliteJournal(path)
+    journal.begin(operation("o1", "kiosk"))
+    reader = apsw.Connection(path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM operations").fetchall()
+    journal.purge({"kiosk"}, lambda text: False)
+    assert not journal.vacuum()
+    reader.execute("COMMIT")
+    assert journal.vacuum()
+    assert not any(b"text of kiosk" in file.read_bytes() for file in Path(path).parent.iterdir())
+    reader.close()
+    journal.close()

@@ -1,79 +1,32 @@
-"""What was done to a book, with what stood there before, in SQLite.
-
-Tables, for people who like SQL (times are ISO 8601 in UTC):
-
-- `operations`: one row each; `seq` is their order, whatever the clock did; `done` is 0 for an
-  intention whose writes are not all confirmed; `usage` is a JSON object, NULL if no LLM was called.
-- `changes`: what an operation (its `seq`) did, in order `n`, with the text before and after.
-- `tombstones`: digests of texts that imports must not bring back. `access`: how often an entry was used.
-
-Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same column.
-"""
+"""What was done to a book, with what stood there before, in SQLite; the tables are in `journal_rows`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.storage.columns import (
-    as_json,
-    bindable,
-    maybe_bindable,
-    maybe_readable,
-    readable,
-    row_limit,
-    stamp,
-    time_of,
+from memorybook.standard import Callable, Collection, Iterable, Iterator, Mapping, Sequence, contextmanager
+from memorybook.storage.columns import as_json, bindable, readable, row_limit, stamp
+from memorybook.storage.journal_rows import (
+    MIGRATIONS,
+    OPERATION,
+    among,
+    insert_operation,
+    json_of,
+    operation_of,
+    patch_of,
+    unforced,
 )
+from memorybook.storage.queues import Queues
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memorybook.model import Applied, Operation
+    from memorybook.model import Operation, Patch
 
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE operations (
-        seq INTEGER PRIMARY KEY,
-        id TEXT NOT NULL UNIQUE,
-        time TEXT NOT NULL,
-        actor TEXT NOT NULL,
-        door TEXT NOT NULL,
-        session TEXT,
-        done INTEGER NOT NULL DEFAULT 0,
-        usage TEXT
-    );
-    CREATE INDEX operations_pending ON operations (seq) WHERE done=0;
-    CREATE TABLE changes (
-        operation INTEGER NOT NULL REFERENCES operations (seq) ON DELETE CASCADE,
-        n INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        target TEXT NOT NULL,
-        before TEXT,
-        after TEXT,
-        reason TEXT NOT NULL
-    );
-    CREATE UNIQUE INDEX changes_by_operation ON changes (operation, n);
-    CREATE INDEX changes_by_target ON changes (target, operation);
-    CREATE TABLE tombstones (
-        digest TEXT PRIMARY KEY,
-        reason TEXT NOT NULL,
-        time TEXT NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE access (
-        entry TEXT PRIMARY KEY,
-        count INTEGER NOT NULL
-    ) WITHOUT ROWID;
-    """,
-)
-"""Migration n makes version n of version n - 1. Only ever added to."""
-
-_OPERATION = "seq, id, time, actor, door, session, done"
-_MOST_VALUES = 500
+_PATCH = "path, before, after, hunks"
 
 
 def new_operation_id(time: datetime) -> str:
@@ -87,7 +40,7 @@ def new_operation_id(time: datetime) -> str:
     return f"{digits[:8]}-{digits[8:]}-{os.urandom(3).hex()}"
 
 
-class SqliteJournal:
+class SqliteJournal(Queues):
     """`Journal` in one SQLite file, which the first write creates.
 
     Every method may raise Unavailable (locked by another process for 30 s, unreadable, made by a
@@ -100,8 +53,11 @@ class SqliteJournal:
     def __init__(self, path: str) -> None:
         self._store = Store(path, MIGRATIONS)
 
-    def begin(self, operation: Operation) -> None:
+    def begin(self, operation: Operation, *, patches: Iterable[Patch] = (), bury: Iterable[str] = ()) -> None:
         """Record an intention with its preimages, not done whatever `operation.done` says; on disk on return.
+
+        `patches` are the documents' changes; `bury` holds digests of texts that it forgets: their tombstones
+        stand from now on, for as long as the operation is not undone.
 
         Raises Conflict if the id is taken, InvalidInput for an empty one or a time without timezone.
         """
@@ -111,18 +67,8 @@ class SqliteJournal:
         with immediate(self._store.created()) as db:
             if db.first("SELECT 1 FROM operations WHERE id=?", (bindable(operation.id),)):
                 raise Conflict(f"the journal has an operation {operation.id!r} already; begin it with a new id")
-            seq = db.insert(
-                "INSERT INTO operations (id, time, actor, door, session) VALUES (?, ?, ?, ?, ?)",
-                (
-                    bindable(operation.id),
-                    time,
-                    *map(maybe_bindable, (operation.actor, operation.door, operation.session)),
-                ),
-            )
-            db.executemany(
-                "INSERT INTO changes (operation, n, kind, target, before, after, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(seq, n, *_change_row(change)) for n, change in enumerate(operation.changes)],
-            )
+            insert_operation(db, operation, time, patches)
+            _bury(db, bury, operation.id, operation.kind, time)
 
     def done(self, operation: str, *, usage: Mapping[str, Any] | None = None) -> None:
         """Mark the operation (id) as carried out, with what its LLM calls used. Raises NotFound.
@@ -145,59 +91,104 @@ class SqliteJournal:
             if row[1]:
                 raise Conflict(f"operation {operation!r} was carried out and stays in the journal; undo it instead")
             db.execute("DELETE FROM operations WHERE seq=?", (row[0],))
+            db.execute("DELETE FROM tombstones WHERE operation=?", (bindable(operation),))
 
     def pending(self) -> Sequence[Operation]:
         """Operations begun and not marked done, oldest first."""
         return self._operations("WHERE done=0 ORDER BY seq")
 
-    def operations(self, *, target: str | None = None, limit: int | None = None) -> Sequence[Operation]:
-        """Newest first, by when they were begun; of one entry id or path if `target` is given, with all their changes.
+    def operation(self, id: str) -> Operation:
+        """The operation of that id. Raises NotFound."""
+        found = self._operations("WHERE id=?", (bindable(id),))
+        if not found:
+            raise _no_operation(id)
+        return found[0]
 
+    def operations(
+        self, *, target: str | None = None, session: str | None = None, limit: int | None = None
+    ) -> Sequence[Operation]:
+        """Newest first, by when they were begun, with all their changes.
+
+        Only those that changed the entry id or path `target`, only those of `session`, if these are given.
         Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
-        if target is None:
-            return self._operations("ORDER BY seq DESC LIMIT ?", (rows,))
-        touching = "WHERE seq IN (SELECT operation FROM changes WHERE target=?) ORDER BY seq DESC LIMIT ?"
-        return self._operations(touching, (bindable(target), rows))
+        conditions, values = ["1"], list[str | bytes | int]()
+        if target is not None:
+            conditions.append("seq IN (SELECT operation FROM changes WHERE target=?)")
+            values.append(bindable(target))
+        if session is not None:
+            conditions.append("session=?")
+            values.append(bindable(session))
+        return self._operations(f"WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?", (*values, rows))
+
+    def patches(self, operation: str) -> Sequence[Patch]:
+        """How the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
+        db = self._store.existing()
+        row = None if db is None else db.first("SELECT seq FROM operations WHERE id=?", (bindable(operation),))
+        if db is None or row is None:
+            raise _no_operation(operation)
+        return [patch_of(p) for p in db.execute(f"SELECT {_PATCH} FROM patches WHERE operation=? ORDER BY n", row)]
+
+    def undone(self) -> Mapping[str, str]:
+        """Ids of the operations that are undone, and not redone since, with the id of what undid each."""
+        db = self._store.existing()
+        return {} if db is None else _undone(db)
 
     def usage(self, operation: str) -> Mapping[str, Any] | None:
         """What the LLM calls of an operation (id) used; None if it made none. Raises NotFound."""
-        import json
-
         db = self._store.existing()
         row = None if db is None else db.first("SELECT usage FROM operations WHERE id=?", (bindable(operation),))
         if row is None:
             raise _no_operation(operation)
-        return None if row[0] is None else dict(json.loads(readable(row[0])))
+        return json_of(row[0])
 
     def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
         """Record tombstones: texts (by `text.tokens.digest`) that imports must not bring back. On disk on return.
 
         One that has a tombstone keeps it as it is.
         """
-        rows = [(bindable(digest), bindable(reason), stamp(time)) for digest in digests]
-        if rows:
+        digests = list(digests)
+        if digests:
             with immediate(self._store.created()) as db:
-                db.executemany("INSERT OR IGNORE INTO tombstones (digest, reason, time) VALUES (?, ?, ?)", rows)
+                _bury(db, digests, "", reason, stamp(time))
 
     def buried(self, digests: Iterable[str]) -> frozenset[str]:
-        """Which of these digests have a tombstone."""
-        rows = self._among("SELECT digest FROM tombstones WHERE digest IN ({})", digests)
-        return frozenset(readable(digest) for (digest,) in rows)
+        """Which of these digests have a tombstone of an operation that is not undone."""
+        db = self._store.existing()
+        rows = [*among(db, "SELECT digest, operation FROM tombstones WHERE digest IN ({})", digests)]
+        undone = _undone(db) if rows and db is not None else {}
+        return frozenset(readable(digest) for digest, operation in rows if readable(operation) not in undone)
+
+    def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
+        """Erase texts: of changes to these targets (entry ids, paths), and all for which `holds` is true.
+
+        Operations stay in the history with their changes' kinds, targets and times. Returns how many rows of
+        each table lost something; what is left in the file is overwritten by `vacuum`.
+        """
+        from memorybook.storage.journal_purge import purge
+
+        db = self._store.existing()
+        return {} if db is None else purge(db, targets, holds)
+
+    def vacuum(self) -> bool:
+        """Let no byte of what was deleted be left in the files; False if another process still needs some."""
+        from memorybook.storage.vacuum import vacuum
+
+        return vacuum(self._store.existing())
 
     def count_access(self, ids: Iterable[str]) -> None:
         """Add one to the access count of each entry id, for every time it is named. Not forced to disk."""
         rows = [(bindable(entry),) for entry in ids]
         if rows:
-            with _unforced(self._store.created()) as db:
+            with unforced(self._store.created()) as db:
                 db.executemany(
                     "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1", rows
                 )
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Access count by id, 0 left out."""
-        rows = self._among("SELECT entry, count FROM access WHERE entry IN ({})", ids)
+        rows = among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
         return {readable(entry): count for entry, count in rows}
 
     def close(self) -> None:
@@ -210,7 +201,7 @@ class SqliteJournal:
         db = self._store.existing()
         if db is None:
             raise _no_operation(operation)
-        with _unforced(db):
+        with unforced(db):
             yield db
 
     def _operations(self, which: str, values: Sequence[str | bytes | int] = ()) -> list[Operation]:
@@ -218,63 +209,22 @@ class SqliteJournal:
         if db is None:
             return []
         with reading(db):
-            return [_operation(db, row) for row in db.execute(f"SELECT {_OPERATION} FROM operations {which}", values)]
-
-    def _among(self, query: str, keys: Iterable[str]) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query with a place for a list of keys, asked in pieces that SQLite can take."""
-        db = self._store.existing()
-        if db is None:
-            return
-        wanted = [bindable(key) for key in dict.fromkeys(keys)]
-        for start in range(0, len(wanted), _MOST_VALUES):
-            piece = wanted[start : start + _MOST_VALUES]
-            yield from db.execute(query.format(", ".join("?" * len(piece))), piece)
+            return [operation_of(db, row) for row in db.execute(f"SELECT {OPERATION} FROM operations {which}", values)]
 
 
-@contextmanager
-def _unforced(db: Connection) -> Iterator[Connection]:
-    """A transaction that a crash of the process cannot undo, but a loss of power can: a tenth of the time."""
-    with db.lock:
-        db.execute("PRAGMA synchronous=NORMAL")
-        try:
-            with immediate(db):
-                yield db
-        finally:
-            db.execute("PRAGMA synchronous=FULL")
+def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, time: str) -> None:
+    rows = [(bindable(digest), bindable(operation), bindable(reason), time) for digest in digests]
+    db.executemany("INSERT OR IGNORE INTO tombstones (digest, operation, reason, time) VALUES (?, ?, ?, ?)", rows)
 
 
-def _operation(db: Connection, row: tuple[Any, ...]) -> Operation:
-    from memorybook.model import Operation
-
-    seq, operation, time, actor, door, session, done = row
-    changes = db.execute("SELECT kind, target, before, after, reason FROM changes WHERE operation=? ORDER BY n", (seq,))
-    return Operation(
-        id=readable(operation),
-        time=time_of(time),
-        actor=readable(actor),
-        door=readable(door),
-        session=maybe_readable(session),
-        changes=tuple(_applied(change) for change in changes),
-        done=bool(done),
-    )
-
-
-def _applied(row: tuple[Any, ...]) -> Applied:
-    from memorybook.model import Applied
-
-    kind, target, before, after, reason = row
-    return Applied(
-        kind=readable(kind),
-        target=readable(target),
-        before=maybe_readable(before),
-        after=maybe_readable(after),
-        reason=readable(reason),
-    )
-
-
-def _change_row(change: Applied) -> tuple[str | bytes | None, ...]:
-    before, after = maybe_bindable(change.before), maybe_bindable(change.after)
-    return bindable(change.kind), bindable(change.target), before, after, bindable(change.reason)
+def _undone(db: Connection) -> dict[str, str]:
+    """What is undone by what: an undoing is always newer than what it undoes, so the newest of them all stands."""
+    undone: dict[str, str] = {}
+    for row in db.execute("SELECT id, undoes FROM operations WHERE undoes IS NOT NULL ORDER BY seq DESC"):
+        by, operation = map(readable, row)
+        if by not in undone:
+            undone.setdefault(operation, by)
+    return undone
 
 
 def _no_operation(operation: str) -> NotFound:

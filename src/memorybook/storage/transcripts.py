@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.standard import Iterable, Iterator, Mapping, Sequence
 from memorybook.storage.columns import as_json, bindable, maybe_bindable, readable, row_limit
 from memorybook.storage.sqlite import Connection, Store, checkpoint, connect, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
     EMBEDDING,
     MIGRATIONS,
-    MOST_REPLIES,
-    REPLIES,
     SESSION,
     chat_row,
     check,
     last_time,
     marks,
-    reply_of,
     session_of,
     session_row,
-    split,
     times_of,
     turns_of,
     widened,
@@ -30,6 +24,8 @@ from memorybook.storage.transcript_rows import (
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from memorybook.model import Session, Turn
     from memorybook.protocols import TurnChanges
 
@@ -70,17 +66,29 @@ class SqliteTranscripts:
         on return. Raises InvalidInput for a turn without id, of another session, with a time
         without timezone or with values that JSON cannot hold.
         """
+        return self._add(session, turns, back=False)
+
+    def restore(self, session: Session, turns: Sequence[Turn]) -> int:
+        """Put back turns that were removed, at their positions where these are free; returns how many.
+
+        A session that is gone comes back with its fields. Turns that stand are left as they are. On disk on return.
+        """
+        return len(self._add(session, turns, back=True))
+
+    def _add(self, session: Session, turns: Sequence[Turn], *, back: bool) -> tuple[Turn, ...]:
+        from memorybook.storage.turn_places import placed, store
+
         check(session, turns)
         with immediate(self._store.created()) as db:
             row = _session_id(db, session.uuid)
             created = row is None
             number = _create(db, session) if row is None else row
-            fresh = _place(db, number, _unknown(db, number, turns))
+            fresh = placed(db, number, turns, back=back)
             if fresh or created:
                 revision = _next_revision(db)
-                _store(db, number, fresh, revision)
+                store(db, number, fresh, revision)
                 _touch(db, number, session.uuid, fresh)
-            if created:
+            if created or back:
                 _keep_turn_ids(db, number)
         return tuple(fresh)
 
@@ -175,7 +183,8 @@ class SqliteTranscripts:
             f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) ORDER BY position",
             (bindable(session),),
         )
-        return [turn for chat in chats for turn in turns_of(session, chat)]
+        found = [turn for chat in chats for turn in turns_of(session, chat)]
+        return sorted(found, key=lambda turn: turn.position)  # turns put back stand in chats of their own
 
     def find(self, turn_id: str) -> Sequence[Turn]:
         """Turns of that id, one per session that has one, in the order they were stored."""
@@ -252,6 +261,12 @@ class SqliteTranscripts:
             (bindable(session),),
         )
         return {readable(turn): readable(summary) for turn, summary in rows}
+
+    def vacuum(self) -> bool:
+        """Let no byte of what was removed be left in the files; False if another process still needs some."""
+        from memorybook.storage.vacuum import vacuum
+
+        return vacuum(self._store.existing())
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
@@ -348,62 +363,6 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
 
 
 # --- turns and chats ---
-
-
-def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
-    """The turns whose ids are not in the session, the first of each id."""
-    first: dict[str, Turn] = {}
-    for turn in turns:
-        first.setdefault(turn.id, turn)
-    known = "SELECT 1 FROM turns WHERE turn_id=? AND session=?"
-    return [turn for turn in first.values() if db.first(known, (bindable(turn.id), number)) is None]
-
-
-def _place(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
-    from dataclasses import replace
-
-    [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
-    start = 0 if last is None else last + 1
-    return [replace(turn, position=start + n) for n, turn in enumerate(turns)]
-
-
-def _store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) -> None:
-    """Store placed turns: replies go on with the last chat while it has room, others begin one."""
-    last = None
-    count, size = MOST_REPLIES, 0
-    if fresh and fresh[0].role in REPLIES:
-        query = "SELECT id, position, ai_replies FROM chats WHERE session=? ORDER BY position DESC LIMIT 1"
-        last = db.first(query, (number,))
-    if last is not None:
-        count, size = fresh[0].position - last[1] - 1, len(last[2])
-    going_on, chats = split(fresh, count, size)
-    places = []
-    if last is not None and going_on:
-        _go_on(db, last[0], readable(last[2]), going_on, revision)
-        places = [(turn, last[0]) for turn in going_on]
-    for chat in chats:
-        begun = _begin(db, number, chat, revision)
-        places += [(turn, begun) for turn in chat]
-    db.executemany(
-        "INSERT INTO turns (session, turn_id, chat, position, revision) VALUES (?, ?, ?, ?, ?)",
-        [(number, bindable(turn.id), chat_id, turn.position, revision) for turn, chat_id in places],
-    )
-
-
-def _go_on(db: Connection, chat: int, replies: str, more: Sequence[Turn], revision: int) -> None:
-    added = readable(as_json([reply_of(turn) for turn in more]))
-    joined = added if replies == "[]" else f"{replies[:-1]},{added[1:]}"
-    db.execute(
-        "UPDATE chats SET ai_replies=?1, updated=coalesce(max(updated, ?2), updated, ?2), revision=?3 WHERE id=?4",
-        (bindable(joined), last_time(more), revision, chat),
-    )
-
-
-def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) -> int:
-    return db.insert(
-        f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({marks(CHAT)}, ?, ?, ?)",
-        (*chat_row(turns), last_time(turns), number, revision),
-    )
 
 
 def _changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:

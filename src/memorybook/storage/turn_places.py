@@ -1,0 +1,105 @@
+"""Where the turns of a session are put: their positions, and the chats that hold them."""
+
+from __future__ import annotations
+
+from memorybook.standard import Sequence
+from memorybook.storage.columns import as_json, bindable, readable
+from memorybook.storage.sqlite import Connection
+from memorybook.storage.transcript_rows import (
+    CHAT,
+    MOST_REPLIES,
+    REPLIES,
+    chat_row,
+    last_time,
+    marks,
+    reply_of,
+    split,
+)
+from memorybook.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memorybook.model import Turn
+
+
+def _unknown(db: Connection, number: int, turns: Sequence[Turn]) -> list[Turn]:
+    """The turns whose ids are not in the session, the first of each id."""
+    first: dict[str, Turn] = {}
+    for turn in turns:
+        first.setdefault(turn.id, turn)
+    known = "SELECT 1 FROM turns WHERE turn_id=? AND session=?"
+    return [turn for turn in first.values() if db.first(known, (bindable(turn.id), number)) is None]
+
+
+def placed(db: Connection, number: int, turns: Sequence[Turn], *, back: bool) -> list[Turn]:
+    """The turns that are not in the session, at its end; with `back`, at their own positions where these are free."""
+    from dataclasses import replace
+
+    fresh = _unknown(db, number, turns)
+    start = _end(db, number)
+    if not back:
+        return [replace(turn, position=start + n) for n, turn in enumerate(fresh)]
+    free = max([start, *(turn.position + 1 for turn in fresh)])
+    taken = {position for (position,) in db.execute("SELECT position FROM turns WHERE session=?", (number,))}
+    found = []
+    for turn in sorted(fresh, key=lambda turn: turn.position):
+        if turn.position < 0 or turn.position in taken:
+            turn = replace(turn, position=free)
+            free += 1
+        taken.add(turn.position)
+        found.append(turn)
+    return found
+
+
+def _end(db: Connection, number: int) -> int:
+    """The position after the session's last turn."""
+    [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
+    return 0 if last is None else int(last) + 1
+
+
+def store(db: Connection, number: int, fresh: Sequence[Turn], revision: int) -> None:
+    """Store placed turns: replies go on with the last chat while it has room, others begin one.
+
+    Turns that belong between those that stand are a chat each.
+    """
+    if fresh and fresh[0].position < _end(db, number):
+        _enter(db, number, [(turn, _begin(db, number, [turn], revision)) for turn in fresh], revision)
+        return
+    last = None
+    count, size = MOST_REPLIES, 0
+    if fresh and fresh[0].role in REPLIES:
+        query = "SELECT id, position, ai_replies FROM chats WHERE session=? ORDER BY position DESC LIMIT 1"
+        last = db.first(query, (number,))
+    if last is not None:
+        count, size = fresh[0].position - last[1] - 1, len(last[2])
+    going_on, chats = split(fresh, count, size)
+    places = []
+    if last is not None and going_on:
+        _go_on(db, last[0], readable(last[2]), going_on, revision)
+        places = [(turn, last[0]) for turn in going_on]
+    for chat in chats:
+        begun = _begin(db, number, chat, revision)
+        places += [(turn, begun) for turn in chat]
+    _enter(db, number, places, revision)
+
+
+def _enter(db: Connection, number: int, places: Sequence[tuple[Turn, int]], revision: int) -> None:
+    db.executemany(
+        "INSERT INTO turns (session, turn_id, chat, position, revision) VALUES (?, ?, ?, ?, ?)",
+        [(number, bindable(turn.id), chat_id, turn.position, revision) for turn, chat_id in places],
+    )
+
+
+def _go_on(db: Connection, chat: int, replies: str, more: Sequence[Turn], revision: int) -> None:
+    added = readable(as_json([reply_of(turn) for turn in more]))
+    joined = added if replies == "[]" else f"{replies[:-1]},{added[1:]}"
+    db.execute(
+        "UPDATE chats SET ai_replies=?1, updated=coalesce(max(updated, ?2), updated, ?2), revision=?3 WHERE id=?4",
+        (bindable(joined), last_time(more), revision, chat),
+    )
+
+
+def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) -> int:
+    return db.insert(
+        f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({marks(CHAT)}, ?, ?, ?)",
+        (*chat_row(turns), last_time(turns), number, revision),
+    )
