@@ -12,12 +12,13 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "memorybook"
 
-VALUES = {"arrays", "documents", "errors", "hits", "model", "patterns", "protocols", "typed"}
+VALUES = {"arrays", "documents", "errors", "hits", "model", "patterns", "protocols", "standard", "typed"}
 CORE = VALUES | {"text", "formats"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typed": set(),
+    "standard": {"typed"},
     "arrays": {"typed"},
     "patterns": {"typed"},
     "model": {"errors"},
@@ -33,8 +34,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recall": CORE,
     "importers": CORE,
     "testing": CORE,
-    "config_files": {"errors", "typed"},
-    "config": {"errors", "config_files", "typed"},
+    "config_files": {"errors", "standard", "typed"},
+    "config": {"errors", "config_files", "standard", "typed"},
     "arguments": VALUES,
     "workspace": {"errors", "config", "patterns", "typed"},
     "answers": VALUES,
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # only memory wires back ends
     "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
     "verbs": CORE | {"answers", "arguments", "book", "draft", "importers", "lifecycle", "memory", "recall"},
-    "tools": {"errors", "memory", "typed"},
+    "tools": {"errors", "memory", "standard", "typed"},
     "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},
     "__init__": VALUES | {"answers", "config", "memory", "tools"},

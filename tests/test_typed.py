@@ -70,8 +70,22 @@ def test_what_is_missing_or_unknown_is_refused() -> None:
         Point()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="z"):
         Point(1, z=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="'x' twice"):
+        Point(1, x=1)  # type: ignore[misc]
+    with pytest.raises(TypeError, match="3 values and was given 4"):
+        Point(1, 2, "c", 4)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="3 values and was given 1"):
+        Point._make([1])
+    with pytest.raises(TypeError, match="z"):
+        Point(1)._replace(z=1)  # type: ignore[call-arg]
     with pytest.raises(AttributeError):
         Point(1).x = 2  # type: ignore[misc]
+
+
+def test_a_named_tuple_holds_its_fields_and_nothing_more() -> None:
+    with pytest.raises(AttributeError):
+        Point(1).more = 2  # type: ignore[attr-defined]
+    assert not hasattr(Point(1), "__dict__")
 
 
 def test_a_named_tuple_survives_pickling_and_copying() -> None:
@@ -84,10 +98,10 @@ def test_cast_gives_the_value_back() -> None:
     assert typed.cast("int", "x") == "x"  # type: ignore[comparison-overlap]
 
 
-def test_typing_is_not_imported_for_it() -> None:
-    code = "import sys, memorybook.typed, memorybook.hits; print('typing' in sys.modules)"
+def test_neither_typing_nor_collections_is_imported_for_it() -> None:
+    code = "import sys, memorybook.typed, memorybook.hits; print({'typing', 'collections'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_path(), check=True)
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == "set()"
 
 
 def _path() -> dict[str, str]:

@@ -5,11 +5,9 @@ All raise InvalidInput with the name of the argument and the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
-
 from memorybook.errors import InvalidInput
 from memorybook.hits import Query
+from memorybook.standard import UTC, Iterable, Mapping, Sequence, date, datetime
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

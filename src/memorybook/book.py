@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, date, datetime, tzinfo
-
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
 from memorybook.lifecycle import fade
 from memorybook.recall.search import find
 from memorybook.recall.weights import weights_for
+from memorybook.standard import UTC, Callable, Iterable, Mapping, Sequence, date, datetime, suppress, tzinfo
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ count only after `memorybook trust`; until then they are left out with a warning
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
 
 from memorybook import config_files
 from memorybook.config_files import Given
 from memorybook.errors import ConfigError, NotFound
+from memorybook.standard import Iterator, Mapping
 from memorybook.typed import Any, Literal, NamedTuple
 
 _NOTHING: Mapping[str, str] = {}

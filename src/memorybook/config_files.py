@@ -6,9 +6,9 @@ Names and values are `memorybook.config`'s; here a setting is what somebody wrot
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
 
 from memorybook.errors import ConfigError, MissingExtra
+from memorybook.standard import Callable, Iterator, Mapping
 from memorybook.typed import Any, NamedTuple
 
 

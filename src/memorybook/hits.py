@@ -6,11 +6,11 @@ and importing `dataclasses` would cost it as much time again as starting the int
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from memorybook.typed import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     Source = Literal["entry", "note", "summary", "document", "turn"]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, tzinfo
 
 from memorybook import arguments as given
 from memorybook.book import Book
 from memorybook.errors import NotFound, Unavailable
 from memorybook.hits import Answer, Query
+from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, tzinfo
 from memorybook.typed import TYPE_CHECKING, Any
 from memorybook.workspace import book_root
 

@@ -7,8 +7,7 @@ parameter from being a word of Python, and callers do not see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
+from memorybook.standard import Callable, Mapping, Sequence
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

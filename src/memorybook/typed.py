@@ -1,7 +1,7 @@
 """The names of `typing` that modules on the path of a search need, without importing it.
 
-That import, and the named tuples made with it, would take a cold `memorybook search` more than half as
-long as starting the interpreter does. Type checkers see the originals. What is not here is imported
+That import, and the named tuples made with it or with `collections`, would take a cold `memorybook search`
+longer than starting the interpreter does. Type checkers see the originals. What is not here is imported
 under `if TYPE_CHECKING`, for types are text at run time: each module that uses this begins with
 `from __future__ import annotations`.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Protocol as Protocol
     from typing import cast as cast
 else:
-    from collections import namedtuple
+    from operator import itemgetter
 
     Any = Literal = Protocol = object
 
@@ -26,19 +26,57 @@ else:
         return value
 
     class _Named(type):
-        """Makes a named tuple of a class body, where `from __future__ import annotations` leaves types as text."""
+        """Makes fields of what a class body annotates; `from __future__ import annotations` leaves types as text."""
 
         def __new__(cls, name, bases, body):
-            """The named tuple; NamedTuple itself has no bases and is made as it stands."""
-            if not bases:
-                return super().__new__(cls, name, bases, body)
-            types = body.pop("__annotations__", {})
-            defaults = [body.pop(field) for field in types if field in body]
-            made = namedtuple(name, types, defaults=defaults, module=body.pop("__module__"))
-            made.__annotations__ = types
-            for key, value in body.items():
-                setattr(made, key, value)
+            """The class, its values tuples and nothing more."""
+            fields = tuple(body.get("__annotations__", ()))
+            body["__slots__"] = ()
+            body["__match_args__"] = body["_fields"] = fields
+            body["_field_defaults"] = {field: body[field] for field in fields if field in body}
+            body.update((field, property(itemgetter(at))) for at, field in enumerate(fields))
+            return super().__new__(cls, name, bases, body)
+
+    class NamedTuple(tuple, metaclass=_Named):
+        """As `typing.NamedTuple`: fields by annotation, those with a default last."""
+
+        def __new__(cls, /, *values, **named):
+            """A value for each field, by place or by name."""
+            if named or len(values) != len(cls._fields):
+                values = _filled(cls, values, named)
+            return tuple.__new__(cls, values)
+
+        @classmethod
+        def _make(cls, values):
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"{cls.__name__} takes {len(cls._fields)} values and was given {len(made)}")
             return made
 
-    class NamedTuple(metaclass=_Named):
-        """As `typing.NamedTuple`: fields by annotation, those with a default last."""
+        def _asdict(self):
+            return dict(zip(self._fields, self, strict=True))
+
+        def _replace(self, /, **named):
+            return type(self)(**{**self._asdict(), **named})
+
+        def __repr__(self):
+            shown = (f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+            return f"{type(self).__name__}({', '.join(shown)})"
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+    def _filled(kind, values, named):
+        """One value for each field, by place, by name or its default. Raises TypeError."""
+        fields = kind._fields
+        if len(values) > len(fields):
+            raise TypeError(f"{kind.__name__} takes {len(fields)} values and was given {len(values)}")
+        if twice := named.keys() & fields[: len(values)]:
+            raise TypeError(f"{kind.__name__} was given {min(twice)!r} twice")
+        if unknown := named.keys() - fields:
+            raise TypeError(f"{kind.__name__} has no field {min(unknown)!r}")
+        known = {**kind._field_defaults, **named}
+        try:
+            return (*values, *[known[field] for field in fields[len(values) :]])
+        except KeyError as missing:
+            raise TypeError(f"{kind.__name__} needs {missing}") from None

@@ -276,3 +276,24 @@ def test_the_counter_is_within_fifteen_percent_of_a_real_tokenizer(text: str) ->
 def test_a_plain_word_is_cut_as_any_other_piece_is(text: str) -> None:
     for piece in text.split():
         assert t._Pieces()[piece] == t._chunked(piece)
+
+
+STOP_WORDS = """
+a an the this that these those there here i me my mine myself you your yours yourself he him his himself she her
+hers herself it its itself we us our ours ourselves they them their theirs themselves who whom whose which what when
+where why how am is are was were be been being do does did doing done have has had having will would shall should
+can could might must of at by for with about against between into through during before after above below to from in
+out on off over under again further then once and or but nor so if because as until while than too very just also
+not no only own same such both each few more most other some any all ever s t d ll m re ve im ive id
+don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't
+i'm i've i'd i'll you're you've you'd you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll
+they're they've they'd they'll that'll dont doesnt didnt isnt cant please
+tell tells telling told say says saying said mention mentions mentioned mentioning remember remind
+"""
+
+
+def test_stop_words_are_kept_as_the_tokens_that_they_become() -> None:
+    english = {word for word in t._STOP_WORDS if word.isascii()}
+    assert english == set(t.tokens(STOP_WORDS))
+    chinese = t._STOP_WORDS - english
+    assert {len(word) for word in chinese} == {2}  # bigrams, as tokens are

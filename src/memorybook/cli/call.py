@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
-from types import SimpleNamespace
 
 from memorybook.cli import VERBS
 from memorybook.cli.visible import remark, to_stderr
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
+from memorybook.standard import contextmanager
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -48,6 +47,17 @@ class Argument(NamedTuple):
         return str(self.how.get("dest") or long.lstrip("-").replace("-", "_"))
 
 
+class Options:
+    """What the words of a command line mean, as attributes."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
 class Parser:
     """The arguments of a verb, told once: read here where that is plain, else by argparse, which takes long to import.
 
@@ -68,14 +78,14 @@ class Parser:
         """As argparse's: of the actions `store_true` and `append`, of `nargs` all but numbers."""
         self.arguments.append(Argument(names, how))
 
-    def parse(self, words: Sequence[str]) -> SimpleNamespace:
+    def parse(self, words: Sequence[str]) -> Options:
         """What the words mean. Raises InvalidInput, and SystemExit after printing a help page or the version."""
         options = self.plainly(words)
         if options is None:
             from memorybook.cli import full_parser
 
             options = vars(full_parser.parse(self, words))
-        return SimpleNamespace(**options)
+        return Options(options)
 
     def plainly(self, words: Sequence[str]) -> dict[str, Any] | None:
         """What argparse would answer, if nothing about the words is unusual or wrong; else None."""

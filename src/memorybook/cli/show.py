@@ -11,7 +11,8 @@ from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import SimpleNamespace
+
+    from memorybook.cli.call import Options
 
 _STYLES = {"strong": "\x1b[1m", "faint": "\x1b[2m", "good": "\x1b[32m", "warn": "\x1b[33m", "place": "\x1b[36m"}
 
@@ -25,7 +26,7 @@ class Page:
     Whatever is written has the characters made visible that would act on a terminal.
     """
 
-    def __init__(self, options: SimpleNamespace) -> None:
+    def __init__(self, options: Options) -> None:
         self.width = terminal_width(sys.stdout)
         plain = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self.color = self.width is not None and not plain

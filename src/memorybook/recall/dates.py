@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from datetime import date, timedelta
-
 from memorybook.patterns import lazily
 from memorybook.recall.reading import words_as_written
+from memorybook.standard import Callable, Iterable, Iterator, date, timedelta
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import date
 from itertools import pairwise
 
 from memorybook.hits import Candidate, Candidates, Passage
@@ -11,6 +9,7 @@ from memorybook.recall.dates import closeness, may_name_days, spans
 from memorybook.recall.reading import words_as_written
 from memorybook.recall.relevance import summed
 from memorybook.recall.weights import Weights
+from memorybook.standard import Mapping, Sequence, date
 from memorybook.typed import NamedTuple
 
 Component = list[float]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
-
 from memorybook.hits import Hit
 from memorybook.patterns import lazily
+from memorybook.standard import AbstractSet, Sequence
 from memorybook.text.tokens import count_tokens, tokens
 from memorybook.typed import NamedTuple
 

@@ -6,13 +6,11 @@ value per kind of embedder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date
-
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
 from memorybook.recall.evidence import Component, Pool
 from memorybook.recall.weights import Weights
+from memorybook.standard import Callable, Iterable, Mapping, date
 from memorybook.typed import NamedTuple
 
 Strength = Callable[[Passage], float]

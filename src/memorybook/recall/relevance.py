@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from math import sqrt
 
 from memorybook.hits import Candidate
 from memorybook.recall.weights import Weights
+from memorybook.standard import Callable, Iterable, Mapping
 from memorybook.text.tokens import is_telling
 
 LONG_QUESTION = 20.0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
+from memorybook.standard import Callable, Mapping, Sequence, date
 from memorybook.typed import NamedTuple
 
 RELEVANT = 0.45

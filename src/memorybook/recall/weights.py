@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from memorybook.standard import Mapping
 from memorybook.typed import NamedTuple
 
 

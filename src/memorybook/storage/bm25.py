@@ -9,7 +9,6 @@ is done from the start where a query admits few passages only.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate
@@ -18,6 +17,7 @@ from operator import itemgetter
 import apsw
 
 from memorybook.arrays import arrays
+from memorybook.standard import Callable, Collection, Iterable
 from memorybook.storage.candidates import K1, B, bm25_idf
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 

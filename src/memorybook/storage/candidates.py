@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from math import hypot, inf, log
 
 from memorybook.arrays import arrays
 from memorybook.errors import EmbedderFailed, Unavailable
+from memorybook.standard import Iterable, Mapping, Sequence
 from memorybook.text.tokens import without_names
 from memorybook.typed import TYPE_CHECKING, Any, cast
 

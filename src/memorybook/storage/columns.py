@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from memorybook.errors import InvalidInput
+from memorybook.standard import Mapping
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

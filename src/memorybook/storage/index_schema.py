@@ -6,12 +6,12 @@ There are no migrations: all of it is derived, so a file of another version is t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
 
 import apsw
 
 from memorybook.errors import Unavailable
 from memorybook.hits import Passage
+from memorybook.standard import Callable, Iterable, Sequence
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
 from memorybook.typed import Any
 

@@ -7,12 +7,12 @@ only a regular file with one name passes. Nothing else in the project opens a do
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 
 from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
+from memorybook.standard import suppress
 from memorybook.typed import NamedTuple
 
 MAX_BYTES = 64 * 2**20
@@ -151,7 +151,7 @@ def _open_below(folder: int, name: str, *, create: bool) -> int:
     except FileNotFoundError:
         if not create:
             raise
-    with contextlib.suppress(FileExistsError):
+    with suppress(FileExistsError):
         os.mkdir(name, dir_fd=folder)
         os.fsync(folder)
     return os.open(name, _FOLDER, dir_fd=folder)
@@ -225,7 +225,7 @@ def load_if_any(folder: int, name: str, path: str) -> Loaded | None:
 
 def discard(folder: int, name: str) -> None:
     """Remove a file of ours; one that is gone already, or that will not go, is left to the next sweep."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         os.unlink(name, dir_fd=folder)
 
 

@@ -18,12 +18,11 @@ from __future__ import annotations
 import os
 from _thread import RLock
 from _weakref import ref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 
 import apsw
 
 from memorybook.errors import Unavailable
+from memorybook.standard import Callable, Iterable, Iterator, Sequence, contextmanager, suppress
 from memorybook.storage.columns import Value as Value
 from memorybook.storage.columns import bindable as bindable
 from memorybook.storage.columns import readable as readable

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
 from time import time
 
 import apsw
 
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
+from memorybook.standard import Callable, Mapping, Sequence
 from memorybook.storage import bm25, vector_leg
 from memorybook.storage.candidates import (
     filters,

@@ -17,9 +17,8 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from memorybook.errors import InvalidInput
+from memorybook.standard import Iterator, Sequence
 from memorybook.storage.columns import Value, as_json, bindable, maybe_stamp, maybe_time_of, readable, stamp
 from memorybook.typed import TYPE_CHECKING, Any, cast
 

@@ -7,9 +7,9 @@ Rows after the last file are the tail.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
 from time import time
 
+from memorybook.standard import Iterator, Sequence
 from memorybook.storage.index_schema import born, counted_up, listed, noted
 from memorybook.storage.sqlite import Connection, immediate, reading
 from memorybook.storage.vectors import (

@@ -6,12 +6,12 @@ embedder finds its vectors still there. An embedding belongs to a text (by diges
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 from math import inf
 from time import time
 
 from memorybook.errors import EmbedderFailed
+from memorybook.standard import Sequence
 from memorybook.storage.candidates import PAUSE, inline, vectors_of
 from memorybook.storage.index_schema import born, listed
 from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading

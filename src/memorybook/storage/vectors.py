@@ -18,7 +18,6 @@ and unit (float64) of each run; the text of each row (int64); `v >> 8` of all ro
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
 from math import ceil, inf, log2
 from operator import itemgetter
 from sys import byteorder
@@ -26,6 +25,7 @@ from sys import byteorder
 import simsimd
 
 from memorybook.arrays import arrays
+from memorybook.standard import Callable, Iterable, Sequence
 from memorybook.typed import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 if TYPE_CHECKING:

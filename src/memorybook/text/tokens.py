@@ -6,14 +6,13 @@ identifiers both whole and in parts. On the path of a cold search, so it imports
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
 from itertools import chain, groupby
 from operator import add
 
 import Stemmer
 
 from memorybook.patterns import lazily
+from memorybook.standard import Callable, Iterable, Memo, once
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,11 +83,10 @@ def query_words(text: str) -> tuple[str, ...]:
     nothing else is left. Empty only for a text without tokens.
     """
     words = dict.fromkeys(tokens(text))
-    stop = _stop_words()
     telling = [
         word
         for word in words
-        if word not in stop and _PARTICLES.isdisjoint(word) and not _FUNCTION_CHARACTERS.issuperset(word)
+        if word not in _STOP_WORDS and _PARTICLES.isdisjoint(word) and not _FUNCTION_CHARACTERS.issuperset(word)
     ]
     return tuple(telling or words)[:MAX_QUERY_WORDS]
 
@@ -127,7 +125,7 @@ def text_digest(text: str) -> str:
     return _blake2b()(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-@lru_cache(maxsize=1)
+@once
 def _blake2b() -> type[blake2b]:
     """A search needs no hashes."""
     from hashlib import blake2b
@@ -228,8 +226,7 @@ def _characters(run: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=65_536)
-def _words(chunk: str) -> tuple[str, ...]:
+def _words_of(chunk: str) -> tuple[str, ...]:
     """Tokens of one chunk: the whole, its segments, its parts, each distinct one once."""
     if chunk.isalnum() and (chunk.islower() or chunk.istitle() or chunk.isupper() or chunk.isdigit()):
         return (_word(chunk.lower()),)
@@ -251,6 +248,9 @@ def _words(chunk: str) -> tuple[str, ...]:
             found.append(segment.lower().strip("_.-',")[:_MAX_TOKEN])
         found += [_word(part.lower()) for part in parts]
     return tuple(dict.fromkeys(filter(None, found)))
+
+
+_words: Callable[[str], tuple[str, ...]] = Memo(_words_of, _KNOWN_PIECES).__getitem__
 
 
 def _word(low: str) -> str:
@@ -301,7 +301,7 @@ def _in_word(mark: str) -> bool:
     return (mark.isascii() and (mark.isalnum() or mark == "_")) or "\u00c0" <= mark <= "\u024f"
 
 
-@lru_cache(maxsize=1)
+@once
 def _asking() -> re.Pattern[str]:
     """A question without its mark: an English one from start to end, a Chinese one by its words."""
     subject = "(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
@@ -320,11 +320,6 @@ def _asking() -> re.Pattern[str]:
     return lazily(f"(?i){english}|{chinese}")
 
 
-@lru_cache(maxsize=1)
-def _stop_words() -> frozenset[str]:
-    return frozenset(tokens(_ENGLISH)) | frozenset(_CHINESE.split())
-
-
 _PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦嘛么什怎哪谁啥这那和与就都也还又很")
 """Characters that say nothing themselves nor in a bigram with a neighbour."""
 
@@ -336,20 +331,19 @@ _FUNCTION_CHARACTERS = _PARTICLES.union(
 _DAYS = frozenset("今天 昨天 明天 前天 后天 最近 现在 目前 当时 今年 去年".split())
 """Words for times that stand in any talk."""
 
-_CHINESE = """
+_STOP_WORDS = frozenset(
+    """
+a an the this that these those there here i me my mine myself you your yourself he him his himself she her
+herself it itself we us our ourselv they them their themselv who whom whose which what when where whi how am is
+are was were be been do doe did done have has had will would shall should can could might must of at by for with
+about against between into through dure befor after abov below to from in out on off over under again further
+then onc and or but nor so if becaus as until while than too veri just also not no onli own same such both each
+few more most other some ani all ever s t d ll m re ve im ive id don't doesn't didn't isn't aren't wasn't
+weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't i'm i've i'd i'll you're you've you'd
+you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll they're they've they'd they'll that'll dont
+doesnt didnt isnt cant pleas tell told say said mention rememb remind
 多少 多久 时候 为何 如何 是否 可以 因为 所以 一个 一些 一下 告诉 请问 关于 这样 那样 怎样 之前 以前 曾经 已经
 说过 提到 提过 记得 知道
-"""
-
-_ENGLISH = """
-a an the this that these those there here i me my mine myself you your yours yourself he him his himself she her
-hers herself it its itself we us our ours ourselves they them their theirs themselves who whom whose which what when
-where why how am is are was were be been being do does did doing done have has had having will would shall should
-can could might must of at by for with about against between into through during before after above below to from in
-out on off over under again further then once and or but nor so if because as until while than too very just also
-not no only own same such both each few more most other some any all ever s t d ll m re ve im ive id
-don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't
-i'm i've i'd i'll you're you've you'd you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll
-they're they've they'd they'll that'll dont doesnt didnt isnt cant please
-tell tells telling told say says saying said mention mentions mentioned mentioning remember remind
-"""
+""".split()
+)
+"""Tokens that say nothing in a question; stemmed, for stemming some hundred words takes longer than a short search."""
