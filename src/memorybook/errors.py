@@ -14,6 +14,8 @@ Behind each name its exit code and its HTTP status::
         ├── BookLocked                 5   503   another process holds the book for too long
         ├── Damaged                    5   503   a database is malformed (of the storage)
         ├── EmbedderFailed             5   503   the embedding service is down or answered nonsense
+        ├── LLMFailed                  5   503   the language model is down or answered nonsense
+        │   └── BudgetSpent            5   503   it may not be asked: what it may use is used up
         └── MissingExtra               5   503   an optional package is not installed
 
 A message is one sentence that names the thing, the value and the way out. Doors translate: the
@@ -21,6 +23,11 @@ command line to `exit_code`, HTTP to `status`.
 """
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from memorybook.replies import Usage
 
 
 class MemoryBookError(Exception):
@@ -91,6 +98,26 @@ class EmbedderFailed(Unavailable):
     """The embedder could not be reached, or its answer was refused by name (count, size, order, NaN)."""
 
     code = "embedder_failed"
+
+
+class LLMFailed(Unavailable):
+    """The language model could not be reached, or none of its answers could be used.
+
+    Attributes:
+        usage: What the attempt took all the same; None if nothing was asked.
+    """
+
+    code = "llm_failed"
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class BudgetSpent(LLMFailed):
+    """The language model was not asked (again), for the operation or the day has used what it may; names the setting."""
+
+    code = "budget_spent"
 
 
 class MissingExtra(Unavailable):

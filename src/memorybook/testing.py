@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from array import array
 from hashlib import shake_128
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memorybook.errors import EmbedderFailed
+from memorybook.errors import EmbedderFailed, LLMFailed
+from memorybook.inference.asking import Asking
+from memorybook.inference.callable import raw_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from memorybook.inference.asking import Raw, Request, Tally
     from memorybook.protocols import Vectors
+    from memorybook.replies import Reply
 
 
 class HashEmbedder:
@@ -72,3 +76,51 @@ class FailingEmbedder(HashEmbedder):
             self.calls += 1
             raise EmbedderFailed("the embedder for tests is down, as it was told to be")
         return super().embed(texts)
+
+
+class ScriptedLLM(Asking):
+    """A language model that answers with what it was told to, one item for each request.
+
+    An answer that cannot be used is asked for again, as of any model, and takes the next item.
+
+    Args:
+        script: Text, a dict (the filled form), a Reply, an exception to raise, or a function of the messages that
+            gives one of these.
+        then: Answers when the script is used up; None raises LLMFailed.
+
+    Attributes:
+        requests: Every request it was given, in order: `messages`, `form`, `tools`, `tool_choice`, `max_tokens`.
+        script: What is left.
+
+    >>> model = ScriptedLLM(["hello", {"name": "recall", "arguments": {}}])
+    >>> model.complete([{"role": "user", "content": "hi"}]).text
+    'hello'
+    >>> len(model.requests), len(model.script)
+    (1, 1)
+    """
+
+    def __init__(self, script: Iterable[Scripted] = (), *, then: Scripted | None = None) -> None:
+        super().__init__("scripted", self._next)
+        self.requests: list[Request] = []
+        self.script = list(script)
+        self._then = then
+
+    def _next(self, request: Request, tally: Tally) -> Raw:
+        tally.allow()
+        self.requests.append(request)
+        item = self.script.pop(0) if self.script else self._then
+        if callable(item):
+            item = item(request.messages)
+        if item is None:
+            item = LLMFailed("the scripted language model has no answer left")
+        if isinstance(item, Exception):
+            tally.add(request, 0.0, None)
+            raise item
+        raw = raw_of(item)
+        tally.add(request, 0.0, raw)
+        return raw
+
+
+if TYPE_CHECKING:
+    Answer = str | Mapping[str, Any] | Reply | Exception
+    Scripted = Answer | Callable[[Sequence[Mapping[str, Any]]], Answer]

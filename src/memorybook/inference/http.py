@@ -35,6 +35,7 @@ class Response(NamedTuple):
         retry_after: Seconds that the service asks to wait; None if it does not say.
         problem: Why there is no whole answer, as "did not …" or "could not …"; "" if there is one.
         late: Whether the time was up.
+        asked: Whether the service got the request, as far as can be known.
     """
 
     status: int
@@ -42,6 +43,7 @@ class Response(NamedTuple):
     retry_after: float | None = None
     problem: str = ""
     late: bool = False
+    asked: bool = True
 
     @property
     def fine(self) -> bool:
@@ -73,6 +75,8 @@ class Response(NamedTuple):
 
     def advice(self, part: str) -> str:
         """What to do about it, naming settings of this part of them (`llm`, `embeddings`)."""
+        if self.late:
+            return f"check that it runs, or raise {part}.timeout"
         if 300 <= self.status < 400:
             return f"redirects are not followed, set {part}.base_url to the address it moved to"
         known = {
@@ -229,8 +233,11 @@ def _failed(error: Exception, timeout: float) -> Response:
     import httpx2
 
     if isinstance(error, httpx2.TimeoutException):
-        return Response(0, problem=f"did not answer within {timeout:g} seconds", late=True)
-    return Response(0, problem=f"could not be reached ({type(error).__name__}: {error})")
+        late = f"did not answer within {timeout:g} seconds"
+        return Response(0, problem=late, late=True, asked=not isinstance(error, httpx2.ConnectTimeout))
+    asked = isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
+    what = "broke off" if asked else "could not be reached"
+    return Response(0, problem=f"{what} ({type(error).__name__}: {error})", asked=asked)
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -1,0 +1,134 @@
+"""Hard budgets: a model that is not asked once the operation, or the day, has used what it may."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
+from memorybook.inference.asking import Request, tokens_of
+from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
+
+if TYPE_CHECKING:
+    from memorybook.config import Budget
+    from memorybook.protocols import LLM
+
+Allow = Callable[[Usage], None]
+
+
+class Metered:
+    """An LLM that keeps another one within a budget; make one for each operation. Safe to share between threads.
+
+    Before each request (retries and second asks of a model that has `gated` included) the calls and tokens used so far
+    are compared with the budget, tokens together with the estimate of what is to be sent. Only the answer to
+    the last request may go beyond it.
+
+    Args:
+        llm: The model.
+        budget: 0 is no limit.
+        spent_today: The sum of this UTC day in the whole book, what `record` was told included.
+        record: Told the usage of every call, failures too; a call that was refused used nothing and is not told.
+
+    Attributes:
+        usage: Of this operation so far.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        budget: Budget,
+        *,
+        spent_today: Callable[[], Usage] = Usage,
+        record: Callable[[Usage], None] = lambda usage: None,
+    ) -> None:
+        self.name = llm.name
+        self.usage = Usage()
+        self._llm = llm
+        self._budget = budget
+        self._spent_today = spent_today
+        self._record = record
+        self._lock = threading.Lock()
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        form: Form[Any] | None = None,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        """See `LLM.complete`; raises BudgetSpent."""
+        with self._metered(Request(tuple(messages), form, tuple(tools))) as (llm, done):
+            return done(llm.complete(messages, form=form, tools=tools, tool_choice=tool_choice, max_tokens=max_tokens))
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Generator[str, None, Reply]:
+        """Pieces of the text, at once for a model that has no `stream`; returns the Reply. Raises as `complete`."""
+        options: dict[str, Any] = {"tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
+        with self._metered(Request(tuple(messages), None, tuple(tools))) as (llm, done):
+            if hasattr(llm, "stream"):
+                return done((yield from llm.stream(messages, **options)))
+            reply = llm.complete(messages, **options)
+            yield reply.text
+            return done(reply)
+
+    @contextmanager
+    def _metered(self, request: Request) -> Iterator[tuple[Any, Callable[[Reply], Reply]]]:
+        """The model behind its gate, and what takes note of its reply; failures are noted here."""
+        ahead = tokens_of(request)
+
+        def allow(used: Usage) -> None:
+            self._check(used, ahead)
+
+        allow(Usage())
+        llm = self._llm.gated(allow) if hasattr(self._llm, "gated") else self._llm
+        try:
+            yield llm, self._done
+        except LLMFailed as error:
+            self._note(error.usage or Usage(1, 1, ahead))
+            raise
+        except InvalidInput:
+            raise
+        except Exception:  # a model may be anybody's and raise anything
+            self._note(Usage(1, 1, ahead))
+            raise
+
+    def _done(self, reply: Reply) -> Reply:
+        self._note(reply.usage)
+        return reply
+
+    def _note(self, usage: Usage) -> None:
+        if usage == Usage():
+            return
+        with self._lock:
+            self.usage += usage
+        self._record(usage)
+
+    def _check(self, used: Usage, ahead: int) -> None:
+        budget, operation = self._budget, self.usage + used
+        _limit("calls", "operation", budget.calls_per_operation, operation.calls, 1)
+        _limit("tokens", "operation", budget.tokens_per_operation, operation.tokens, ahead)
+        if budget.calls_per_day or budget.tokens_per_day:
+            today = self._spent_today() + used
+            _limit("calls", "day", budget.calls_per_day, today.calls, 1)
+            _limit("tokens", "day", budget.tokens_per_day, today.tokens, ahead)
+
+
+def _limit(what: str, period: str, limit: int, spent: int, ahead: int) -> None:
+    """Raise BudgetSpent if what was spent and what is ahead do not fit into the limit."""
+    if limit and spent + ahead > limit:
+        wanted = "" if what == "calls" else f" and the next call takes about {ahead:,}"
+        raise BudgetSpent(
+            f"the language model was not asked: of {limit:,} {what} per {period} {spent:,} are used{wanted}; "
+            f"{'wait for tomorrow (UTC), or ' if period == 'day' else ''}"
+            f"raise llm.budget.{what}_per_{period}, now {limit} (0: no limit)"
+        )

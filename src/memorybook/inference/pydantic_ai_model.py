@@ -1,0 +1,141 @@
+"""Any model that pydantic-ai knows, as a language model of memorybook (the extra `pydantic-ai`).
+
+The provider's key is where pydantic-ai looks for it, or `llm.api_key` where the provider takes one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from memorybook.errors import ConfigError, LLMFailed, MissingExtra
+from memorybook.inference.asking import Asking, Raw, RawCall, Request, Tally, spelled_out
+from memorybook.inference.wire import text_of
+
+if TYPE_CHECKING:
+    from memorybook.config import LLMSettings
+
+
+def open_model(model: Any, settings: LLMSettings) -> Asking:
+    """The model of that name, such as `openai:gpt-5-mini`, or one made with pydantic-ai.
+
+    Raises:
+        MissingExtra: pydantic-ai, or its part for this provider, is not installed.
+        ConfigError: It knows no such model, or the provider's key is not set.
+    """
+    try:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+    except ImportError as error:
+        raise MissingExtra(_missing(error)) from None
+    try:
+        inferred = infer_model(model)
+    except ImportError as error:
+        raise MissingExtra(_missing(error)) from None
+    except (UserError, ValueError) as error:
+        raise ConfigError(f"pydantic-ai cannot use llm.model {model!r}: {error}") from None
+    asked = _Asked(inferred, settings)
+    return Asking(f"pydantic-ai/{inferred.model_name}", asked.once, close=asked.close)
+
+
+def _missing(error: ImportError) -> str:
+    return f"llm.model wants pydantic-ai ({error}): pip install 'memorybook[pydantic-ai]', and the provider's package"
+
+
+class _Asked:
+    """Asks in an event loop of its own, so that it works wherever it is called from."""
+
+    def __init__(self, model: Any, settings: LLMSettings) -> None:
+        self._model = model
+        self._settings = settings
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="memorybook-llm", daemon=True)
+        self._thread.start()
+
+    def once(self, request: Request, tally: Tally) -> Raw:
+        from pydantic_ai.direct import model_request
+
+        tally.allow()
+        began, timeout = time.monotonic(), self._settings.timeout
+        words = request.spelled or (request.form and self._settings.mode == "prompted")
+        limit = request.max_tokens or self._settings.max_tokens
+        asked = model_request(
+            self._model,
+            _messages(spelled_out(request) if words else request.messages),
+            model_settings={"timeout": timeout} | ({"max_tokens": limit} if limit else {}),
+            model_request_parameters=_parameters(request, self._settings.mode),
+        )
+        try:
+            answer = asyncio.run_coroutine_threadsafe(asyncio.wait_for(asked, timeout), self._loop).result()
+        except Exception as error:  # providers raise what they like
+            tally.add(request, time.monotonic() - began, None)
+            what = (
+                f"did not answer within {timeout:g} seconds" if isinstance(error, TimeoutError) else f"failed: {error}"
+            )
+            raise LLMFailed(f"the language model {self._model.model_name!r} {what}; try again later") from None
+        raw = _raw(answer)
+        tally.add(request, time.monotonic() - began, raw)
+        return raw
+
+    def close(self) -> None:
+        if self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+def _parameters(request: Request, mode: str) -> Any:
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.tools import ToolDefinition
+
+    form = request.form
+    if form and mode == "json_schema":
+        wanted = OutputObjectDefinition(json_schema=dict(form.schema), name=form.name, description=form.description)
+        return ModelRequestParameters(output_mode="native", output_object=wanted)
+    if form and mode != "prompted":
+        tool = ToolDefinition(form.name, dict(form.schema), form.description, kind="output")
+        return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+    tools = [ToolDefinition(tool.name, dict(tool.parameters), tool.description) for tool in request.tools]
+    return ModelRequestParameters(function_tools=tools, allow_text_output=not request.tool_choice)
+
+
+def _messages(messages: Any) -> list[Any]:
+    from pydantic_ai import messages as theirs
+
+    made: list[Any] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        text = text_of(message.get("content"))
+        if message["role"] == "assistant":
+            parts: list[Any] = [theirs.TextPart(text)] if text else []
+            for call in message.get("tool_calls") or ():
+                names[call["id"]] = call["function"]["name"]
+                parts.append(theirs.ToolCallPart(call["function"]["name"], call["function"]["arguments"], call["id"]))
+            made.append(theirs.ModelResponse(parts=parts))
+        elif message["role"] == "tool":
+            id = str(message.get("tool_call_id"))
+            made.append(theirs.ModelRequest(parts=[theirs.ToolReturnPart(names.get(id, "tool"), text, id)]))
+        else:
+            part = theirs.SystemPromptPart if message["role"] == "system" else theirs.UserPromptPart
+            made.append(theirs.ModelRequest(parts=[part(text)]))
+    return made
+
+
+def _raw(answer: Any) -> Raw:
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    calls = tuple(
+        RawCall(
+            part.tool_call_id, part.tool_name, json.dumps(part.args) if isinstance(part.args, Mapping) else part.args
+        )
+        for part in answer.parts
+        if isinstance(part, ToolCallPart)
+    )
+    text = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
+    usage, cut = answer.usage, answer.finish_reason == "length"
+    return Raw(text, calls, usage.input_tokens or None, usage.output_tokens or None, cut)

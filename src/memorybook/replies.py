@@ -1,0 +1,141 @@
+"""What is asked of a language model and what it answers, as frozen values that know nothing of any wire.
+
+Messages are mappings as OpenAI's wire has them: `{"role": "system" | "user" | "assistant", "content": text}`;
+an assistant's message may hold `tool_calls` (`ToolCall.json()`), and what a tool answered is
+`{"role": "tool", "tool_call_id": id, "content": text}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+Message = Mapping[str, Any]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls took; `+` adds two.
+
+    Attributes:
+        calls: Requests made, those that failed included.
+        failed: Requests that gave nothing usable.
+        input_tokens, output_tokens: As the server counted them; where it did not, by `text.tokens.count_tokens`.
+        seconds: Spent waiting for answers.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.failed + other.failed,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Both kinds, as budgets count them."""
+        return self.input_tokens + self.output_tokens
+
+    def json(self) -> dict[str, int | float]:
+        """For journals and answers; seconds rounded to milliseconds."""
+        return {
+            "calls": self.calls,
+            "failed": self.failed,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A tool that the model may call.
+
+    Attributes:
+        name: `[A-Za-z0-9_-]+`, at most 64 characters.
+        description: What it does, for the model.
+        parameters: JSON schema of its arguments, an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What the model asks a tool to do.
+
+    Attributes:
+        id: To be given back as `tool_call_id` with what the tool answered.
+        name: Of a tool that was offered.
+        arguments: Decoded; they need not fit the tool's schema.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = _NOTHING
+
+    def json(self) -> dict[str, Any]:
+        """As it stands in an assistant's message."""
+        import json
+
+        arguments = json.dumps(dict(self.arguments), ensure_ascii=False)
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": arguments}}
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """An answer of a certain shape, and how it becomes the value that a step wants.
+
+    Attributes:
+        name: `[A-Za-z0-9_-]+`, at most 64 characters; models see it.
+        description: What to fill in, in the language of the prompt; models see it.
+        schema: JSON schema of an object; models see it.
+        read: Turns decoded JSON into the value, or raises ValueError with a sentence that tells the model what to
+            mend. It is given whatever the model wrote: any JSON value at most 64 levels deep, no number in it
+            beyond the range of a float, and need not fit the schema.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    read: Callable[[Any], T]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of a model.
+
+    Attributes:
+        text: What it wrote; "" if it only called tools.
+        data: What the form's `read` gave; None if no form was asked for.
+        tool_calls: In the order of the answer.
+        usage: Of all requests that it took.
+        cut: Whether the text ends because the limit of tokens was reached.
+    """
+
+    text: str = ""
+    data: Any = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    cut: bool = False
+
+    def message(self) -> dict[str, Any]:
+        """The assistant's message that continues the conversation."""
+        calls = [call.json() for call in self.tool_calls]
+        return {"role": "assistant", "content": self.text} | ({"tool_calls": calls} if calls else {})
