@@ -35,10 +35,11 @@ class Budget(NamedTuple):
 
 
 class LLMSettings(NamedTuple):
-    """An OpenAI-compatible server; no `base_url` and no `model` mean that rules do the work.
+    """A language model's server; no `model` means that rules do the work.
 
     Attributes:
-        base_url, api_key, model: As the server wants them; "" is unset.
+        base_url, api_key, model: As the server wants them; "" is unset. `pydantic-ai/…` is a model of that package.
+        api: What the server speaks: `openai` (any compatible server), `anthropic`, or `auto`, by the address.
         mode: How structured answers are asked for: `auto`, `json_schema`, `tool`, `prompted`.
         timeout: Seconds per request.
         max_tokens: Of one reply; 0 leaves it to the server.
@@ -48,6 +49,7 @@ class LLMSettings(NamedTuple):
     base_url: str = ""
     api_key: str = ""
     model: str = ""
+    api: str = "auto"
     mode: str = "auto"
     timeout: float = 60.0
     max_tokens: int = 0
@@ -196,6 +198,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "backend": ("sqlite_hybrid", "sqlite_fts", "scan"),
     "provider": ("tiered", "flat", "agentic"),
     "language": ("auto", "en", "zh"),
+    "llm.api": ("auto", "openai", "anthropic"),
     "llm.mode": ("auto", "json_schema", "tool", "prompted"),
 }
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -216,12 +219,14 @@ _PATHS = frozenset({"workspace_dir", "root_dir", "db_path", "sqlite_vec_extensio
 _NEEDS_TRUST = _PATHS | {
     "llm.base_url",
     "llm.api_key",
+    "llm.api",
     "embeddings.base_url",
     "embeddings.api_key",
     "transcripts.url",
     "redaction.enabled",
 }
 _LOCAL = "local/"
+_REACHES_OUT = {"embeddings.model": _LOCAL, "llm.model": "pydantic-ai/"}  # read or fetch files; talk with keys of others
 _FOLDERS = tuple(_LOCAL + first for first in "/~.")
 _PREFIX = "MEMORYBOOK_"
 _NOT_SETTINGS = frozenset({"MEMORYBOOK_DEBUG", "MEMORYBOOK_DATA", "MEMORYBOOK_TOKEN"})
@@ -477,9 +482,13 @@ def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
 
 
 def _risky(given: list[Given]) -> list[Given]:
-    names, local = _names(), ("embeddings.model", _LOCAL)  # that reads a file, or fetches one
-    keyed = [(one, _find(one.name, names)) for one in given]
-    return [one for one, key in keyed if key in _NEEDS_TRUST or (key, str(one.value)[: len(_LOCAL)]) == local]
+    names = _names()
+    keyed = [(one, _find(one.name, names) or "") for one in given]
+    return [
+        one
+        for one, key in keyed
+        if key in _NEEDS_TRUST or (key in _REACHES_OUT and str(one.value).startswith(_REACHES_OUT[key]))
+    ]
 
 
 def trust(path: str, *, env: Mapping[str, str], home: str | None = None) -> list[str]:
