@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 Message = Mapping[str, Any]
-
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ class ToolCall:
 
     id: str
     name: str
-    arguments: Mapping[str, Any] = _NOTHING
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         """As it stands in an assistant's message."""

@@ -7,6 +7,7 @@ answer that drips ends in time, one that is too long is refused, and what a serv
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,6 +106,7 @@ class Service:
         self._key = key
         self._headers = _HEADERS | dict(headers)
         self._client: httpx2.Client | None = None
+        self._lock = threading.Lock()
 
     def post(self, body: bytes, *, timeout: float, most: int) -> Response:
         """One request; never raises for what the service or the network does.
@@ -162,18 +164,20 @@ class Service:
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
-        client, self._client = self._client, None
+        with self._lock:
+            client, self._client = self._client, None
         if client is not None:
             client.close()
 
     def _connected(self) -> httpx2.Client:
         import httpx2
 
-        if self._client is None:
-            # Reading the certificates takes 30 ms, which a service without TLS (and without redirects) need not cost.
-            tls = self.url.lower().startswith("https")
-            self._client = httpx2.Client(headers=self._headers, verify=tls, trust_env=False, follow_redirects=False)
-        return self._client
+        with self._lock:
+            if self._client is None:
+                # Reading the certificates takes 30 ms, which a service without TLS (or redirects) need not cost.
+                tls = self.url.lower().startswith("https")
+                self._client = httpx2.Client(headers=self._headers, verify=tls, trust_env=False, follow_redirects=False)
+            return self._client
 
 
 def endpoint(base_url: str, tail: str, *, part: str, what: str) -> tuple[str, str]:
