@@ -1,4 +1,4 @@
-"""A loopback service that speaks OpenAI's `/embeddings`, and misbehaves to order."""
+"""A loopback service that speaks OpenAI's `/embeddings` (other wires: `llm_server`), and misbehaves to order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Service(ThreadingHTTPServer):
         self.model = model
         self.dimensions = dimensions
         self.script: list[Answer] = []
+        self.usual: Answer = normal
         self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.released = threading.Event()
 
@@ -49,8 +51,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append(body)
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         self.server.paths.append(self.path)
-        answer = self.server.script.pop(0) if self.server.script else normal
+        answer = self.server.script.pop(0) if self.server.script else self.server.usual
         answer(self, body)
 
     def do_GET(self) -> None:
