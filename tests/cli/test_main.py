@@ -228,3 +228,31 @@ def test_what_the_system_refuses_names_the_file(shell: Any, tools: Any) -> None:
     tools.answers["memory_list"] = PermissionError(13, "Permission denied", "/a/file")
     assert shell("list") == (1, "", "memorybook: the system refused: Permission denied: '/a/file'\n")
     assert error_of(shell("list", "--json").err)["code"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("pass", b"half"),
+        ("import atexit; atexit.register(print, ' and all')", b"half and all"),
+        ("import threading, time; threading.Timer(0.05, print, [' and all']).start()", b"half and all"),
+    ],
+)
+def test_a_process_ends_with_all_that_was_written_and_all_that_waits_for_its_end(before: str, said: bytes) -> None:
+    script = (
+        f"import sys; from memorybook import cli; {before}; "
+        "cli._outcome = lambda arguments: sys.stdout.write('half') and 3; sys.exit(cli.main())"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, env=env)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (3, said, b"")
+
+
+def test_a_process_that_nothing_waits_for_is_not_taken_apart() -> None:
+    script = (
+        "import os, sys; from memorybook import cli; cli._outcome = lambda arguments: 0; "
+        "os._exit = lambda code: print('at once', code); cli.main()"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=env)
+    assert done.stdout == b"at once 0\n"

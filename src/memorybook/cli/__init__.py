@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 conflict, 5 a back end doe
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -54,11 +55,34 @@ _SWITCHES = ("--json", "--no-color", "--quiet", "-q")
 def main(argv: list[str] | None = None) -> int:
     """Carry out one command line and return its exit code; nothing is raised, no traceback shown.
 
-    `argv` is without the program's name; None is the process's own.
+    `argv` is without the program's name; None is the process's own, which ends here.
     """
-    if argv is None:
-        gc.disable()  # a short life: collecting costs it more than the memory is worth
-    arguments = sys.argv[1:] if argv is None else argv
+    if argv is not None:
+        return _outcome(argv)
+    gc.disable()  # a short life: collecting costs it more than the memory is worth
+    code = _outcome(sys.argv[1:])
+    _leave(code)
+    return code
+
+
+def _leave(code: int) -> None:
+    """End the process at once: taking the interpreter apart takes it a fifth of the time that starting it does.
+
+    Not while somebody wants to hear of the end: a thread, a handler (of coverage, say), a debugger; nor while stdout
+    refuses what it still holds, which the interpreter then reports.
+    """
+    if "threading" in sys.modules or atexit._ncallbacks() or os.environ.get("MEMORYBOOK_DEBUG"):
+        return
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code)
+
+
+def _outcome(arguments: list[str]) -> int:
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     if sys.stderr is None:  # closed: what is said there goes nowhere
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
@@ -67,8 +91,6 @@ def main(argv: list[str] | None = None) -> int:
             raise InvalidInput("stdout is closed: there is nowhere to write the answer")
         code = _run(arguments)
         sys.stdout.flush()
-        if argv is None:
-            gc.freeze()  # nor need the interpreter look through it all on leaving
     except MemoryBookError as error:
         return _fail(str(error), error.code, error.exit_code, as_json)
     except KeyboardInterrupt:
