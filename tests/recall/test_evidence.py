@@ -49,7 +49,7 @@ def test_neighbours_of_the_best_are_numbered_with_them() -> None:
     )
     assert [c.passage.text for c in made.items] == ["a", "b"]
     assert made.items[1].words is None
-    assert made.at == {("s", 3): 0, ("s", 4): 1}
+    assert made.talks == {"s": {3: 0, 4: 1}}
 
 
 @pytest.mark.parametrize(

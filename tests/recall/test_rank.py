@@ -59,16 +59,17 @@ def test_a_hit_of_one_leg_alone_can_come_first() -> None:
 def test_the_named_speaker_is_preferred() -> None:
     ann = Candidate(turn("I swim", 0, speaker="Ann"), 3.0, None)
     bob = Candidate(turn("I swim", 5, speaker="Bob"), 3.0, None)
-    ranked = rank("What does Bob's week look like?", found(ann, bob), WORDS_ONLY, strength=lambda _: 0, explain=True)
-    assert ranked[0].candidate.passage.speaker == "Bob"
-    assert ranked[0].why["speaker"] == pytest.approx(WORDS_ONLY.speaker)
+    question = "What does Bob's week look like?"
+    best = next(rank(question, found(ann, bob), WORDS_ONLY, strength=lambda _: 0, explain=True))
+    assert best.candidate.passage.speaker == "Bob"
+    assert best.why["speaker"] == pytest.approx(WORDS_ONLY.speaker)
 
 
 @pytest.mark.parametrize("question", ["what did I say about tea", "我之前说过喜欢什么茶"])
 def test_the_first_person_means_the_user(question: str) -> None:
     user = Candidate(turn("tea", 0, speaker="user", role="user"), 1.0, None)
     other = Candidate(turn("tea", 5, speaker="assistant", role="assistant"), 1.0, None)
-    assert rank(question, found(other, user), WORDS_ONLY, strength=lambda _: 0)[0].candidate == user
+    assert next(rank(question, found(other, user), WORDS_ONLY, strength=lambda _: 0)).candidate == user
 
 
 def test_a_passage_that_waits_for_its_vector_is_not_put_behind_for_it() -> None:
@@ -86,6 +87,15 @@ def test_a_neighbour_of_another_session_inherits_nothing() -> None:
     assert order("breed", found(question, neighbours=(elsewhere,)), WORDS_ONLY) == ["What breed?"]
 
 
+def test_on_a_tie_the_newer_comes_first_and_of_one_day_the_later_said() -> None:
+    early = Candidate(turn("early", 0, date="2026-01-01"), 5.0, None)
+    late = Candidate(turn("late", 20, date="2026-01-01"), 5.0, None)
+    newer = Candidate(turn("newer", 10, date="2026-01-02"), 5.0, None)
+    undated = Candidate(turn("undated", 40), 5.0, None)
+    timeless = WORDS_ONLY._replace(recency=0.0)
+    assert order("q", found(undated, early, newer, late), timeless) == ["newer", "late", "early", "undated"]
+
+
 def test_recency_is_bounded_and_breaks_ties() -> None:
     old = Candidate(turn("old", 0, date="2020-01-01"), 5.0, None)
     new = Candidate(turn("new", 9, date="2026-01-01"), 5.0, None)
@@ -99,15 +109,16 @@ def test_strength_reorders_equals_and_never_hides() -> None:
     plain = turn("fact", 5)
     candidates = found(Candidate(plain, 2.0, None), Candidate(entry, 2.0, None))
     assert len(order("q", candidates, WORDS_ONLY, strength=0.0)) == 2
-    ranked = rank("q", candidates, WORDS_ONLY, strength=lambda _: 1.0)
-    assert ranked[0].candidate.passage.entry == "a"
+    first = next(rank("q", candidates, WORDS_ONLY, strength=lambda _: 1.0))
+    assert first.candidate.passage.entry == "a"
 
 
 def test_components_add_up_to_the_score() -> None:
     a = Candidate(turn("I like dogs?", 1, date="2024-01-01"), 4.0, 0.7)
     b = Candidate(turn("Me too", 2, date="2024-02-01"), 2.0, 0.3)
-    for ranked in rank("do I like dogs", found(a, b), HYBRID, strength=lambda _: 0.5, explain=True):
-        assert sum(ranked.why.values()) == pytest.approx(ranked.score)
+    ranked = list(rank("do I like dogs", found(a, b), HYBRID, strength=lambda _: 0.5, explain=True))
+    assert [sum(r.why.values()) for r in ranked] == pytest.approx([r.score for r in ranked])
+    assert len(ranked) == 2
 
 
 def test_weights_follow_the_kind_of_embedder_and_the_settings() -> None:

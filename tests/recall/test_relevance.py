@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from memorybook.hits import Candidate, Passage
-from memorybook.recall.relevance import relevance, summed
+from memorybook.recall.relevance import Sums, relevance
 from memorybook.recall.weights import Weights, weights_for
 from memorybook.text.tokens import tokens
 
@@ -22,8 +22,8 @@ def judged(
 
 
 def test_gains_are_summed_over_the_words_that_are_held() -> None:
-    of = summed([5.0, 2.0, 1.0])
-    assert [of(0), of(0b101), of(0b111), of(0b101)] == [0.0, 6.0, 8.0, 6.0]
+    sums = Sums([5.0, 2.0, 1.0])
+    assert [sums[0], sums[0b101], sums[0b111], sums[0b101]] == [0.0, 6.0, 8.0, 6.0]
 
 
 def test_relevance_is_the_share_of_the_questions_weight() -> None:

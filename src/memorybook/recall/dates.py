@@ -16,7 +16,7 @@ Span = tuple[int, int]
 LATER = 14
 """Days after a span in which it may still be spoken of."""
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _UNITS = frozenset(
     "today yesterday ago week month year monday tuesday wednesday thursday friday saturday sunday"
@@ -92,7 +92,8 @@ def may_name_days(question: str) -> bool:
         question = _plain(question)
         if not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
             return True
-    words = words_as_written("".join(c if c.isalnum() else " " for c in question))  # where patterns see a word end
+        question = "".join(c if c.isalnum() else " " for c in question)
+    words = words_as_written(question)  # they end where patterns see an end
     if not _UNITS.isdisjoint(words):
         return True
     return any(word[:3] in _MONTHS or word[:4].isdecimal() for word in words if len(word) > 2 and word != "maybe")
@@ -122,7 +123,7 @@ def closeness(day: int, wanted: Iterable[Span]) -> float:
 def _of_calendar(match: re.Match[str], years: list[int]) -> Iterator[Span]:
     year = _year_of(match)
     named = match["m2"] or match["m3"]
-    months = [match["m1"], match["m4"], str(_MONTHS.index(named[:3].lower()) + 1) if named else None]
+    months = [match["m1"], match["m4"], str(_MONTHS[named[:3].lower()]) if named else None]
     month = next((number(text) for text in months if text), None)
     day = next((number(match[name]) for name in ("d1", "d2", "d3", "d4") if match[name]), None)
     for each in [year] if year else years:

@@ -7,9 +7,9 @@ from itertools import pairwise
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.dates import closeness, may_name_days, spans
 from memorybook.recall.reading import words_as_written
-from memorybook.recall.relevance import summed
+from memorybook.recall.relevance import Sums
 from memorybook.recall.weights import Weights
-from memorybook.standard import Mapping, Sequence, date
+from memorybook.standard import Mapping, Memo, Sequence, date
 from memorybook.typed import NamedTuple
 
 Component = list[float]
@@ -34,39 +34,44 @@ class Pool(NamedTuple):
 
     Attributes:
         items: In no order; a neighbour has no score of any leg.
-        at: Place of a turn, (session, position) -> number.
+        passages: Of the items, in their order.
+        talks: Session -> its turns, position -> number.
     """
 
     items: Sequence[Candidate]
-    at: Mapping[tuple[str | None, int], int]
+    passages: Sequence[Passage]
+    talks: Mapping[str | None, Mapping[int, int]]
 
 
 def pool_of(found: Candidates) -> Pool:
     """What the index found, numbered."""
     items = [*found.items, *found.neighbours]
-    at = {
-        (c.passage.session, c.passage.position): number for number, c in enumerate(items) if c.passage.source == "turn"
-    }
-    return Pool(items, at)
+    passages = [c.passage for c in items]
+    talks: dict[str | None, dict[int, int]] = {}
+    for number, passage in enumerate(passages):
+        if passage.source == "turn":
+            talks.setdefault(passage.session, {})[passage.position] = number
+    return Pool(items, passages, talks)
 
 
 # --- the two legs --------------------------------------------------------------------------------
 
 
-def minmax(values: Sequence[float | None]) -> Component:
-    """Spread over 0..1; what the leg did not bring is 0, and the worst that it brought just above."""
+def minmax(values: Sequence[float | None], most: float = 1.0) -> Component:
+    """Spread over 0..`most`; what the leg did not bring is 0, and the worst that it brought just above."""
     known = [value for value in values if value is not None]
-    if not known:
+    if not known or not most:
         return [0.0] * len(values)
     low, high = min(known), max(known)
     if high == low:
-        return [0.0 if value is None else 1.0 for value in values]
-    return [0.0 if value is None else 0.001 + 0.999 * (value - low) / (high - low) for value in values]
+        return [0.0 if value is None else most for value in values]
+    width = high - low
+    return [0.0 if value is None else most * (0.001 + 0.999 * (value - low) / width) for value in values]
 
 
 def words_leg(pool: Pool, weights: Weights) -> Component:
     """BM25 over the candidates, 0..`weights.words`."""
-    return [weights.words * value for value in minmax([c.words for c in pool.items])]
+    return minmax([c.words for c in pool.items], weights.words)
 
 
 def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:
@@ -74,11 +79,11 @@ def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:
 
     While some passages wait for their vectors, the words of one without a cosine count for both legs.
     """
-    near = minmax([c.cosine for c in pool.items])
+    near = minmax([c.cosine for c in pool.items], weights.vector)
     if waiting:
-        said = minmax([c.words for c in pool.items])
+        said = minmax([c.words for c in pool.items], weights.vector)
         near = [w if c.cosine is None else v for c, v, w in zip(pool.items, near, said, strict=True)]
-    return [weights.vector * value for value in near]
+    return near
 
 
 # --- who is asked about --------------------------------------------------------------------------
@@ -103,7 +108,7 @@ def _named(name: str, lowered: str) -> bool:
 
 def _stands_in(name: str, text: str) -> bool:
     """Whether the name is there and, if it is in ASCII, no part of a word; Chinese may stand right beside it."""
-    if not name.isascii():
+    if name not in text or not name.isascii():
         return name in text
     return any(not _runs_on(before) and not _is_letter(after[:1]) for before, after in pairwise(text.split(name)))
 
@@ -123,20 +128,20 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
 
     A book is about its user, so any entry, note or document in it may be, unless it rests on what another said.
     """
-    asked = asked_person(question, frozenset(c.passage.speaker for c in pool.items))
+    asked = asked_person(question, frozenset([p.speaker for p in pool.passages]))
     if not asked:
         return [0.0] * len(pool.items)
-    turns = {(c.passage.session, c.passage.turn): c.passage for c in pool.items if c.passage.source == "turn"}
+    turns = {(p.session, p.turn): p for p in pool.passages if p.source == "turn"}
 
     def share(passage: Passage) -> float:
-        said = turns.get((passage.session, passage.turn)) if passage.turn else None
+        said = passage if passage.source == "turn" else turns.get((passage.session, passage.turn))
         if said is not None:
             return float(said.speaker in asked or (said.role == "user" and "user" in asked))
         if passage.source == "summary":
             return 0.0
         return SECOND_HAND * ("user" in asked or any(_stands_in(name, passage.text) for name in asked))
 
-    return [weights.speaker * share(c.passage) for c in pool.items]
+    return [weights.speaker * share(passage) for passage in pool.passages]
 
 
 # --- what stands around it -----------------------------------------------------------------------
@@ -145,22 +150,27 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
 def answer(base: Component, pool: Pool, weights: Weights) -> Component:
     """A turn that follows a question inherits from it: the answer seldom repeats the question's words."""
     inherited = [0.0] * len(base)
-    for (session, position), number in pool.at.items():
-        before = pool.at.get((session, position - 1))
-        if before is not None and base[before] and pool.items[before].passage.asks:
-            inherited[number] = weights.answer * base[before]
+    for talk in pool.talks.values():
+        for position, number in talk.items() if len(talk) > 1 else ():
+            before = talk.get(position - 1)
+            if before is not None and pool.passages[before].asks:
+                inherited[number] = weights.answer * base[before]
     return inherited
 
 
 def neighbour(base: Component, pool: Pool, weights: Weights) -> Component:
     """What was said just before and after is often about the same."""
     smoothed = [0.0] * len(base)
-    for (session, position), number in pool.at.items():
-        for distance, share in REACH.items():
-            for step in (-distance, distance):
-                near = pool.at.get((session, position + step))
-                if near is not None:
-                    smoothed[number] += weights.neighbour * share * base[near]
+    for talk in pool.talks.values():
+        if len(talk) > 1:
+            turns = sorted(talk.items())
+            for distance, share in REACH.items():
+                worth = weights.neighbour * share
+                for position, number in turns:
+                    after = talk.get(position + distance)
+                    if after is not None:
+                        smoothed[number] += worth * base[after]
+                        smoothed[after] += worth * base[number]
     return smoothed
 
 
@@ -170,24 +180,21 @@ def session(base: Component, pool: Pool, weights: Weights) -> Component:
     Turns next to each other do not count: what they share is the neighbour's part.
     """
     groups: dict[str, list[int]] = {}
-    for number, candidate in enumerate(pool.items):
-        groups.setdefault(candidate.passage.session or candidate.passage.path, []).append(number)
+    for number, passage in enumerate(pool.passages):
+        groups.setdefault(passage.session or passage.path, []).append(number)
+    # what is no turn stands far from everything but itself
+    place = [p.position if p.source == "turn" else -3 * number for number, p in enumerate(pool.passages, 1)]
     shared = [0.0] * len(base)
     for members in groups.values():
         if len(members) > 1:
-            best = [n for n in members if base[n] and pool.items[n].passage.source != "summary"]  # it repeats turns
-            best = sorted(best, key=base.__getitem__, reverse=True)[: COMPANY + 3]
+            best = [n for n in members if base[n] and pool.passages[n].source != "summary"]  # it repeats turns
+            best.sort(key=base.__getitem__, reverse=True)
+            near = [(base[n], place[n]) for n in best[: COMPANY + 3]]
             for number in members:
-                passage = pool.items[number].passage
-                others = [base[n] for n in best if _apart(passage, pool.items[n].passage)]
+                at = place[number]
+                others = [value for value, where in near if not -2 < where - at < 2]
                 shared[number] = weights.session * sum(others[:COMPANY]) / COMPANY
     return shared
-
-
-def _apart(one: Passage, other: Passage) -> bool:
-    if one.source == other.source == "turn":
-        return abs(one.position - other.position) > 1
-    return one is not other
 
 
 # --- what it is ----------------------------------------------------------------------------------
@@ -195,49 +202,50 @@ def _apart(one: Passage, other: Passage) -> bool:
 
 def asking(pool: Pool, weights: Weights) -> Component:
     """A question is seldom what somebody looks for, though it has the words."""
-    return [-weights.asking if c.passage.asks else 0.0 for c in pool.items]
+    return [-weights.asking if p.asks else 0.0 for p in pool.passages]
 
 
 def summary(pool: Pool, weights: Weights) -> Component:
     """A summary repeats its turns."""
-    return [-weights.summary if c.passage.source == "summary" else 0.0 for c in pool.items]
+    return [-weights.summary if p.source == "summary" else 0.0 for p in pool.passages]
 
 
 def coverage(pool: Pool, idf: Mapping[str, float], weights: Weights) -> Component:
     """The share of the question's words that stand in the passage, by idf, each counted once."""
-    held, total = summed(idf.values()), sum(idf.values()) or 1.0
-    return [weights.coverage * held(c.holds) / total for c in pool.items]
+    held, total = Sums(idf.values()), sum(idf.values()) or 1.0
+    return [weights.coverage * held[c.holds] / total for c in pool.items]
 
 
 def recency(pool: Pool, weights: Weights) -> Component:
     """The newer the better, bounded; what people said to each other does not age as notes do."""
-    days = [_ordinal(c.passage.date) for c in pool.items]
-    known = [day for day in days if day is not None]
-    if len(set(known)) < 2:
+    days = [_ordinal[p.date] for p in pool.passages]
+    known = {day for day in days if day is not None}
+    if len(known) < 2:
         return [0.0] * len(days)
-    oldest, newest = min(known), max(known)
-    bonus = [0.0 if day is None else weights.recency * (day - oldest) / (newest - oldest) for day in days]
-    return [TALK * value if _is_talk(c.passage) else value for value, c in zip(bonus, pool.items, strict=True)]
-
-
-def _is_talk(passage: Passage) -> bool:
-    """Whether somebody with a name said it."""
-    return passage.source == "turn" and passage.speaker not in ("", passage.role)
+    oldest, span = min(known), max(known) - min(known)
+    bonus = [0.0 if day is None else weights.recency * (day - oldest) / span for day in days]
+    return [
+        TALK * value if p.source == "turn" and p.speaker not in ("", p.role) else value  # somebody with a name said it
+        for value, p in zip(bonus, pool.passages, strict=True)
+    ]
 
 
 def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Component:
     """For what is dated within, or soon after, the days that the question names."""
     if not may_name_days(question):
         return [0.0] * len(pool.items)
-    days = [_ordinal(c.passage.date) for c in pool.items]
+    days = [_ordinal[p.date] for p in pool.passages]
     years = {date.fromordinal(day).year for day in days if day is not None}
     wanted = spans(question, years, today)
     return [weights.dated * closeness(day, wanted) if day is not None and wanted else 0.0 for day in days]
 
 
-def _ordinal(day: str | None) -> int | None:
+def _day(day: str | None) -> int | None:
     """None for what is no day too: an index may hold what the calendar does not have."""
     try:
         return date.fromisoformat(day).toordinal() if day else None
     except ValueError:
         return None
+
+
+_ordinal = Memo(_day, 4096)

@@ -6,12 +6,14 @@ value per kind of embedder.
 
 from __future__ import annotations
 
+from operator import add
+
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
 from memorybook.recall.evidence import Component, Pool
 from memorybook.recall.weights import Weights
-from memorybook.standard import Callable, Iterable, Mapping, date
-from memorybook.typed import NamedTuple
+from memorybook.standard import Callable, Iterator, Mapping, Sequence, date
+from memorybook.typed import Any, NamedTuple
 
 Strength = Callable[[Passage], float]
 """Strength of an entry's passage today, 0..1; not asked for other sources."""
@@ -33,49 +35,53 @@ def rank(
     strength: Strength,
     today: date | None = None,
     explain: bool = False,
-) -> list[Ranked]:
+) -> Iterator[Ranked]:
     """Every candidate (and neighbour that earned a score), best first; on a tie the newer first.
 
     `today` is what yesterday and the like in the question are counted from; without it they count for nothing.
     """
     pool = evidence.pool_of(found)
-    legs = {
-        "words": evidence.words_leg(pool, weights),
-        "vector": evidence.vector_leg(pool, weights, found.pending_vectors > 0),
-    }
-    base = [w + v for w, v in zip(legs["words"], legs["vector"], strict=True)]
-    around = {
-        "answer": evidence.answer(base, pool, weights),
-        "neighbour": evidence.neighbour(base, pool, weights),
-        "session": evidence.session(base, pool, weights),
-    }
+    words = evidence.words_leg(pool, weights)
+    vector = evidence.vector_leg(pool, weights, found.pending_vectors > 0)
+    base = list(map(add, words, vector))
+    answer = evidence.answer(base, pool, weights)
+    neighbour = evidence.neighbour(base, pool, weights)
     components: dict[str, Component] = {
-        **legs,
-        **around,
+        "words": words,
+        "vector": vector,
+        "answer": answer,
+        "neighbour": neighbour,
+        "session": evidence.session(base, pool, weights),
         "speaker": evidence.speaker(question, pool, weights),
         "asking": evidence.asking(pool, weights),
         "summary": evidence.summary(pool, weights),
         "recency": evidence.recency(pool, weights),
         "coverage": evidence.coverage(pool, found.idf, weights),
         "dated": evidence.dated(question, pool, weights, today),
-        "strength": [weights.strength * strength(c.passage) if c.passage.entry else 0.0 for c in pool.items],
+        "strength": [weights.strength * strength(p) if p.entry else 0.0 for p in pool.passages],
     }
+    scores: Component = list(map(sum, zip(*components.values(), strict=True)))
     admitted = [
         number
         for number, candidate in enumerate(pool.items)
-        if base[number] or around["answer"][number] or around["neighbour"][number] or candidate.words is not None
+        if candidate.words is not None or base[number] or answer[number] or neighbour[number]
     ]
-    scores = [sum(values) for values in zip(*components.values(), strict=True)]
     if reading.asks_when(question):
         components["moment"] = _moment(pool, sorted(admitted, key=scores.__getitem__, reverse=True), weights)
-    rows = list(zip(*components.values(), strict=True))
-    ranked = [Ranked(pool.items[n], sum(rows[n]), _shown(components, rows[n]) if explain else {}) for n in admitted]
-    ranked.sort(key=lambda r: (r.score, r.candidate.passage.date or "", r.candidate.passage.position), reverse=True)
-    return ranked
+        scores = list(map(add, scores, components["moment"]))
+    order = sorted(admitted, key=_newer_on_a_tie(scores, pool, admitted).__getitem__, reverse=True)
+    return (Ranked(pool.items[n], scores[n], _shown(components, n) if explain else {}) for n in order)
 
 
-def _shown(names: Iterable[str], values: Iterable[float]) -> dict[str, float]:
-    return {name: value for name, value in zip(names, values, strict=True) if value}
+def _newer_on_a_tie(scores: Component, pool: Pool, admitted: Sequence[int]) -> Sequence[Any]:
+    """What to sort by, for each candidate: its score, and where two have the same, the day and the place too."""
+    if len({scores[n] for n in admitted}) == len(admitted):
+        return scores
+    return [(score, p.date or "", p.position) for score, p in zip(scores, pool.passages, strict=True)]
+
+
+def _shown(components: Mapping[str, Component], number: int) -> dict[str, float]:
+    return {name: values[number] for name, values in components.items() if values[number]}
 
 
 def _moment(pool: Pool, ranked: list[int], weights: Weights) -> Component:

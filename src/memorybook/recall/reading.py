@@ -9,7 +9,9 @@ from memorybook.recall.weights import Weights
 READ = 80
 """How many of the best candidates are read."""
 
-_MARKS = dict.fromkeys(map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~“”‘’…—，。！？；：、（）《》"), " ")
+_MARKS = dict.fromkeys(
+    [*range(32), 127, *map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~“”‘’…—，。！？；：、（）《》")], " "
+)
 
 TIMES = frozenset(
     "yesterday today tomorrow tonight morning mornings night nights last next ago since recently recent just week weeks"

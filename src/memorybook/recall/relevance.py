@@ -16,22 +16,21 @@ SPACELESS = 1.4
 """Gain of the share for a question in a script without spaces: pairs that straddle two words match nothing."""
 
 
-def summed(gains: Iterable[float]) -> Callable[[int], float]:
-    """A function from `Candidate.holds` to the sum of what its words give, in the order of the question's words.
+class Sums(dict[int, float]):
+    """From `Candidate.holds` to the sum of what its words give, in the order of the question's words.
 
-    >>> summed([5.0, 2.0, 1.0])(0b101)
+    >>> Sums([5.0, 2.0, 1.0])[0b101]
     6.0
     """
-    bits = [(1 << number, gain) for number, gain in enumerate(gains) if gain]
-    known: dict[int, float] = {}
 
-    def of(holds: int) -> float:
-        found = known.get(holds)
-        if found is None:
-            found = known[holds] = sum([gain for bit, gain in bits if holds & bit])
+    def __init__(self, gains: Iterable[float]) -> None:
+        super().__init__({0: 0.0})
+        self._gains = list(gains)
+
+    def __missing__(self, holds: int) -> float:
+        last = holds.bit_length() - 1
+        self[holds] = found = self[holds ^ (1 << last)] + self._gains[last]
         return found
-
-    return of
 
 
 def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate], float]:
@@ -49,13 +48,13 @@ def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate
     whole = total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION)
     if 2 * sum(not word.isascii() for word in asked) > len(asked):
         whole /= SPACELESS
-    held = summed(asked.get(word, 0.0) for word in idf)
+    held = Sums(asked.get(word, 0.0) for word in idf)
 
     def judge(candidate: Candidate) -> float:
         cosine = 0.0
         if candidate.cosine is not None and weights.vector:
             cosine = (candidate.cosine - weights.unrelated) / (weights.about - weights.unrelated)
-        share = held(candidate.holds) / whole if whole else 0.0
+        share = held[candidate.holds] / whole if whole else 0.0
         return min(1.0, max(0.0, cosine, share))
 
     return judge

@@ -7,7 +7,7 @@ from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
-from memorybook.standard import Callable, Mapping, Sequence, date
+from memorybook.standard import Callable, Iterable, date
 from memorybook.typed import NamedTuple
 
 RELEVANT = 0.45
@@ -61,19 +61,21 @@ def find(
     """
     ranked = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
     if keep is not None:
-        ranked = [r for r in ranked if keep(r.candidate.passage)]
+        ranked = (r for r in ranked if keep(r.candidate.passage))
     judged = once(ranked, None if min_score > 0 else max(limit, JUDGED))
     judge = relevance(candidates.idf, weights)
-    about = [judge(r.candidate) for r in judged]
-    kept = [(r, a) for r, a in zip(judged, about, strict=True) if a >= min_score]
+    kept = [r for r in judged if judge(r.candidate) >= min_score] if min_score > 0 else judged
     words = frozenset(candidates.idf)
     hits = tuple(
-        Hit(r.candidate.passage, r.score, a, snippet(r.candidate.passage.text, words), r.why) for r, a in kept[:limit]
+        Hit(r.candidate.passage, r.score, judge(r.candidate), snippet(r.candidate.passage.text, words), r.why)
+        for r in kept[:limit]
     )
-    return Found(hits, any(a >= max(min_score, RELEVANT) for a in about), len(judged) - len(kept))
+    bar = max(min_score, RELEVANT)
+    has_relevant = any(hit.relevance >= bar for hit in hits) or any(judge(r.candidate) >= bar for r in judged)
+    return Found(hits, has_relevant, len(judged) - len(kept))
 
 
-def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
+def once(ranked: Iterable[Ranked], enough: int | None = None) -> list[Ranked]:
     """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
 
     The better ranked of the two stays; it carries the turn's id in any case. Beyond the candidates
@@ -83,18 +85,16 @@ def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
     turns: dict[object, int] = {}
     texts: dict[str, list[tuple[int, str]]] = {}
     for item in ranked:
-        if len(kept) == enough:
+        number = len(kept)
+        if number == enough:
             break
         passage = item.candidate.passage
         mark = (passage.session, passage.turn) if passage.turn else None
         same = turns.get(mark) if mark else None
-        text = _said(passage) if len(kept) < JUDGED else ""
-        if same is None and len(text) >= QUOTED:
-            same = _quoted(text, passage.source, texts)
+        if same is None and number < JUDGED:
+            same = _quoted(passage, number, texts)
         if same is None:
-            same = len(kept)
-            if len(text) >= QUOTED:
-                texts.setdefault(passage.source, []).append((same, text))
+            same = number
             kept.append(item)
         elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
             kept[same] = _resting_on(kept[same], passage)
@@ -103,22 +103,29 @@ def once(ranked: Sequence[Ranked], enough: int | None = None) -> list[Ranked]:
     return kept
 
 
+def _quoted(passage: Passage, number: int, texts: dict[str, list[tuple[int, str]]]) -> int | None:
+    """Number of the text from another source that holds this one or is held by it; if there is none, it is `number`."""
+    text = _said(passage)
+    size = len(text)
+    if size < QUOTED:
+        return None
+    for source, others in texts.items():
+        if source != passage.source:
+            for known, other in others:
+                if text in other if len(other) >= size else other in text:
+                    return known
+    texts.setdefault(passage.source, []).append((number, text))
+    return None
+
+
 def _said(passage: Passage) -> str:
     """The statement to compare; what was written down from a talk between people begins with a name."""
-    text = " ".join(passage.text.lower().split()).rstrip(END)
+    text = passage.text.lower()
+    if not text.isprintable() or "  " in text:  # white space other than single spaces
+        text = " ".join(text.split())
+    text = text.lstrip().rstrip(END)
     name, colon, statement = text.partition(": ")
     return statement if colon and len(name) <= LONGEST_NAME and passage.source != "turn" else text
-
-
-def _quoted(text: str, source: str, texts: Mapping[str, Sequence[tuple[int, str]]]) -> int | None:
-    """Number of the text from another source that holds this one or is held by it."""
-    size = len(text)
-    for other_source, others in texts.items():
-        if other_source != source:
-            for number, other in others:
-                if text in other if len(other) >= size else other in text:
-                    return number
-    return None
 
 
 def _resting_on(item: Ranked, turn: Passage) -> Ranked:
