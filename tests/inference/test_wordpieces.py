@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,10 @@ WORDS = """
 
 
 @pytest.fixture(scope="module")
-def pieces() -> WordPieces:
-    return wordpieces.load(str(TOKENIZER), None)
+def pieces() -> Iterator[WordPieces]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(wordpieces, "_UNFOLDED_AFTER", 1 << 62)
+        yield wordpieces.load(str(TOKENIZER), None)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +81,17 @@ def test_texts_of_real_conversations_are_cut_as_by_the_tokenizer(pieces: WordPie
     short = sorted(word for word in words if len(word) <= wordpieces.LONGEST_WORD)
     assert len(short) > 5000
     assert differing(pieces, reference, short) == []
+
+
+def test_pieces_looked_up_often_are_unfolded_and_that_changes_nothing(
+    reference: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wordpieces, "_UNFOLDED_AFTER", 20)
+    pieces = wordpieces.load(str(TOKENIZER), None)
+    pieces.ids("a")
+    assert pieces._find == pieces._look_up
+    assert differing(pieces, reference, WORDS) == []
+    assert pieces._find != pieces._look_up
 
 
 def test_unfolding_changes_nothing(reference: Tokenizer) -> None:

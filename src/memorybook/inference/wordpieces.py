@@ -29,6 +29,7 @@ _HEADER = len(_MAGIC) + 8
 _SLOTS = 65521
 _NEVER = 1 << 62
 _CACHED_WORDS = 50_000
+_UNFOLDED_AFTER = 2_500  # pieces looked up one by one, in as much time as a dictionary of all takes
 
 
 class WordPieces:
@@ -49,9 +50,10 @@ class WordPieces:
         self._text = packed[_HEADER + 2 * _SLOTS + 4 * self.size :]
         self._find: Callable[[str, int], int] = self._look_up
         self._words: dict[str, list[int]] = {}
+        self._looked_up = 0
 
     def unfold(self) -> None:
-        """Make a dictionary of the pieces: 10 ms and 4 MB that pay from some hundred words on."""
+        """Make a dictionary of the pieces: 10 ms and 4 MB that pay from some hundred words on, and come by then."""
         if self._find == self._look_up:
             starts = (0, *self._ends)
             self._find = {
@@ -106,6 +108,9 @@ class WordPieces:
         return made << 32 | ids[at] << 16 | ids[at + 1] if made else _NEVER
 
     def _look_up(self, piece: str, missing: int) -> int:
+        self._looked_up += 1
+        if self._looked_up > _UNFOLDED_AFTER:
+            self.unfold()
         data = piece.encode()
         slot = int.from_bytes(data, "little") % _SLOTS
         while number := self._slots[slot]:
