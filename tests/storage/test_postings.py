@@ -32,6 +32,7 @@ def numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
     monkeypatch.setattr(bm25, "arrays", arrays)
     monkeypatch.setattr(postings, "arrays", arrays)
+    monkeypatch.setattr(postings, "_FEW", 0)
     return str(request.param)
 
 
@@ -252,6 +253,7 @@ def test_common_words_are_not_read_where_they_cannot_matter(
 
     monkeypatch.setattr(Postings, "whole", noted)
     monkeypatch.setattr(bm25, "_SEEK", 0)
+    monkeypatch.setattr(bm25, "_WORTH", 1)
     question = "rare seldom 上海 most"
     wanted = worked_out(texts, question)
     assert set(found(db, question, 1)) == {number for number, score in wanted.items() if score == max(wanted.values())}
@@ -309,6 +311,7 @@ def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(postings, "BLOCK", block)
         patch.setattr(bm25, "BLOCK", block)
+        patch.setattr(postings, "_FEW", 0)
         db = open_index(str(tmp_path_factory.mktemp("any") / "index.sqlite"))
         number = 0
         for step, (fresh, places) in enumerate(batches):

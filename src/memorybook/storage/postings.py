@@ -33,6 +33,9 @@ _BLOCK_OF = (
 _POSTING = 2e-4
 """Milliseconds that sorting a word of a passage to its postings takes longer without numpy."""
 
+_FEW = 64
+"""So many words, a note or two, are sorted as fast without it."""
+
 if TYPE_CHECKING:
     Passages = Mapping[int, array[int]]
     """Words (`Words.numbered`) by passage."""
@@ -115,7 +118,8 @@ def remove(db: Connection, words: Words, passages: Passages) -> None:
 
 def _grouped(words: Words, passages: Passages) -> dict[str, _Packed]:
     """The postings of each word, ascending."""
-    np = arrays(_POSTING * sum(map(len, passages.values())))
+    words_in_all = sum(map(len, passages.values()))
+    np = arrays(_POSTING * words_in_all) if words_in_all > _FEW else None
     known = words.all()
     grouped = _one_by_one(passages) if np is None else _all_at_once(np, passages)
     return {known[number]: packed for number, packed in grouped}
