@@ -30,7 +30,18 @@ def embedder(cache: str) -> StaticEmbedder:
     return StaticEmbedder(cache)
 
 
+def without(_: float) -> None:
+    """No numpy."""
+
+
 class TestStaticEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self, cache: str, monkeypatch: pytest.MonkeyPatch) -> Embedder:
+        monkeypatch.setattr(static, "arrays", without)
+        return StaticEmbedder(cache)
+
+
+class TestStaticEmbedderWithNumpy(EmbedderConformance):
     @pytest.fixture
     def embedder(self, cache: str) -> Embedder:
         return StaticEmbedder(cache)
@@ -60,17 +71,24 @@ def test_vectors_are_those_of_wordllama(embedder: StaticEmbedder, wordllama: Any
 
 def test_one_by_one_and_in_bulk_give_equal_vectors(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*TEXTS, "", "喜欢咖啡", "我们用 Postgres 吧", "word " * 3000, "?!"]
-    single = rows(embedder, texts[:3])
-    assert isinstance(embedder.embed(texts[:3]), memoryview)
+    few = rows(embedder, texts[:3])
+    assert isinstance(embedder.embed(texts[:3]), np.ndarray)
     monkeypatch.setattr(static, "_BULK", 0)
     bulk = rows(embedder, texts)
+    monkeypatch.setattr(static, "arrays", without)
     monkeypatch.setattr(static, "_BULK", 1_000_000)
-    assert bulk[:3] == pytest.approx(single, abs=1e-5)
+    assert isinstance(embedder.embed(texts), memoryview)
+    assert bulk[:3] == pytest.approx(few, abs=1e-5)
     assert bulk == pytest.approx(rows(embedder, texts), abs=1e-5)
 
 
-def test_many_texts_go_through_numpy(embedder: StaticEmbedder) -> None:
-    assert isinstance(embedder.embed(TEXTS * 100), np.ndarray)
+def test_many_texts_import_numpy_and_a_question_does_not(cache: str) -> None:
+    script = (
+        f"import sys; from memorybook.inference.static import StaticEmbedder as E; e = E({cache!r}); "
+        "e.embed(['hello']); before = 'numpy' in sys.modules; "
+        "e.embed(['hello world'] * 2000); print(before, 'numpy' in sys.modules)"
+    )
+    assert fresh(script) == "False True"
 
 
 def test_meaning_beats_chance(embedder: StaticEmbedder) -> None:

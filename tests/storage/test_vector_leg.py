@@ -157,10 +157,10 @@ def test_an_index_that_is_open_meanwhile_mixes_nothing(
     assert own is not None
     # as a search that has begun before: it asks with an old vector, and finds none like it
     old = own._replace(dimensions=64)
-    assert best(before._vectors.scan(connection, old, Question(bytes(256))), 10) == []
-    assert len(best(before._vectors.scan(connection, own, Question(bytes(128))), 10)) == 1
+    assert best(before._vectors.scan(connection, old, Question(bytes(256))).finished(), 10) == []
+    assert len(best(before._vectors.scan(connection, own, Question(bytes(128))).finished(), 10)) == 1
     index.embed_pending()
-    assert len(best(before._vectors.scan(connection, own, Question(bytes(128))), 10)) == 4
+    assert len(best(before._vectors.scan(connection, own, Question(bytes(128))).finished(), 10)) == 4
     for opened in (before, index):
         opened.close()
 

@@ -21,6 +21,7 @@ from memorybook.storage.vectors import (
     Block,
     Question,
     Scan,
+    Scanning,
     Stamp,
     Tail,
     VectorFile,
@@ -29,7 +30,6 @@ from memorybook.storage.vectors import (
     cosines,
     discard,
     rescored,
-    scanned,
     stamp_of,
     write,
 )
@@ -158,7 +158,7 @@ def test_files_and_a_tail_are_chosen_from_alike(tmp_path: Path) -> None:
 def test_many_files_are_scanned_by_two_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(1000)
     files = [put(tmp_path / f"vectors.{at}", rows[at : at + 100]) for at in range(0, 1000, 100)]
-    alone = best(scanned(files, Question(unit(9))), 50)
+    alone = best(Scanning(files, Question(unit(9))).finished(), 50)
     monkeypatch.setattr(vectors, "_MANY", 1000)
     threads: set[int] = set()
     met = Barrier(2, timeout=10)
@@ -171,7 +171,7 @@ def test_many_files_are_scanned_by_two_threads(tmp_path: Path, monkeypatch: pyte
             return super().scan(question)
 
     both = [Slow(str(tmp_path / f"vectors.{at}"), WIDTH) for at in range(0, 1000, 100)]
-    assert texts(best(scanned(both, Question(unit(9))), 50)) == texts(alone)
+    assert texts(best(Scanning(both, Question(unit(9))).finished(), 50)) == texts(alone)
     assert len(threads) == 2
 
 
@@ -188,7 +188,7 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
             return super().scan(question)
 
     with pytest.raises(MemoryError):
-        scanned([Broken(str(tmp_path / "vectors.1"), WIDTH) for _ in range(2)], Question(unit(1)))
+        Scanning([Broken(str(tmp_path / "vectors.1"), WIDTH) for _ in range(2)], Question(unit(1))).finished()
 
 
 def test_without_a_second_thread_one_does_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_without_a_second_thread_one_does_it_all(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr("_thread.start_new_thread", refuse)
     file = put(tmp_path / "vectors.1", rows_of(10))
-    assert len(best(scanned([file, file], Question(unit(1))), 20)) == 20
+    assert len(best(Scanning([file, file], Question(unit(1))).finished(), 20)) == 20
 
 
 def test_many_equal_rows_are_counted_right(tmp_path: Path) -> None:

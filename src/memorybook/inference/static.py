@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from math import inf
 from mmap import ACCESS_READ, mmap
 from operator import add
 from struct import Struct
 
+from memorybook.arrays import arrays
 from memorybook.errors import EmbedderFailed
 from memorybook.inference import wordpieces
 from memorybook.inference.embed import unit_row, vectors_of
@@ -38,7 +40,8 @@ _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 _TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
 _ROW = Struct(f"<{DIMENSIONS}e")
 _WIDTH = 4 * DIMENSIONS
-_BULK = 8_000  # characters from which importing numpy takes less time than doing without it
+_BULK = 8_000  # characters from which importing numpy, and a dictionary of the pieces, pay
+_LOST = 5e-3  # milliseconds that a character takes longer without numpy
 _AHEAD, _AT_ONCE = 4096, 1024  # texts to come from which a second process pays, and handed to it at a time
 
 
@@ -118,10 +121,13 @@ class StaticEmbedder:
         return vectors_of([row for row in rows if row is not None], DIMENSIONS)
 
     def rows(self, texts: Sequence[str], *, bulk: bool) -> Vectors:
-        """As `embed`, made now; by numpy, or without importing it."""
+        """As `embed`, made now; by numpy, or, unless in bulk, without importing it."""
         pieces, weights, start = self._opened or self._open()
         if bulk:
-            return _bulk(pieces, weights, start, texts)
+            pieces.unfold()
+        np = arrays(inf if bulk else sum(map(len, texts)) * _LOST)
+        if np is not None:
+            return _bulk(np, pieces, weights, start, texts)
         rows: dict[int, tuple[float, ...]] = {}
         return vectors_of([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
 
@@ -170,13 +176,10 @@ def _row(tokens: list[int], weights: mmap, start: int, rows: dict[int, tuple[flo
     return unit_row(total)
 
 
-def _bulk(pieces: wordpieces.WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:
-    import numpy as np
-
-    pieces.unfold()
+def _bulk(np: Any, pieces: wordpieces.WordPieces, weights: mmap, start: int, texts: Sequence[str]) -> Vectors:
     table = np.frombuffer(weights, dtype="<f2", count=pieces.size * DIMENSIONS, offset=start)
     table = table.reshape(pieces.size, DIMENSIONS)
-    vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+    vectors: Vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
     for vector, text in zip(vectors, texts, strict=True):
         tokens = _tokens(pieces, text)
         if tokens:

@@ -9,15 +9,15 @@ is done from the start where a query admits few passages only.
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import lru_cache
 from heapq import nlargest
 from itertools import accumulate
+from math import inf
 from operator import itemgetter
 
 import apsw
 
 from memorybook.arrays import arrays
-from memorybook.standard import Callable, Collection, Iterable
+from memorybook.standard import Callable, Collection, Iterable, Memo
 from memorybook.storage.candidates import K1, B, bm25_idf
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -42,11 +42,20 @@ _SEEK = 4
 _SEARCH = 20
 """Looking up one passage among many takes as long as going over so many."""
 
+_WORTH = 4
+"""Trying to leave passages out pays, with numpy, if so many times the postings added are left."""
+
+_LIKELY = 0.6
+"""The last of the best passages seldom has more than this share of what the first has."""
+
 _SLACK = 1e-9
 """What sums of floats may differ by."""
 
 _POSTING = 240e-6
 """Milliseconds that a posting takes longer without numpy."""
+
+_SOUGHT = 2e-3
+"""Milliseconds that it takes longer without numpy to find which words one passage holds."""
 
 
 class Statistics(NamedTuple):
@@ -100,9 +109,11 @@ def best(
         raise apsw.CorruptError("more passages hold a word than there are")
     weights = [bm25_idf(all_of.passages, term.holding) for term in rare]
     bounds = [*accumulate((K1 + 1) * weight for weight in reversed(weights))][::-1]
-    tally = _tally(all_of, sum(term.holding for term in rare), allowed)
+    left = sum(term.holding for term in rare)
+    tally = _tally(all_of, left, allowed)
     for term, weight, bound in zip(rare, weights, bounds, strict=True):
-        tally.close(count, bound, term.holding)
+        tally.close(count, bound, left)
+        left -= term.holding
         some = postings.near(term, len(tally), tally.listed) if tally.closed else None
         tally.add(*(some or postings.whole(term)), weight)
     return tally.best(count)
@@ -122,16 +133,26 @@ def holding(postings: Postings, words: Iterable[Term | None], passages: Collecti
     found = dict.fromkeys(passages, 0)
     wanted = sorted(found)
     listed = wanted.__str__
+    among = _among(wanted)
     for number, term in enumerate(words):
         if term is not None:
-            some = postings.near(term, len(wanted), listed) or postings.whole(term)
-            held = memoryview(some[0]).cast("I")
-            for passage in _among(wanted, held):
-                found[passage] |= 1 << number
+            held, _ = postings.near(term, len(wanted), listed) or postings.whole(term)
+            bit = 1 << number
+            for passage in among(held):
+                found[passage] |= bit
     return found
 
 
-def _among(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
+def _among(wanted: list[int]) -> Callable[[bytes], Iterable[int]]:
+    """Which of the wanted, that ascend, are among passages as postings hold them."""
+    np = arrays(len(wanted) * _SOUGHT)
+    if np is None:
+        return lambda passages: _found(wanted, memoryview(passages).cast("I"))
+    near = np.array(wanted, dtype=np.uint32)
+    return lambda passages: near[_both(np, near, np.frombuffer(passages, dtype=np.uint32))[0]].tolist()
+
+
+def _found(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
     """Those of the wanted that are in `held`; both ascend."""
     if len(held) < len(wanted) * _SEARCH:
         return set(wanted).intersection(held)
@@ -208,13 +229,13 @@ class _Tally(Protocol):
     def __len__(self) -> int:
         """Passages in it, once it is closed."""
 
-    def close(self, count: int, bound: float, holding: int) -> None:
+    def close(self, count: int, bound: float, left: int) -> None:
         """Close it, or narrow it, if the `count` best are beyond the reach of others; not if that takes too long.
 
         Args:
             count: How many are wanted in the end.
             bound: What all the words that are left can give at most.
-            holding: Postings of the next word, which tell what there is to be saved.
+            left: How many postings they have, which tells what there is to be saved.
         """
 
     def add(self, passages: bytes, codes: bytes, weight: float) -> None:
@@ -250,9 +271,9 @@ class _Dictionary:
     def __len__(self) -> int:
         return len(self._scores)
 
-    def close(self, count: int, bound: float, holding: int) -> None:
+    def close(self, count: int, bound: float, left: int) -> None:
         scores = self._scores
-        if len(scores) < count or len(scores) > 4 * holding:
+        if len(scores) < count or len(scores) > left:
             return
         floor = nlargest(count, scores.values())[-1] - bound - _SLACK
         if self.closed or floor > 0:
@@ -292,14 +313,15 @@ class _Dictionary:
 
 
 class _Arrays:
-    """A tally with numpy; a score for every passage there may be, and those that have one."""
+    """A tally with numpy; a score for every passage there may be, and those of each word that was added."""
 
     def __init__(self, np: Any, mean: float, allowed: Collection[int] | None) -> None:
         self.closed = allowed is not None
         self._np = np
-        self._gains = _gains(mean)
+        self._gains = _gains_of(mean)
         self._near = np.array(sorted(allowed or ()), dtype=np.uint32)
-        self._scored = [self._near]
+        self._scored = [self._near.astype(np.intp)]
+        self._most = inf if self.closed else 0.0
         try:
             self._scores = _spare.pop()
         except IndexError:
@@ -309,17 +331,34 @@ class _Arrays:
     def __len__(self) -> int:
         return len(self._near)
 
-    def close(self, count: int, bound: float, holding: int) -> None:
-        if sum(map(len, self._scored)) > 8 * holding:
+    def close(self, count: int, bound: float, left: int) -> None:
+        if self._most * _LIKELY <= bound or sum(map(len, self._scored)) * _WORTH > left:
             return
-        near = self._near if self.closed else self._all()
-        scores = self._scores[near]
+        near, scores = self._near_best(count)
         if len(scores) < count:
             return
         floor = self._np.partition(scores, -count)[-count] - bound - _SLACK
         if self.closed or floor > 0:
+            near = self._near if self.closed else self._all()
             self.closed = True
-            self._near = self._np.sort(near[scores >= floor])
+            self._near = _once(self._np, near[self._scores.take(near) >= floor])
+
+    def _near_best(self, count: int) -> tuple[Any, Any]:
+        """Passages, each once, among which the `count` best are, with their scores."""
+        if self.closed:
+            near = self._near
+        elif self._many:
+            near = _largest(self._scores, self._most, count)
+        else:
+            near = self._all()
+            # a passage stands there once for each of its words at most
+            near = _once(self._np, near[_largest(self._scores.take(near), self._most, count * len(self._scored))])
+        return near, self._scores.take(near)
+
+    @property
+    def _many(self) -> bool:
+        """Whether going over every passage that there may be takes less time than over those that have a score."""
+        return 2 * sum(map(len, self._scored)) > len(self._scores)
 
     def _all(self) -> Any:
         return self._np.concatenate(self._scored)
@@ -329,14 +368,15 @@ class _Arrays:
         held, coded = np.frombuffer(passages, dtype=np.uint32), np.frombuffer(codes, dtype=np.uint16)
         if not self.closed:
             self._reach(held)
-            before = self._scores[held]
-            self._scored.append(held[before == 0])
-            self._scores[held] = before + weight * self._gains[coded]
-        elif len(near) and len(held):
-            some, others = (near, held) if len(near) < len(held) else (held, near)
-            at = np.minimum(others.searchsorted(some), len(others) - 1)
-            there = others[at] == some
-            self._scores[some[there]] += weight * self._gains[coded[at[there] if some is near else there]]
+            at = held.astype(np.intp)
+            scores = weight * self._gains.take(coded)
+            scores += self._scores.take(at)
+            self._scores[at] = scores
+            self._scored.append(at)
+            self._most = max(self._most, float(scores.max(initial=0.0)))
+        else:
+            ours, theirs = _both(np, near, held)
+            self._scores[near[ours]] += weight * self._gains[coded[theirs]]
 
     def _reach(self, held: Any) -> None:
         """Have room for these passages."""
@@ -351,24 +391,59 @@ class _Arrays:
 
     def best(self, count: int) -> dict[int, float]:
         np = self._np
-        near = self._near if self.closed else self._all()
-        scores = self._scores[near]
+        near, scores = self._near_best(count)
         if len(scores) > count:
             chosen = np.argpartition(scores, -count)[-count:]
             near, scores = near[chosen], scores[chosen]
         found = {p: s for p, s in zip(near.tolist(), scores.tolist(), strict=True) if s > 0}
-        self._scores[self._all()] = 0.0
+        if self._many:
+            self._scores.fill(0.0)
+        else:
+            self._scores[self._all()] = 0.0
         _spare[:] = [self._scores]
         return found
+
+
+def _largest(scores: Any, most: float, count: int) -> Any:
+    """Places of the `count` largest scores and some more, of all above 0 if they are fewer; `most` is the largest.
+
+    Many are equal, which makes partitioning slow.
+    """
+    floor = most
+    while floor > most / 100:
+        floor *= 0.6
+        places = (scores >= floor).nonzero()[0]
+        if len(places) >= count:
+            return places
+    return scores.nonzero()[0]
+
+
+def _once(np: Any, values: Any) -> Any:
+    """The values, each once, ascending."""
+    values = np.sort(values)
+    return values[np.diff(values, prepend=-1) > 0]
+
+
+def _both(np: Any, one: Any, other: Any) -> tuple[Any, Any]:
+    """Where in each of two ascending arrays the values are that are in both."""
+    if not len(one) or not len(other):
+        return [], []
+    if len(one) > len(other):
+        return _both(np, other, one)[::-1]
+    at = np.minimum(other.searchsorted(one), len(other) - 1)
+    there = (other[at] == one).nonzero()[0]
+    return there, at[there]
 
 
 _spare: list[Any] = []
 """An array of zeros that the last search has left, for the next one: taking new memory costs more than the search."""
 
 
-@lru_cache(maxsize=1)
 def _gains(mean: float) -> Any:
     """`gain` of every code there is, as an array."""
     import numpy as np
 
     return gain(np.arange(1 << 16), mean)
+
+
+_gains_of = Memo(_gains, 1).__getitem__

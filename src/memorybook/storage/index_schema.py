@@ -32,6 +32,7 @@ _TYPES = {
     "pinned": "INTEGER",
     "asks": "INTEGER",
 }
+_BYTES = frozenset((bytes,))
 _WHOLE = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 _PASSAGE_COLUMNS = ",\n    ".join(f"{name} {_TYPES.get(name, '')}".strip() for name in FIELDS)
@@ -222,10 +223,9 @@ def born(connection: Connection) -> str:
 
 def passage_of(row: Sequence[Value]) -> Passage:
     """The passage in a row of `COLUMNS`."""
-    *values, pinned, asks = row
-    if bytes in map(type, values):
-        values = [readable(value) if type(value) is bytes else value for value in values]
-    return Passage._make((*values, pinned == 1, asks == 1))
+    if not _BYTES.isdisjoint(map(type, row)):
+        row = [readable(value) if type(value) is bytes else value for value in row]
+    return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] == 1))  # `_make` takes three times as long
 
 
 def row_of(passage: Passage) -> list[Value]:
@@ -243,4 +243,4 @@ def passages(connection: Connection, numbers: Iterable[int]) -> dict[int, Passag
     rows: list[Row] = connection.execute(
         f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.id IN (SELECT value FROM json_each(?))", (listed(numbers),)
     )
-    return {int(number): passage_of(fields) for number, *fields in rows}
+    return {row[0]: passage_of(row[1:]) for row in rows}

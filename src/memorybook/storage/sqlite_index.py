@@ -239,11 +239,12 @@ class SqliteIndex:
         leg = self._ask(db, query.text)
         asked = query_words(query.text)
         with reading(db):
+            scanning = self._scanning(db, leg)  # goes on by itself
             total = bm25.statistics(db)
             terms = bm25.terms(db, asked)
             postings = bm25.Postings(db)
             words = _words(db, postings, terms, total, query)
-            cosines = self._cosines(db, leg, query)
+            cosines = self._cosines(db, leg, scanning, query)
             found = passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
                 raise apsw.CorruptError("the words of passages are indexed that do not exist")
@@ -287,15 +288,23 @@ class SqliteIndex:
         )
         return _Leg(vector_leg.register(db, embedder), None, (reason,))
 
-    def _cosines(self, db: Connection, leg: _Leg, query: Query) -> dict[int, float]:
+    def _scanning(self, db: Connection, leg: _Leg) -> vector_leg.Scanning | None:
+        """The built-in scan, begun; None if it is not what finds the nearest."""
+        if leg.model is None or leg.vector is None or (self._extension is not None and not self._extension.failure):
+            return None
+        return self._vectors.scan(db, leg.model, vector_leg.Question(leg.vector))
+
+    def _cosines(
+        self, db: Connection, leg: _Leg, scanning: vector_leg.Scanning | None, query: Query
+    ) -> dict[int, float]:
         """Cosine by passage of the `pool` nearest that the query admits."""
-        if leg.model is None or leg.vector is None:
-            return {}
         where, values = filters(query)
-        if self._extension is not None and not self._extension.failure:
-            near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
-            return vector_leg.passages_of(db, near, where, values, query.pool)
-        return vector_leg.nearest(db, self._vectors, leg.model, leg.vector, query.pool, where, values)
+        if scanning is not None:
+            return vector_leg.nearest(db, scanning, query.pool, where, values)
+        if self._extension is None or leg.model is None or leg.vector is None:
+            return {}
+        near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
+        return vector_leg.passages_of(db, near, where, values, query.pool)
 
     def _unloaded(self) -> tuple[str, ...]:
         return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
@@ -387,7 +396,7 @@ def _neighbours(
         f" WHERE p.source='turn' {'AND ' + where if where else ''}",
         (listed(beside), *values),
     )
-    return {int(number): passage_of(fields) for number, *fields in rows}
+    return {row[0]: passage_of(row[1:]) for row in rows}
 
 
 def _speakers(db: Connection) -> list[str]:

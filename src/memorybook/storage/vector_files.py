@@ -16,12 +16,12 @@ from memorybook.storage.vectors import (
     Block,
     Question,
     Scan,
+    Scanning,
     Stamp,
     Tail,
     VectorFile,
     block_of,
     discard,
-    scanned,
     stamp_of,
     write,
 )
@@ -98,8 +98,8 @@ class Vectors:
         """Unmap everything, as after the database was made anew."""
         self._files, self._tails = {}, {}
 
-    def scan(self, connection: Connection, model: Model, question: Question) -> list[Scan]:
-        """All vectors of the model compared with the question.
+    def scan(self, connection: Connection, model: Model, question: Question) -> Scanning:
+        """All vectors of the model being compared with the question.
 
         Args:
             connection: In a transaction that reads.
@@ -120,7 +120,7 @@ class Vectors:
         last = held[-1].upto if held else 0
         tail = self._tail(age, model, last)
         tail.add(_rows(connection, model, max(last, tail.last), -1))
-        return scanned(files, question) + rest + tail.scan(question)
+        return Scanning(files, question, rest + tail.scan(question))
 
     def _file(self, born: str, segment: Segment, dimensions: int, held: Sequence[Segment]) -> VectorFile | None:
         path, key = self.path(segment.generation), (born, segment.generation)

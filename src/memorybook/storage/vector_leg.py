@@ -18,7 +18,9 @@ from memorybook.storage.sqlite import Connection, Value, immediate, readable, re
 from memorybook.storage.vector_files import ALL, passage_count
 from memorybook.storage.vector_files import Model as Model
 from memorybook.storage.vector_files import Vectors as Vectors
-from memorybook.storage.vectors import Question, best, rescored
+from memorybook.storage.vectors import Question as Question
+from memorybook.storage.vectors import Scanning as Scanning
+from memorybook.storage.vectors import best, rescored
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,6 +86,8 @@ def pending(connection: Connection, model: Model | None) -> int:
     """
     if model is None:
         return passage_count(connection)
+    if connection.first("SELECT 1 FROM pending WHERE model=?", (model.id,)) is None:
+        return 0
     [(count,)] = connection.execute(
         "SELECT count(*) FROM (SELECT 1 FROM pending JOIN passages ON dense=pending.text WHERE model=? LIMIT ?)",
         (model.id, COUNTED),
@@ -160,30 +164,21 @@ def any_vector(connection: Connection, model: Model) -> bool:
 
 
 def nearest(
-    connection: Connection,
-    vectors: Vectors,
-    model: Model,
-    query: bytes,
-    count: int,
-    where: str = "",
-    values: Sequence[Value] = (),
+    connection: Connection, scanning: Scanning, count: int, where: str = "", values: Sequence[Value] = ()
 ) -> dict[int, float]:
-    """Exact cosine by passage of the `count` passages most similar to the query; newest first among equals.
+    """Exact cosine by passage of the `count` passages most similar to the question; newest first among equals.
 
     Args:
         connection: In a transaction that reads.
-        vectors: The index's own.
-        model: Whose vectors are compared.
-        query: A vector of that model, float32.
+        scanning: Begun in the same transaction.
         count: At most so many.
         where: Condition over `passages AS p` that they must meet; "" for any passage.
         values: What to bind in it.
     """
-    question = Question(query)
-    scans = vectors.scan(connection, model, question)
+    scans = scanning.finished()
     wanted, allowed = 2 * count if where else count, None
     while True:
-        near = rescored(question, best(scans, wanted + wanted // 4 + SPARE, allowed))[:wanted]
+        near = rescored(scanning.question, best(scans, wanted + wanted // 4 + SPARE, allowed))[:wanted]
         found = passages_of(connection, near, where, values, count)
         if len(found) >= count or len(near) < wanted:
             return found

@@ -25,7 +25,7 @@ from sys import byteorder
 import simsimd
 
 from memorybook.arrays import arrays
-from memorybook.standard import Callable, Iterable, Sequence
+from memorybook.standard import Iterable, Sequence
 from memorybook.typed import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 if TYPE_CHECKING:
@@ -46,14 +46,23 @@ _ONE = b"\0\0\x80\x3f" if byteorder == "little" else b"\x3f\x80\0\0"
 _SIGN_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))
 _IS_POSITIVE = bytes(byte < 0x80 for byte in range(256))
 
-_MANY = 200_000
+_MANY = 20_000
 """Rows from which a second processor is worth a thread."""
 
 _LOST = 4e-5
 """Milliseconds by which numpy finds the largest of some numbers faster, for each of them."""
 
+_JOINED = 4e-6
+"""Milliseconds by which numpy joins the halves of a number faster."""
+
+_SIFTED = 3e-6
+"""Milliseconds by which numpy finds faster whether a similarity is large enough."""
+
 _SAMPLED, _STEPS = 2048, (8, 128)
 """About so many similarities tell from which one on there are enough: every 8th to every 128th."""
+
+_SORTED = 1e-4
+"""Milliseconds by which numpy sorts one of a sample faster."""
 
 _FEW = 16
 """With fewer allowed for each that is wanted, to look for the allowed takes less time than to look among the best."""
@@ -165,6 +174,7 @@ class VectorFile:
             raise ValueError(f"{path!r} does not say how its rows are to be read")
         self.block = Block(whole[texts:high].cast("q"), runs, whole[high:low], whole[low:])
         self._matrix = whole[high:low].cast("b", (rows, dimensions))
+        self._lower = whole[low:].cast("B", (rows, dimensions))
 
     def scan(self, question: Question) -> list[Scan]:
         """All its rows compared with the question."""
@@ -199,6 +209,10 @@ class VectorFile:
 
     def floats(self, places: Sequence[int]) -> bytes:
         """The rows at these places as float32, each number divided by its unit."""
+        numpy = arrays(len(places) * self._width * _JOINED)
+        if numpy is not None:
+            high, low = (numpy.asarray(matrix)[places] for matrix in (self._matrix, self._lower))
+            return bytes(high.astype(numpy.float32) * 256 + low)
         low, high = self._halves(places)
         numbers = bytearray(4 * len(low))
         numbers[_LOW::4] = low
@@ -252,52 +266,64 @@ class FloatRows:
         return b"".join(self._data[place * size : (place + 1) * size] for place in places)
 
 
-def scanned(files: Sequence[VectorFile], question: Question) -> list[Scan]:
-    """All rows of the files compared with the question; of many rows, on two processors."""
-    left, found = list(enumerate(files)), [list[Scan]() for _ in files]
+class Scanning:
+    """Files being compared with a question; of many rows, by another thread while this one does something else.
 
-    def work() -> None:
+    Attributes:
+        question: What they are compared with.
+
+    Args:
+        files: The files.
+        question: See above.
+        others: Other rows, compared already.
+    """
+
+    def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
+        from _thread import allocate_lock
+
+        self.question = question
+        self._left = list(enumerate(files))[::-1]
+        self._found = [[*others], *([] for _ in files)]
+        self._failed: list[BaseException] = []
+        self._busy = allocate_lock()
+        if sum(file.block.rows for file in files) >= _MANY and (os.cpu_count() or 1) > 1:
+            self._start()
+
+    def _start(self) -> None:
+        from _thread import start_new_thread
+
+        self._busy.acquire()
+        try:
+            start_new_thread(self._aside, ())
+        except RuntimeError:  # no more threads to be had
+            self._busy.release()
+
+    def _aside(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # raised again where it is waited for
+            self._failed.append(error)
+        finally:
+            self._busy.release()
+
+    def _work(self) -> None:
         # comparing lets other threads run; whoever is ready takes the next file, so that a slow one delays nobody
-        while left:
+        while self._left:
             try:
-                number, file = left.pop()
+                number, file = self._left.pop()
             except IndexError:
                 return
-            found[number] = file.scan(question)
+            self._found[1 + number] = file.scan(self.question)
 
-    if sum(file.block.rows for file in files) < _MANY or (os.cpu_count() or 1) < 2:
-        work()
-    else:
-        _work_twice(work)
-    return [scan for scans in found for scan in scans]
-
-
-def _work_twice(work: Callable[[], None]) -> None:
-    """Do it in this thread and in another at once; returns when both are done."""
-    from _thread import allocate_lock, start_new_thread
-
-    failed: list[BaseException] = []
-    busy = allocate_lock()
-
-    def aside() -> None:
+    def finished(self) -> list[Scan]:
+        """All rows compared, with this thread's help; once only."""
         try:
-            work()
-        except BaseException as error:  # raised again below, where it is waited for
-            failed.append(error)
+            self._work()
         finally:
-            busy.release()
-
-    busy.acquire()
-    try:
-        start_new_thread(aside, ())
-    except RuntimeError:  # no more threads to be had
-        busy.release()
-    try:
-        work()
-    finally:
-        busy.acquire()
-    if failed:
-        raise failed[0]
+            self._busy.acquire()
+        if self._failed:
+            raise self._failed[0]
+        return [scan for scans in self._found for scan in scans]
 
 
 # --- choosing ------------------------------------------------------------------------------------------
@@ -313,8 +339,7 @@ def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> 
     """
     held = sum(len(scan.dots) for scan in scans)
     step = min(_STEPS[1], max(_STEPS[0], held // _SAMPLED))
-    sample = [dot * scan.unit + scan.offset for scan in scans for dot in scan.dots[::step].tolist()]
-    sample.sort(reverse=True)
+    sample = _sample(scans, step)
     if allowed is None:
         rank = 2 * count // step + _SPARE
     elif len(allowed) > _FEW * count:
@@ -328,6 +353,16 @@ def best(scans: Sequence[Scan], count: int, allowed: set[int] | None = None) -> 
             found.sort(key=itemgetter(0), reverse=True)
             return found[:count]
         rank *= 4
+
+
+def _sample(scans: Sequence[Scan], step: int) -> list[float]:
+    """Every so many of the similarities, the largest first."""
+    numpy = arrays(sum(len(scan.dots) for scan in scans) // step * _SORTED)
+    if numpy is None:
+        return sorted((dot * s.unit + s.offset for s in scans for dot in s.dots[::step].tolist()), reverse=True)
+    parts = [numpy.asarray(scan.dots)[::step] * scan.unit + scan.offset for scan in scans]
+    sample: list[float] = numpy.sort(numpy.concatenate([*parts, []]))[::-1].tolist()
+    return sample
 
 
 def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen]:
@@ -346,6 +381,10 @@ def _reaching(scan: Scan, floor: float, allowed: set[int] | None) -> list[Chosen
 
 def _at_least(values: memoryview[float], least: float) -> list[int]:
     """Places of the values that are not below `least`, without looking at each in Python."""
+    numpy = arrays(len(values) * _SIFTED)
+    if numpy is not None:
+        found: list[int] = (numpy.asarray(values) >= least).nonzero()[0].tolist()
+        return found
     positive = _shifted(values, -least)[_EXPONENT::4].translate(_IS_POSITIVE)
     places: list[int] = []
     place = positive.find(1)
