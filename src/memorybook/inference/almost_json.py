@@ -71,7 +71,7 @@ def sound(value: Any) -> Any:
     level, depth = [value], 0
     while level:
         depth += 1
-        if depth > DEEPEST + 1:
+        if depth > DEEPEST:
             raise ValueError(f"it is nested more than {DEEPEST} levels deep")
         level = [child for parent in level for child in _children(parent)]
     return clean(value) if isinstance(value, str) else value
