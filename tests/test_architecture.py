@@ -149,18 +149,20 @@ def test_named_tuples_stand_in_modules_whose_types_are_text(path: Path) -> None:
     assert ("memorybook.typed", "NamedTuple") not in taken or ("__future__", "annotations") in taken
 
 
-def test_a_search_imports_nothing_heavy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("question", ["tea", "what did we say of the market and her tea?", "她喜欢什么茶tea？"])
+def test_a_search_imports_nothing_heavy(tmp_path: Path, question: str) -> None:
     """The path of a cold search leaves out what it does not use."""
     (tmp_path / "MEMORY.md").write_text("## Preferences\n- likes tea\n", encoding="utf-8")
     book = ["--book", str(tmp_path)]
-    command = [sys.executable, "-m", "memorybook", *book, "search", "tea"]
+    command = [sys.executable, "-m", "memorybook", *book, "search", question]
     subprocess.run(command, check=True, capture_output=True)
     script = (
         "import sys; from memorybook.cli import main; "
-        f"code = main({[*book, 'search', 'tea']!r}); "
+        f"code = main({[*book, 'search', question]!r}); "
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
         "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', "
-        "'typing', 'argparse', 're', 'memorybook.model', 'memorybook.formats', 'memorybook.draft'}; "
+        "'typing', 'argparse', 're', 'functools', 'contextlib', 'datetime', 'threading', 'memorybook.model', "
+        "'memorybook.formats', 'memorybook.draft'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

@@ -17,6 +17,9 @@ LATER = 14
 """Days after a span in which it may still be spoken of."""
 
 _MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_MONTH_NAMES = frozenset(
+    "january february march april june july august sept september october november december".split()
+).union(_MONTHS)
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _UNITS = frozenset(
     "today yesterday ago week month year monday tuesday wednesday thursday friday saturday sunday"
@@ -96,7 +99,7 @@ def may_name_days(question: str) -> bool:
     words = words_as_written(question)  # they end where patterns see an end
     if not _UNITS.isdisjoint(words):
         return True
-    return any(word[:3] in _MONTHS or word[:4].isdecimal() for word in words if len(word) > 2 and word != "maybe")
+    return any(word in _MONTH_NAMES or word[:4].isdecimal() for word in words if len(word) > 2)
 
 
 def _plain(question: str) -> str:

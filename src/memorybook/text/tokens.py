@@ -12,7 +12,7 @@ from operator import add
 import Stemmer
 
 from memorybook.patterns import lazily
-from memorybook.standard import Callable, Iterable, Memo, once
+from memorybook.standard import Callable, Iterable, Memo, Sequence, once
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _SEGMENTS = lazily(r"[^/\\@:?&=#%~+]+")
 _PARTS = lazily(r"[^\W_]+")
 _HUMP = lazily(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z][a-z])")
 _CONTRACTED = frozenset(("t", "d", "m", "ll", "re", "ve"))
-_EDGES = ".,!?;:()[]\"'"
+_EDGES = ".,!?;:()[]\"'。、…《》「」“”"
 _HYPHENATED = lazily(r"[a-z]+(?:-[a-z]+)+")
 _ASCII_LETTERS = lazily("[A-Za-z ]+")
 
@@ -66,7 +66,7 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return list(chain.from_iterable(map(_tokens_of, text.split())))
     found: list[str] = []
-    for chunk in _ANY_CHUNK.findall(_nfkc(text).replace("’", "'")):
+    for chunk in chain.from_iterable(map(_chunks, _nfkc(text).replace("’", "'").split())):
         if chunk.isascii():
             found += _words(chunk)
         elif min(chunk) >= _FIRST_SPACELESS:
@@ -207,6 +207,12 @@ class _Pieces(dict[str, tuple[str, ...]]):
 
 
 _tokens_of = _Pieces().__getitem__  # a look-up in C: twice as fast as a memo that is called
+
+
+def _chunks(piece: str) -> Sequence[str]:
+    """The chunks of a piece of any text without white space; most are one, with punctuation around it."""
+    bare = piece.strip(_EDGES)
+    return (bare,) if bare.isalnum() and len(bare) <= _MAX_TOKEN else _ANY_CHUNK.findall(piece)
 
 
 def _mixed(chunk: str) -> list[str]:
