@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "memorybook"
 
-VALUES = {"arrays", "documents", "errors", "hits", "model", "patterns", "protocols", "standard", "typed"}
+VALUES = {"arrays", "documents", "errors", "hits", "model", "patterns", "protocols", "replies", "standard", "typed"}
 CORE = VALUES | {"text", "formats"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model": {"errors"},
     "hits": {"errors", "typed"},
     "documents": {"typed"},
+    "replies": set(),
     "protocols": {"documents", "errors", "hits", "model", "typed"},
     "formats": VALUES | {"text"},
     "text": VALUES | {"formats"},
@@ -33,18 +34,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lifecycle": CORE,
     "recall": CORE,
     "importers": CORE,
-    "testing": CORE,
+    "testing": CORE | {"inference"},
     "config_files": {"errors", "standard", "typed"},
     "config": {"errors", "config_files", "standard", "typed"},
     "arguments": VALUES,
     "workspace": {"errors", "config", "patterns", "typed"},
     "answers": VALUES,
-    "draft": CORE | {"lifecycle"},
+    "pages": CORE | {"lifecycle"},
+    "draft": CORE | {"lifecycle", "pages"},
+    "reversal": CORE | {"lifecycle", "pages", "draft"},
+    "writing": CORE | {"pages", "draft", "reversal"},
     "embedding": VALUES,
-    "book": CORE | {"lifecycle", "recall", "draft", "embedding"},
+    "book": CORE | {"lifecycle", "recall", "draft", "reversal", "writing", "embedding"},
     # only memory wires back ends
     "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
-    "verbs": CORE | {"answers", "arguments", "book", "draft", "importers", "lifecycle", "memory", "recall"},
+    "verbs": CORE | {"answers", "arguments", "book", "draft", "writing", "importers", "lifecycle", "memory", "recall"},
     "tools": {"errors", "memory", "standard", "typed"},
     "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from memorybook.hits import Hit
-    from memorybook.model import Entry, Turn
+    from memorybook.model import Applied, Entry, Turn
 
 
 def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
@@ -198,6 +198,49 @@ class Receipt(NamedTuple):
         """`{"receipt": {…}}`."""
         shown = self._asdict()
         return {"receipt": {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}}
+
+
+class Undone(NamedTuple):
+    """What `undo` did, or would.
+
+    Attributes:
+        undone: Id of the operation that was taken back.
+        kind: Its verb.
+        operation: Id of the operation that took it back; None for a dry run.
+        dry_run: True if nothing was done.
+        changes: What taking it back changed, in order.
+        exact: Paths of documents that are again what they were, byte for byte.
+        adapted: Paths of documents that changed elsewhere since, which keep that.
+    """
+
+    undone: str
+    kind: str
+    operation: str | None
+    dry_run: bool
+    changes: tuple[Applied, ...] = ()
+    exact: tuple[str, ...] = ()
+    adapted: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", "before", "after", …}], …}`."""
+        return {
+            **self._asdict(),
+            "changes": [change_json(change) for change in self.changes],
+            "exact": list(self.exact),
+            "adapted": list(self.adapted),
+        }
+
+
+def change_json(change: Applied) -> dict[str, Any]:
+    """A change as the journal keeps it; `purged` means that its texts were erased."""
+    return {
+        "kind": change.kind,
+        "target": change.target,
+        "before": change.before,
+        "after": change.after,
+        "reason": change.reason,
+        "purged": change.purged,
+    }
 
 
 class Recalled(NamedTuple):

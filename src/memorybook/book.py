@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable
+from memorybook.errors import Conflict, MissingDocument, Unavailable
 from memorybook.hits import Answer, Passage, Query, SyncReport
 from memorybook.lifecycle import fade
 from memorybook.recall.search import find
 from memorybook.recall.weights import weights_for
 from memorybook.standard import UTC, Callable, Iterable, Mapping, Sequence, date, datetime, suppress, tzinfo
-from memorybook.typed import TYPE_CHECKING
+from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.documents import Document
-    from memorybook.draft import Draft, Result
+    from memorybook.draft import Result
     from memorybook.embedding import Claim, Embedding
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.hits import Candidates
-    from memorybook.model import Change, Entry, Operation
+    from memorybook.model import Change, Discarded, Entry, Operation
     from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts
-
-ATTEMPTS = 8
-"""How often a change is worked in anew when a person saves the document in the same moment."""
+    from memorybook.reversal import Reversal
+    from memorybook.writing import Writer
 
 
 class Book:
@@ -226,11 +225,28 @@ class Book:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def apply(self, changes: Sequence[Change], *, actor: str, door: str, session: str | None = None) -> Result:
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        actor: str,
+        door: str,
+        session: str | None = None,
+        kind: str = "",
+        discarded: Sequence[Discarded] = (),
+        usage: Mapping[str, Any] | None = None,
+        bury: Iterable[str] = (),
+    ) -> Result:
         """Carry out changes as one operation: all of them are in the documents on return, or none is.
 
         Takes the book's lock, works the changes into what is on disk now, journals them with their
         preimages, writes, marks the operation done. Searches see them at once: they sync first.
+        It is journalled if it changes something, or has discarded candidates or something to bury.
+
+        Args:
+            changes: What to do, in order.
+            actor, door, session, kind, discarded, usage: See `Operation`.
+            bury: Digests of texts that imports must not bring back while the operation is not undone.
 
         Raises:
             NotFound: A change names an entry that is not there.
@@ -240,77 +256,42 @@ class Book:
             Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
                 by the next change, or by whoever opens the book next; else nothing was done.
         """
-        return self.apply_each([(session, changes)], actor=actor, door=door)[0]
+        group = (session, changes, discarded, usage, bury)
+        return self.apply_each([group], actor=actor, door=door, kind=kind)[0]
 
-    def apply_each(
-        self, groups: Sequence[tuple[str | None, Sequence[Change]]], *, actor: str, door: str
-    ) -> list[Result]:
-        """Carry out several groups of changes, each with its session, as an operation of its own.
+    def apply_each(self, groups: Sequence[tuple[Any, ...]], *, actor: str, door: str, kind: str = "") -> list[Result]:
+        """Carry out several groups of changes, each as an operation of its own.
 
         As `apply` does, but for that each document is read and written once: all groups are in the documents on
-        return, or none is.
+        return, or none is. A group is a `writing.Group`: its session and its changes, and what may follow there.
         """
-        from memorybook.draft import Draft
+        from memorybook.writing import Group
 
-        look = Draft(self.documents, parse=self._parse, now=self.now())
-        for _, changes in groups:
-            look.look(changes)  # the slow part, without the lock
-        for _ in range(ATTEMPTS):
-            with self.documents.lock():
-                self._settle_all()
-                draft = Draft(self.documents, parse=self._parse, now=self.now())
-                results = [self._worked_in(draft, changes, actor, door, session) for session, changes in groups]
-                operations = [result.operation for result in results if result.operation is not None]
-                if not operations or self._carry_out(operations, draft):
-                    return results
-        raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
+        results = self._writer.apply_each([Group(*group) for group in groups], actor=actor, door=door, kind=kind)
+        self._journal_fails = ""
+        return results
 
-    def _worked_in(self, draft: Draft, changes: Sequence[Change], actor: str, door: str, session: str | None) -> Result:
-        """The operation of these changes, once they are worked into the draft."""
-        from memorybook.draft import Result
-        from memorybook.model import Operation
+    def undo(
+        self, operation: str, *, actor: str, door: str, dry_run: bool = False
+    ) -> tuple[Operation, Operation, Reversal]:
+        """Take back an operation (id), as an operation of its own; with `dry_run`, only say how.
 
-        outcomes = tuple(draft.do(change) for change in changes)
-        applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
-        if not applied:
-            return Result(None, outcomes)
-        now = draft.now
-        operation = Operation(
-            id=self._new_id(now), time=now, actor=actor, door=door, session=session, changes=applied, done=False
+        Returns the operation, the one that takes it back (not written for a dry run), and how. Documents that
+        stand as the operation left them are what they were before it, byte for byte; in others what it changed is
+        taken back and the rest stays.
+
+        Raises NotFound; Conflict, which shows what stands against it, if it is undone already or if something that
+        it changed was changed since or purged; else as `apply`.
+        """
+        return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
+
+    @property
+    def _writer(self) -> Writer:
+        from memorybook.writing import Writer
+
+        return Writer(
+            self.documents, self.transcripts, self.journal, parse=self._parse, now=self.now, new_id=self._new_id
         )
-        return Result(operation, outcomes)
-
-    def _carry_out(self, operations: Sequence[Operation], draft: Draft) -> bool:
-        """Journal and write; False if a person's save came in between and nothing was written."""
-        begun: list[Operation] = []
-        try:
-            for operation in operations:
-                self.journal.begin(operation)
-                begun.append(operation)
-            draft.write()
-        except Conflict:
-            if draft.wrote:
-                for operation in operations:
-                    self._settle(operation)
-                return True
-            self._discard(begun)
-            if len(begun) < len(operations):  # the id of one is taken
-                raise
-            return False
-        except Exception as error:
-            if not draft.wrote:  # whoever asked is told that it failed, so it must not come true later
-                self._discard(begun)
-            elif isinstance(error, Unavailable):
-                raise Unavailable(f"{error}; what is missing of this change is done when that is possible") from error
-            raise
-        for operation in operations:
-            self.journal.done(operation.id)
-        return True
-
-    def _discard(self, begun: Sequence[Operation]) -> None:
-        """Take back intentions, the last one first: what is left, if that fails midway, can be carried out."""
-        for operation in reversed(begun):
-            self.journal.discard(operation.id)
 
     def _recover(self) -> None:
         """Finish what a crash left half done; where that cannot be done now, the next change does it.
@@ -324,30 +305,7 @@ class Book:
             return
         if pending:
             with suppress(Unavailable, Conflict), self.documents.lock():
-                self._settle_all()
-
-    def _settle_all(self) -> None:
-        """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
-        for operation in self.journal.pending():
-            self._settle(operation)
-        self._journal_fails = ""
-
-    def _settle(self, operation: Operation) -> None:
-        """Carry out what is missing of an intention, but for what a person's later edit stands against."""
-        from memorybook.draft import Draft
-
-        for _ in range(ATTEMPTS):
-            draft = Draft(self.documents, parse=self._parse, now=self.now())
-            for applied in operation.changes:
-                with suppress(InvalidInput):  # it can never be carried out again, and must not keep the rest
-                    draft.redo(applied)
-            try:
-                draft.write()
-            except Conflict:
-                continue
-            self.journal.done(operation.id)
-            return
-        raise Conflict("the book kept changing while an interrupted operation was being finished: try again")
+                self._writer.settle_all()
 
     # --- upkeep --------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.patch import backward, diff, fingerprint, forward, pack, taken_back, unpack
+from memorybook.text.patch import appended, backward, diff, fingerprint, forward, pack, taken_back, unpack
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "## x", "喜欢", "\ud800", "d\r"]), max_size=12)
 TEXTS = st.one_of(st.text(max_size=40), LINES.map("\n".join))
@@ -71,3 +71,11 @@ def test_a_long_text_is_compared_quickly() -> None:
     hunks = diff("\n".join(before), "\n".join(after))
     assert time.perf_counter() - begun < 2
     assert len(hunks) == 3
+
+
+@given(before=st.none() | TEXTS, lines=st.lists(st.sampled_from(["a", "b", "", "喜欢"]), min_size=1, max_size=3))
+def test_lines_at_the_end_need_no_comparing(before: str | None, lines: list[str]) -> None:
+    after, hunks = appended(before, lines)
+    assert after.endswith("".join(f"{line}\n" for line in lines))
+    assert forward(hunks, before) == after
+    assert backward(hunks, after) == (before or "")

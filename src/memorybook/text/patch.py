@@ -49,6 +49,17 @@ def diff(before: str | None, after: str | None) -> list[Hunk]:
     return hunks
 
 
+def appended(before: str | None, lines: Sequence[str]) -> tuple[str, list[Hunk]]:
+    """The text with these lines at its end, a torn last line ended first, and the hunks that make it: `diff`, quick."""
+    start = before.count("\n") if before else 0
+    torn = bool(before) and not (before or "").endswith("\n")
+    text = (before or "") + "\n" * torn + "".join([f"{line}\n" for line in lines])
+    above = None if not before else before.removesuffix("\n").rpartition("\n")[2]
+    if torn:
+        return text, [Hunk(start + 1, (), (*lines, ""), above, None)]
+    return text, [Hunk(start, (), tuple(lines), above, "")]
+
+
 def forward(hunks: Sequence[Hunk], before: str | None) -> str:
     """The text after, from exactly the text before."""
     lines = _lines(before)
@@ -97,14 +108,17 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _place(hunk: Hunk, lines: Sequence[str]) -> int | None:
-    """Where the hunk's new lines stand now, told by its surroundings if need be; None if they do not."""
+    """Where the hunk's new lines stand now: with the same around them if there is such a place, then nearest to before.
+
+    None if they do not stand anywhere.
+    """
     above = [] if hunk.above is None else [hunk.above]
     below = [] if hunk.below is None else [hunk.below]
     for before, after in ((above, below), (above, []), ([], below), ([], [])):
         wanted = [*before, *hunk.new, *after]
-        found = list(_occurrences(wanted, lines)) if wanted else []
-        if len(found) == 1:
-            return found[0] + len(before)
+        found = [place + len(before) for place in _occurrences(wanted, lines)] if wanted else []
+        if found:
+            return min(found, key=lambda place: abs(place - hunk.start))
     if hunk.new:
         return None
     return len(lines) - 1 if lines and not lines[-1] else len(lines)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memorybook import importers
 from memorybook.answers import Imported
-from memorybook.book import ATTEMPTS
 from memorybook.errors import Conflict, EmbedderFailed, MissingDocument
 from memorybook.formats import memory_md, notes, session_md
 from memorybook.lifecycle import fade
@@ -23,6 +22,7 @@ from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Add, Append, Change, Entry, Note, Put, Session, SessionSummary, Turn
 from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.write import Mask
+from memorybook.writing import ATTEMPTS
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo

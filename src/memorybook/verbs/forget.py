@@ -11,7 +11,7 @@ from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.formats import notes
 from memorybook.formats.session_md import summary_path
 from memorybook.hits import Hit, Query
-from memorybook.model import Change, Drop, Entry, Remove, Session, Turn
+from memorybook.model import Change, Drop, Entry, Remove, RemoveTurns, Session, Turn
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
@@ -65,15 +65,21 @@ def _carry_out(memory: Memory, meant: _Meant, receipt: Receipt) -> Receipt:
     changes: list[Change] = [Remove(id=entry.id, reason="forgotten") for entry in meant.entries]
     changes += [Drop(path=path, line=line, reason="forgotten") for path, line in meant.notes]
     changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
+    if meant.session:
+        changes.append(RemoveTurns(session=meant.session.uuid, reason="forgotten"))
     texts = [entry.text for entry in meant.entries] + [_said(path, line) for path, line in meant.notes]
     statements = {digest(text) for text in (*texts, *(turn.text for turn in meant.turns))}
     keys = {turn_key(turn.session, turn.id) for turn in meant.turns}
-    book.journal.bury(statements | keys, reason="forgotten", time=book.now())
-    result = book.apply(changes, actor=memory.actor, door=memory.door) if changes else None
-    if meant.session:
-        book.transcripts.remove(meant.session.uuid)
+    result = book.apply(
+        changes,
+        actor=memory.actor,
+        door=memory.door,
+        session=meant.session.uuid if meant.session else None,
+        kind="forget",
+        bury=sorted(statements | keys),
+    )
     book.index.sync(book.documents, book.transcripts)
-    operation = result.operation.id if result and result.operation else None
+    operation = result.operation.id if result.operation else None
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 

@@ -1,0 +1,356 @@
+"""Undo: any operation comes back to the byte, keeps what others did since, and refuses with the reason shown."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memorybook.errors import Conflict, NotFound
+from memorybook.memory import Memory
+from memorybook.model import Add, Append, Archive, Change, Drop, Entry, Put, Reinforce, Remove, Supersede, Turn, Update
+from memorybook.verbs.undo import undo
+from verbs.conftest import Reopen, files
+
+DAY = datetime(2026, 2, 24, tzinfo=UTC).date()
+
+
+def chat(tmp_path: Path, *said: str, session: str = "s1") -> str:
+    path = tmp_path / f"{session}.jsonl"
+    turns = [{"id": f"m{n}", "role": "user", "content": text, "session": session} for n, text in enumerate(said)]
+    path.write_text("".join(json.dumps(turn, ensure_ascii=False) + "\n" for turn in turns), encoding="utf-8")
+    return str(path)
+
+
+def last(memory: Memory) -> str:
+    return memory.book.journal.operations(limit=1)[0].id
+
+
+def said(memory: Memory) -> list[Turn]:
+    return list(memory.book.transcripts.turns(memory.book.transcripts.session("s1").uuid))
+
+
+def documents(memory: Memory) -> dict[str, bytes]:
+    return files(memory.root, "*.md")
+
+
+def entry(id: str, text: str, **fields: object) -> Entry:
+    return Entry(id=id, text=text, category="fact", score=0.5, scored=DAY, last_activated=DAY, **fields)  # type: ignore[arg-type]
+
+
+def apply(memory: Memory, *changes: Change) -> str:
+    result = memory.book.apply(changes, actor="user", door="test")
+    assert result.operation is not None
+    return result.operation.id
+
+
+def filled(memory: Memory) -> dict[str, str]:
+    """A book with a bit of everything."""
+    memory.init()
+    ids = {name: memory.remember(f"The {name} is known").known.entry.id for name in ("tea", "heron", "old one")}
+    memory.append("bought bread")
+    apply(memory, Archive(id=ids["old one"]), Put(path="sessions/a.md", text="# a talk\n\nabout tea\n"))
+    page = Path(memory.root, "MEMORY.md")
+    page.write_text(page.read_text(encoding="utf-8").replace("## TODO\n", "## TODO\n- mine\n"), encoding="utf-8")
+    archive = Path(memory.root, "archive", "2026-01.md")
+    archive.parent.mkdir()
+    archive.write_text(
+        "# Archive 2026-01\n\n### [cold1] fact | 0.10 | 2026-01-10 | 2\nThe cold one.\n", encoding="utf-8"
+    )
+    return {**ids, "cold": "cold1"}
+
+
+Act = Callable[[Memory, dict[str, str], Path], object]
+
+ACTS: dict[str, Act] = {
+    "remember": lambda m, ids, _: m.remember("Something new", category="decision", tags=["a"]),
+    "remember again": lambda m, ids, _: m.remember("the TEA is known"),
+    "append": lambda m, ids, _: m.append("a line"),
+    "append an item": lambda m, ids, _: m.append("an item", section="TODO"),
+    "append an item to a new section": lambda m, ids, _: m.append("an item", section="Garden"),
+    "flush": lambda m, ids, _: m.flush("- The user prefers dark mode.\n- The deploy window is Tuesday."),
+    "update": lambda m, ids, _: m.update(ids["tea"], text="The tea is green", importance="high"),
+    "pin": lambda m, ids, _: m.pin(ids["heron"]),
+    "forget": lambda m, ids, _: m.forget(ids["tea"]),
+    "forget by query": lambda m, ids, _: m.forget(query="bread bought"),
+    "forget from the archive": lambda m, ids, _: m.forget(ids["cold"]),
+    "import": lambda m, ids, tmp: m.import_file(
+        chat(tmp, "Remember that my uncle is a xylophonist.", "We went to the Grand Canyon last week.")
+    ),
+    "archive": lambda m, ids, _: apply(m, Archive(id=ids["tea"])),
+    "reinforce": lambda m, ids, _: apply(m, Reinforce(id=ids["tea"])),
+    "remove": lambda m, ids, _: apply(m, Remove(id=ids["tea"]), Remove(id=ids["cold"])),
+    "bring back from the archive": lambda m, ids, _: apply(m, Update(id=ids["cold"], fields={"archived": False})),
+    "supersede": lambda m, ids, _: apply(
+        m, Add(entry=entry("new", "The tea is gone")), Supersede(id=ids["tea"], by="new")
+    ),
+    "put": lambda m, ids, _: apply(m, Put(path="sessions/a.md", text="other")),
+    "put a new one": lambda m, ids, _: apply(m, Put(path="sessions/b.md", text="new")),
+    "drop a document": lambda m, ids, _: apply(m, Drop(path="sessions/a.md")),
+    "drop a line": lambda m, ids, _: apply(m, Drop(path="sessions/a.md", line="")),
+    "all at once": lambda m, ids, _: apply(
+        m,
+        Add(entry=entry("n1", "One more")),
+        Update(id=ids["tea"], fields={"text": "x"}),
+        Update(id=ids["tea"], fields={"text": "y", "archived": True}),
+        Remove(id=ids["heron"]),
+        Update(id=ids["cold"], fields={"archived": False}),
+        Append(path="daily/2026-01-01.md", line="- 2026-01-01T10:00:00Z a note"),
+        Append(path="MEMORY.md", line="an item", section="TODO"),
+        Drop(path="sessions/a.md", line="about tea"),
+        Put(path="sessions/c.md", text="c"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_what_is_undone_at_once_is_as_it_was_to_the_byte(memory: Memory, tmp_path: Path, name: str) -> None:
+    ids = filled(memory)
+    before = documents(memory)
+    ACTS[name](memory, ids, tmp_path)
+    after = documents(memory)
+    assert after != before
+    done = last(memory)
+    planned = undo(memory, done, dry_run=True)
+    assert documents(memory) == after
+    undone = undo(memory, done)
+    assert {k: v for k, v in documents(memory).items() if k != "MEMORY.md.bak"} == {
+        k: v for k, v in before.items() if k != "MEMORY.md.bak"
+    }
+    assert planned._replace(dry_run=False, operation=undone.operation) == undone
+    assert not undone.adapted
+    redone = undo(memory, undone.operation or "")
+    assert documents(memory) == after
+    assert redone.kind == "undo"
+    assert memory.book.journal.pending() == []
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_what_others_did_since_stays(memory: Memory, tmp_path: Path, name: str) -> None:
+    ids = filled(memory)
+    known = {each.id: each for each in memory.book.entries()}
+    ACTS[name](memory, ids, tmp_path)
+    done = last(memory)
+    memory.append("a later line")
+    memory.append("a later item", section="TODO")
+    later = memory.remember("A later entry").known.entry.id
+    page = Path(memory.root, "sessions", "a.md")
+    if page.exists():
+        page.write_bytes(page.read_bytes() + b"a person's line\n")
+    archive = Path(memory.root, "archive", "2026-01.md")
+    archive.write_bytes(archive.read_bytes() + b"\n### [cold2] fact | 0.10 | 2026-01-10 | 2\nColder.\n")
+    if name in ("put", "drop a document"):
+        if name == "put":
+            with pytest.raises(Conflict, match=r"sessions/a\.md"):
+                undo(memory, done)
+        return
+    undo(memory, done)
+    found = {each.id: each for each in memory.book.entries()}
+    assert found.pop(later).text == "A later entry"
+    assert found.pop("cold2").text == "Colder."
+    assert found == known
+    text = "".join(path.read_text(encoding="utf-8") for path in Path(memory.root).glob("daily/*.md"))
+    assert "a later line" in text
+    assert "bought bread" in text
+    assert "a line" not in text.replace("a later line", "")
+    assert "- a later item" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+    if page.exists():
+        assert page.read_text(encoding="utf-8") == "# a talk\n\nabout tea\na person's line\n"
+
+
+def test_what_was_changed_since_is_shown_and_nothing_is_done(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    memory.update(tea, text="The tea is green")
+    done = last(memory)
+    memory.update(tea, text="The tea is white " + "x" * 500)
+    before = documents(memory)
+    with pytest.raises(Conflict, match=r"The tea is green.*now there is .*The tea is white") as refused:
+        undo(memory, done)
+    assert len(str(refused.value)) < 800
+    assert documents(memory) == before
+    assert memory.book.journal.operations(limit=1)[0].kind != "undo"
+
+
+def test_fields_that_the_operation_did_not_touch_keep_what_others_made_of_them(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    memory.pin(tea)
+    done = last(memory)
+    memory.update(tea, text="The tea is green", tags=["hot"])
+    undo(memory, done)
+    [known] = memory.entries().entries
+    assert (known.entry.text, known.entry.tags, known.entry.pinned) == ("The tea is green", ("hot",), False)
+
+
+def test_what_was_strengthened_since_is_not_weakened_by_half(memory: Memory) -> None:
+    memory.remember("The tea is black")
+    memory.remember("The tea is black")
+    done = last(memory)
+    memory.remember("The tea is black")
+    with pytest.raises(Conflict, match="changed since"):
+        undo(memory, done)
+
+
+def test_an_operation_is_undone_once(memory: Memory) -> None:
+    memory.remember("The tea is black")
+    done = last(memory)
+    by = undo(memory, done).operation
+    with pytest.raises(Conflict, match=f"already undone by '{by}'"):
+        undo(memory, done)
+    with pytest.raises(NotFound, match="nothing"):
+        undo(memory, "nothing")
+    undo(memory, by or "")
+    undo(memory, done)
+    assert memory.entries().entries == ()
+
+
+def test_what_came_back_meanwhile_is_not_doubled(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    memory.forget(tea)
+    done = last(memory)
+    memory.remember("the tea is BLACK")
+    with pytest.raises(Conflict, match="same statement"):
+        undo(memory, done)
+
+
+def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) -> None:
+    path = chat(tmp_path, "Remember that my uncle is a xylophonist.", "What a day.")
+    memory.import_file(path)
+    [known] = memory.entries().entries
+    turns = said(memory)
+    session = memory.book.transcripts.session("s1")
+    before = documents(memory)
+    receipt = memory.forget(session="s1")
+    assert receipt.turns == 2
+    assert memory.book.transcripts.counts()["turns"] == 0
+    assert not memory.search("xylophonist").hits
+    assert memory.import_file(path).entries == 0
+    undo(memory, receipt.operation or "")
+    assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
+        k: v for k, v in before.items() if not k.endswith(".bak")
+    }
+    assert said(memory) == turns
+    assert memory.book.transcripts.session("s1") == session
+    assert memory.search("xylophonist").hits
+    memory.forget(known.entry.id)
+    assert undo(memory, last(memory)).exact == ("MEMORY.md",)
+
+
+def test_an_import_that_was_undone_can_be_made_again(memory: Memory, tmp_path: Path) -> None:
+    path = chat(tmp_path, "Remember that my uncle is a xylophonist.")
+    assert memory.import_file(path).entries == 1
+    undo(memory, last(memory))
+    assert memory.entries().entries == ()
+    assert memory.import_file(path).entries == 1
+
+
+def test_sessions_imported_together_come_back_one_by_one(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    before = documents(memory)
+    one, two = (Path(chat(tmp_path, f"Remember that the box {n} is red.", session=f"s{n}")) for n in (1, 2))
+    one.write_text(one.read_text(encoding="utf-8") + two.read_text(encoding="utf-8"), encoding="utf-8")
+    memory.import_file(str(one))
+    [second, first] = memory.book.journal.operations(limit=2)
+    assert not undo(memory, second.id).adapted
+    assert not undo(memory, first.id).adapted
+    assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
+        k: v for k, v in before.items() if not k.endswith(".bak")
+    }
+
+
+def test_operations_of_an_older_journal_are_undone_entry_by_entry(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    memory.append("a line")
+    line = last(memory)
+    memory.append("an item", section="TODO")
+    item = last(memory)
+    memory.update(tea, text="The tea is green")
+    updated = last(memory)
+    dropped = apply(memory, Drop(path="daily/2026-02-24.md", line="- 2026-02-24T10:12:33Z a line"))
+    undoing = memory.book.journal._store.created()  # type: ignore[attr-defined]
+    undoing.execute("DELETE FROM patches")
+    undo(memory, dropped)
+    assert Path(memory.root, "daily", "2026-02-24.md").read_text(encoding="utf-8") == "- 2026-02-24T10:12:33Z a line\n"
+    for done in (updated, item, line):
+        undo(memory, done)
+    assert [known.entry.text for known in memory.entries().entries] == ["The tea is black"]
+    assert not Path(memory.root, "daily", "2026-02-24.md").exists()
+    assert "an item" not in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("place", ["journal.begin", "documents.write", "transcripts.restore", "journal.done"])
+def test_an_interrupted_undo_is_finished_to_the_byte(
+    memory: Memory, reopen: Reopen, tmp_path: Path, place: str, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    filled(memory)
+    memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "We went to the Grand Canyon."))
+    before = documents(memory)
+    done = memory.forget(session="s1").operation or ""
+    part, name = place.split(".")
+    owner = getattr(memory.book, part)
+    real = getattr(owner, name)
+
+    def dying(*given: object, **named: object) -> None:
+        if after:
+            real(*given, **named)
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, dying)
+        with contextlib.suppress(Crash):
+            undo(memory, done)
+    memory.close()
+    opened = reopen()
+    assert opened.book.journal.pending() == []
+    if place == "journal.begin" and not after:
+        undo(opened, done)
+    assert {k: v for k, v in documents(opened).items() if not k.endswith(".bak")} == {
+        k: v for k, v in before.items() if not k.endswith(".bak")
+    }
+    assert len(said(opened)) == 2
+    assert done in opened.book.journal.undone()
+
+
+def test_an_operation_that_changed_nothing_cannot_be_undone(memory: Memory) -> None:
+    from memorybook.model import Discarded
+
+    left = Discarded(text="x", reason="weak")
+    result = memory.book.apply([], actor="user", door="test", kind="memorize", discarded=[left])
+    assert result.operation is not None
+    assert memory.book.journal.operation(result.operation.id).discarded == (left,)
+    with pytest.raises(Conflict, match="changed nothing"):
+        undo(memory, result.operation.id)
+
+
+def test_a_purged_operation_says_so(memory: Memory) -> None:
+    memory.remember("The tea is black")
+    done = last(memory)
+    memory.book.journal.purge((), lambda text: "tea" in text)
+    with pytest.raises(Conflict, match="purged"):
+        undo(memory, done)
+
+
+def test_a_person_saving_at_that_moment_makes_it_look_again(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.remember("The tea is black")
+    done = last(memory)
+    page = Path(memory.root, "MEMORY.md")
+    real = memory.book.journal.begin
+    saves = ["- saved meanwhile\n"]
+
+    def begin(*given: object, **named: object) -> None:
+        if saves:
+            page.write_text(page.read_text(encoding="utf-8").replace("## TODO\n", "## TODO\n" + saves.pop()), "utf-8")
+        real(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(memory.book.journal, "begin", begin)
+    assert undo(memory, done).adapted == ("MEMORY.md",)
+    assert "- saved meanwhile" in page.read_text(encoding="utf-8")
+    assert memory.entries().entries == ()
+    assert len(memory.book.journal.operations()) == 2
