@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.inference.almost_json import values
 from memorybook.inference.asking import Raw, RawCall, spelled_out
-from memorybook.inference.wire import Dialect, Draft, count, named, text_of
+from memorybook.inference.wire import Dialect, Draft, check, count, named, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,8 +69,7 @@ def concede(dialect: Dialect, request: Request, response: Response) -> Dialect |
 
 def answer(found: Any) -> Raw:
     """The answer in a decoded body. Raises ValueError if it is none."""
-    if named(found).get("type") == "error":
-        raise ValueError(f"an error: {text_of(named(found, 'error'))}"[:300])
+    check(found)
     content = named(found).get("content")
     if not isinstance(content, list):
         raise ValueError("no list 'content'")
@@ -91,9 +90,7 @@ def answer(found: Any) -> Raw:
 
 def piece(event: Any, draft: Draft) -> str:
     """The text that an event of a stream adds; all else of it goes into the draft. Raises ValueError."""
-    kind = named(event).get("type")
-    if kind == "error":
-        raise ValueError(f"an error: {text_of(named(event, 'error'))}"[:300])
+    check(event)
     usage = named(event, "usage") or named(named(event, "message"), "usage")
     draft.input_tokens = _taken(usage) or draft.input_tokens
     draft.output_tokens = count(usage.get("output_tokens")) or draft.output_tokens
@@ -103,7 +100,7 @@ def piece(event: Any, draft: Draft) -> str:
     if delta.get("type") == "input_json_delta":
         draft.call(index, "", "", text_of(delta.get("partial_json")))
     draft.cut = draft.cut or delta.get("stop_reason") == "max_tokens"
-    draft.ended = draft.ended or kind == "message_stop"
+    draft.ended = draft.ended or named(event).get("type") == "message_stop"
     return text_of(delta.get("text")) if delta.get("type") == "text_delta" else text_of(block.get("text"))
 
 

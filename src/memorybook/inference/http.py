@@ -126,7 +126,7 @@ class Service:
             return _failed(error, timeout)
 
     def lines(self, body: bytes, *, timeout: float, most: int) -> Generator[str, None, Response]:
-        """The lines of an answer as they come; returns what became of it, without a body if it was fine.
+        """The lines of an answer as they end; returns what became of it, without a body if it was fine.
 
         Args:
             body: JSON.
@@ -140,14 +140,16 @@ class Service:
             with self._sent(body, timeout) as response:
                 if response.status_code != 200:
                     return _read(response, most, deadline)
-                got = 0
-                for line in response.iter_lines():
-                    got += len(line) + 1
+                got, rest = 0, b""
+                for chunk in response.iter_bytes():
+                    got += len(chunk)
                     if got > most:
                         return Response(200, problem=f"answered with more than {most:,} bytes")
                     if time.monotonic() > deadline:
                         raise httpx2.ReadTimeout("the answer drips")
-                    yield line
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        yield line.decode("utf-8", "replace").removesuffix("\r")
                 return Response(200)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return _failed(error, timeout)

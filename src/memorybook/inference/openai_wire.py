@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybook.inference.asking import Raw, RawCall, spelled_out
-from memorybook.inference.wire import Dialect, Draft, count, named, text_of
+from memorybook.inference.wire import Dialect, Draft, check, count, named, text_of
 
 if TYPE_CHECKING:
     from memorybook.inference.asking import Request
@@ -44,7 +44,8 @@ def body(request: Request, dialect: Dialect, model: str, *, stream: bool = False
         sent["response_format"] = {"type": "json_schema", "json_schema": schema | strict}
     elif form and mode == "tool":
         sent["tools"] = [_tool(form.name, form.description, form.schema)]
-        sent["tool_choice"] = _named(form.name) if dialect.forced else "auto"
+        if dialect.forced:
+            sent["tool_choice"] = _named(form.name)
     elif request.tools:
         sent["tools"] = [_tool(tool.name, tool.description, tool.parameters) for tool in request.tools]
         if request.tool_choice and dialect.forced:
@@ -83,9 +84,7 @@ def concede(dialect: Dialect, request: Request, response: Response) -> Dialect |
 
 def answer(found: Any) -> Raw:
     """The answer in a decoded body. Raises ValueError if it is none."""
-    error = named(found, "error")
-    if error:
-        raise ValueError(f"an error: {text_of(error) or error!r}"[:300])
+    check(found)
     choices = found.get("choices") if isinstance(found, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("no 'choices'")
@@ -104,9 +103,7 @@ def answer(found: Any) -> Raw:
 
 def piece(event: Any, draft: Draft) -> str:
     """The text that an event of a stream adds; all else of it goes into the draft. Raises ValueError."""
-    error = named(event, "error")
-    if error:
-        raise ValueError(f"an error: {text_of(error) or error!r}"[:300])
+    check(event)
     usage = named(event, "usage")
     draft.input_tokens = count(usage.get("prompt_tokens")) or draft.input_tokens
     draft.output_tokens = count(usage.get("completion_tokens")) or draft.output_tokens

@@ -82,6 +82,13 @@ def named(found: Any, name: str | None = None) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def check(found: Any) -> None:
+    """Raise ValueError if an answer, or an event of a stream, is an error."""
+    error = named(found, "error")
+    if error:
+        raise ValueError(f"an error: {text_of(error) or dict(error)}"[:300])
+
+
 def text_of(found: Any) -> str:
     """Text as it stands, in a list of parts, or as the message of an error; "" for all else."""
     if isinstance(found, str):

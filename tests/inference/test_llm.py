@@ -1,0 +1,654 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import llm_server
+from conformance.llm import ASKED, CLOCK, FACTS, SCHEMA, SEARCH, streamed
+from inference import server
+from inference.server import KEY, Answer, Handler, Service, raw, status
+from llm_server import MODEL, call, fill, refusing, say, serve
+from memorybook.config import LLMSettings
+from memorybook.errors import ConfigError, LLMFailed
+from memorybook.inference import llm as module
+from memorybook.inference.asking import Asking
+from memorybook.inference.llm import open_llm
+from memorybook.replies import Form
+
+WIRES = pytest.mark.parametrize("wire", ["openai", "anthropic"])
+STRICT = {
+    "type": "json_schema",
+    "json_schema": {"name": "save_facts", "description": "What to remember.", "schema": SCHEMA},
+}
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serve() as running:
+        yield running
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses are noted instead of made."""
+    made: list[float] = []
+    monkeypatch.setattr("memorybook.inference.llm.time.sleep", made.append)
+    return made
+
+
+@contextmanager
+def opened(service: Service, wire: str = "openai", **more: Any) -> Iterator[Asking]:
+    llm = open_llm(llm_server.settings(service, wire, **more))
+    assert isinstance(llm, Asking)
+    try:
+        yield llm
+    finally:
+        llm.close()
+
+
+def failure(llm: Asking, **options: Any) -> LLMFailed:
+    with pytest.raises(LLMFailed) as caught:
+        llm.complete(ASKED, **options)
+    return caught.value
+
+
+# --- opening -------------------------------------------------------------------------------------
+
+
+def test_without_a_model_there_is_none() -> None:
+    assert open_llm(LLMSettings()) is None
+    assert open_llm(LLMSettings(base_url="http://127.0.0.1:9/v1", model=" ")) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        (LLMSettings(base_url="http://localhost:11434/v1", model="qwen3"), "openai/localhost:11434/qwen3"),
+        (LLMSettings(base_url="https://api.anthropic.com", model="claude-x"), "anthropic/api.anthropic.com/claude-x"),
+        (LLMSettings(base_url="https://api.deepseek.com/anthropic", model="m"), "anthropic/api.deepseek.com/m"),
+        (LLMSettings(base_url="https://host/v1", model="claude-x"), "openai/host/claude-x"),
+        (
+            LLMSettings(base_url="https://anthropic.com.evil.example/v1", model="m"),
+            "openai/anthropic.com.evil.example/m",
+        ),
+        (LLMSettings(api="anthropic", model="claude-x"), "anthropic/api.anthropic.com/claude-x"),
+        (LLMSettings(api="anthropic", base_url="http://host", model="m"), "anthropic/host/m"),
+        (LLMSettings(api="openai", base_url="https://api.anthropic.com/v1", model="m"), "openai/api.anthropic.com/m"),
+    ],
+)
+def test_the_wire_is_chosen_by_setting_or_by_address(settings: LLMSettings, name: str) -> None:
+    llm = open_llm(settings)
+    assert llm is not None
+    assert llm.name == name
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (LLMSettings(model="claude-x"), r"llm.base_url .* or llm.api to 'anthropic'"),
+        (LLMSettings(model="m", base_url="host/v1"), "needs an address"),
+        (LLMSettings(model="m", base_url="https://me:secret@host/v1"), "holds a user name or password"),
+        (LLMSettings(model="m", base_url="https://host/v1", api_key="sk-\nsecret"), "characters that no key has"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_without_being_told(settings: LLMSettings, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        open_llm(settings)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wire", "tail", "path"),
+    [
+        ("openai", "", "/v1/chat/completions"),
+        ("openai", "/chat/completions", "/v1/chat/completions"),
+        ("openai", "?api-version=2", "/v1/chat/completions?api-version=2"),
+        ("anthropic", "", "/v1/messages"),
+        ("anthropic", "/", "/v1/messages"),
+        ("anthropic", "/messages", "/v1/messages"),
+    ],
+)
+def test_the_address_is_taken_as_people_give_it(service: Service, wire: str, tail: str, path: str) -> None:
+    with opened(service, wire, api=wire, base_url=service.url + tail) as llm:
+        assert llm.complete(ASKED).text == "ok"
+    assert service.paths == [path]
+
+
+# --- what is sent --------------------------------------------------------------------------------
+
+
+def test_a_form_is_asked_for_by_schema(service: Service) -> None:
+    service.script = [fill({"facts": ["茶"]})]
+    with opened(service, max_tokens=500) as llm:
+        assert llm.complete(ASKED, form=FACTS).data == ["茶"]
+    strict = {**STRICT, "json_schema": {**STRICT["json_schema"], "strict": True}}  # type: ignore[dict-item]
+    assert service.requests == [{"model": MODEL, "messages": ASKED, "max_tokens": 500, "response_format": strict}]
+    assert service.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_schema_that_leaves_things_open_is_not_called_strict(service: Service) -> None:
+    loose = Form("f", "", {"type": "object", "properties": {"a": {"type": "string"}}}, lambda found: found)
+    service.script = [fill({"a": "b"})]
+    with opened(service) as llm:
+        llm.complete(ASKED, form=loose)
+    assert "strict" not in service.requests[0]["response_format"]["json_schema"]
+
+
+def test_a_form_is_asked_for_as_a_tool(service: Service) -> None:
+    service.script = [fill({"facts": []}), fill({"facts": []})]
+    with opened(service, mode="tool") as llm:
+        llm.complete(ASKED, form=FACTS)
+    with opened(service, "anthropic") as llm:
+        llm.complete(ASKED, form=FACTS)
+    function = {"name": "save_facts", "description": "What to remember.", "parameters": SCHEMA}
+    assert service.requests[0]["tools"] == [{"type": "function", "function": function}]
+    assert service.requests[0]["tool_choice"] == {"type": "function", "function": {"name": "save_facts"}}
+    assert service.requests[1] == {
+        "model": MODEL,
+        "max_tokens": 8192,
+        "system": "You keep memories.",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": ASKED[1]["content"]}]}],
+        "tools": [{"name": "save_facts", "description": "What to remember.", "input_schema": SCHEMA}],
+        "tool_choice": {"type": "tool", "name": "save_facts"},
+    }
+    assert service.headers[1]["x-api-key"] == KEY
+    assert service.headers[1]["anthropic-version"] == "2023-06-01"
+    assert "authorization" not in service.headers[1]
+
+
+def test_a_form_is_asked_for_in_words_at_the_end(service: Service) -> None:
+    service.script = [fill({"facts": []}), fill({"facts": []})]
+    chinese = Form("save_facts", "要记住的内容。", SCHEMA, FACTS.read)
+    with opened(service, mode="prompted") as llm:
+        llm.complete(ASKED, form=FACTS)
+        llm.complete([*ASKED, {"role": "assistant", "content": "好的"}], form=chinese)
+    assert "response_format" not in service.requests[0]
+    said = service.requests[0]["messages"][-1]["content"]
+    assert said.startswith(f"{ASKED[1]['content']}\n\nWhat to remember.\nAnswer with one JSON object")
+    assert said.endswith(json.dumps(SCHEMA))
+    assert service.requests[1]["messages"][-1]["role"] == "user"
+    assert "只回答一个 JSON 对象" in service.requests[1]["messages"][-1]["content"]
+
+
+@WIRES
+def test_the_second_ask_shows_the_answer_and_what_was_wrong(service: Service, wire: str) -> None:
+    service.script = [say("用户喜欢茶。"), fill({"facts": ["茶"]})]
+    with opened(service, wire) as llm:
+        assert llm.complete(ASKED, form=FACTS).data == ["茶"]
+    said = json.dumps(service.requests[1]["messages"], ensure_ascii=False)
+    assert "用户喜欢茶。" in said
+    assert "there is no JSON in it" in said
+    assert "Answer with one JSON object" in said
+
+
+def test_the_second_ask_is_in_the_language_of_the_form(service: Service) -> None:
+    service.script = [say("用户喜欢茶。"), fill({"facts": ["茶"]})]
+    with opened(service) as llm:
+        llm.complete(ASKED, form=Form("save_facts", "要记住的内容。", SCHEMA, FACTS.read))
+    assert "这个回答不能用" in service.requests[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "openai", "anthropic"),
+    [
+        ("required", "required", {"type": "any"}),
+        ("search", {"type": "function", "function": {"name": "search"}}, {"type": "tool", "name": "search"}),
+        (None, None, None),
+    ],
+)
+def test_a_tool_can_be_demanded(service: Service, choice: str | None, openai: Any, anthropic: Any) -> None:
+    for wire, sent in (("openai", openai), ("anthropic", anthropic)):
+        service.script = [call(("t1", "search", {}))]
+        with opened(service, wire) as llm:
+            llm.complete(ASKED, tools=[SEARCH, CLOCK], tool_choice=choice)
+        assert service.requests[-1].get("tool_choice") == sent
+
+
+def test_calls_and_results_stand_on_anthropics_wire_as_it_wants_them(service: Service) -> None:
+    service.script = [call(("t1", "search", {"query": "茶"}), ("t2", "clock", {}), text="Let me see."), say("Green.")]
+    with opened(service, "anthropic") as llm:
+        first = llm.complete(ASKED, tools=[SEARCH, CLOCK])
+        assert first.text == "Let me see."
+        results = [
+            {"role": "tool", "tool_call_id": c.id, "content": c.name * at} for at, c in enumerate(first.tool_calls)
+        ]
+        llm.complete([*ASKED, first.message(), *results, {"role": "user", "content": "And?"}], tools=[SEARCH, CLOCK])
+    user, assistant, answers = service.requests[1]["messages"]
+    assert user["role"] == "user"
+    assert [block["type"] for block in assistant["content"]] == ["text", "tool_use", "tool_use"]
+    assert assistant["content"][1] == {"type": "tool_use", "id": "t1", "name": "search", "input": {"query": "茶"}}
+    assert answers["role"] == "user"
+    assert [block["type"] for block in answers["content"]] == ["tool_result", "tool_result", "text"]
+    assert answers["content"][0] == {"type": "tool_result", "tool_use_id": "t1", "content": "(nothing)"}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "assistant", "content": "Hello!"}, {"role": "user", "content": ""}],
+        [{"role": "system", "content": "Be short."}],
+        [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "t", "function": {"name": "f", "arguments": "{bad"}}],
+            }
+        ],
+    ],
+)
+def test_anthropics_wire_gets_a_user_first_and_nothing_empty(service: Service, messages: list[dict[str, Any]]) -> None:
+    with opened(service, "anthropic") as llm:
+        llm.complete(messages)
+    turns = service.requests[0]["messages"]
+    assert turns[0]["role"] == "user"
+    assert all(block.get("text") != "" for turn in turns for block in turn["content"])
+
+
+@WIRES
+def test_parts_of_a_message_are_sent(service: Service, wire: str) -> None:
+    with opened(service, wire) as llm:
+        llm.complete([{"role": "user", "content": [{"type": "text", "text": "茶"}]}])
+    assert service.requests[0]["messages"][0]["content"] == [{"type": "text", "text": "茶"}]
+
+
+# --- what a server takes is learned --------------------------------------------------------------
+
+
+def test_a_server_without_schemas_gets_a_tool_and_one_without_tools_gets_words(service: Service) -> None:
+    service.usual = refusing("response_format", "tools")
+    with opened(service) as llm:
+        reply = llm.complete(ASKED, form=FACTS)
+        assert reply.data == ["plain"]
+        assert (reply.usage.calls, reply.usage.failed) == (3, 2)
+        assert llm.complete(ASKED, form=FACTS).usage.calls == 1
+    assert ["response_format" in r for r in service.requests] == [True, False, False, False]
+    assert ["tools" in r for r in service.requests] == [False, True, False, False]
+
+
+def test_a_server_that_cannot_be_made_to_call_is_left_to_choose(service: Service) -> None:
+    service.usual = refusing("response_format", "tool_choice")
+    with opened(service) as llm:
+        assert llm.complete(ASKED, form=FACTS).data == ["plain"]
+    assert ["tools" in request for request in service.requests] == [False, True, True]
+    assert service.requests[2].get("tool_choice") is None
+
+
+def test_a_mode_that_was_set_stays(service: Service) -> None:
+    service.usual = refusing("response_format")
+    with opened(service, mode="json_schema") as llm:
+        assert "HTTP 400" in str(failure(llm, form=FACTS))
+    assert len(service.requests) == 1
+
+
+def test_anthropics_wire_without_tools_gets_words(service: Service) -> None:
+    service.usual = refusing("tool_choice")
+    with opened(service, "anthropic") as llm:
+        assert llm.complete(ASKED, form=FACTS).data == ["plain"]
+    assert ["tools" in request for request in service.requests] == [True, False]
+
+
+def test_the_other_name_of_the_limit_is_learned(service: Service) -> None:
+    message = b"{\"error\": \"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.\"}"
+    service.script = [status(400, message)]
+    with opened(service) as llm:
+        assert llm.complete(ASKED, max_tokens=50).text == "ok"
+        llm.complete(ASKED, max_tokens=60)
+    assert [request.get("max_completion_tokens") for request in service.requests] == [None, 50, 60]
+    assert "max_tokens" not in service.requests[1]
+
+
+@WIRES
+def test_a_tool_that_cannot_be_demanded_is_offered(service: Service, wire: str) -> None:
+    service.script = [status(400, b"tool_choice does not support being set to required"), call(("t", "search", {}))]
+    with opened(service, wire) as llm:
+        reply = llm.complete(ASKED, tools=[SEARCH], tool_choice="required")
+    assert reply.tool_calls[0].name == "search"
+    assert "tool_choice" not in service.requests[1]
+
+
+def test_a_model_without_tools_is_reported_when_tools_are_needed(service: Service) -> None:
+    service.usual = status(400, b"registry.ollama.ai/library/gemma does not support tools")
+    with opened(service) as llm:
+        assert "does not support tools" in str(failure(llm, tools=[SEARCH]))
+
+
+# --- what may come back --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (raw(b""), "not JSON"),
+        (raw(b"<!doctype html><title>Sign in</title>", "text/html"), "not JSON, '<!doctype html>"),
+        (raw(b"[" * 200_000), "not JSON"),
+        (raw(b"\xff\xfe" * 20), "not JSON"),
+        (raw(b"[]"), "no "),
+        (raw(b"null"), "no "),
+        (raw(b'{"choices": []}'), "no "),
+        (raw(b'{"choices": [1], "content": 1}'), "no "),
+        (raw(b'{"choices": [{"message": null}], "content": {}}'), "'"),
+        (raw(b'{"error": {"message": "out of credit"}, "type": "error"}'), "an error: out of credit"),
+        (raw(b'{"error": "out of credit", "type": "error"}'), "an error: out of credit"),
+        (raw(b" " * 10_000_000), "more than 4,000,000 bytes"),
+    ],
+)
+@WIRES
+def test_what_is_no_answer_is_refused_by_name(service: Service, wire: str, answer: Answer, message: str) -> None:
+    service.script = [answer]
+    with opened(service, wire) as llm:
+        error = failure(llm)
+    assert f"the language model at '127.0.0.1:{service.server_port}' answered with" in str(error)
+    assert message in str(error)
+    assert error.usage is not None
+    assert (error.usage.calls, error.usage.failed) == (1, 1)
+    assert error.usage.input_tokens > 0
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {
+            "choices": [
+                {"message": {"content": [{"type": "thinking", "thinking": "…"}, {"type": "text", "text": "茶"}]}}
+            ]
+        },
+        {"choices": [{"message": {"content": None, "refusal": "茶"}}], "usage": {"prompt_tokens": "many"}},
+        {"choices": [{"message": {"content": "茶", "tool_calls": None, "reasoning_content": "…"}}], "usage": None},
+        {
+            "choices": [{"message": {"content": "茶", "tool_calls": ["x", {"function": 1}]}}],
+            "usage": {"prompt_tokens": -1},
+        },
+    ],
+)
+def test_the_ways_in_which_servers_differ_are_taken(service: Service, body: dict[str, Any]) -> None:
+    service.script = [raw(json.dumps(body).encode(), "text/plain")]
+    with opened(service) as llm:
+        reply = llm.complete(ASKED)
+    assert reply.text == "茶"
+    assert reply.usage.input_tokens > 0
+
+
+@WIRES
+def test_tokens_are_the_servers_or_estimated(service: Service, wire: str) -> None:
+    service.script = [say("Fine."), say("Fine.", usage=None)]
+    with opened(service, wire) as llm:
+        counted, estimated = llm.complete(ASKED).usage, llm.complete(ASKED).usage
+    assert (counted.input_tokens, counted.output_tokens) == (11, 7)
+    assert 10 < estimated.input_tokens < 40
+    assert 0 < estimated.output_tokens < 5
+
+
+@pytest.mark.parametrize("arguments", ['{"query": "茶', "tea", "[1]", '{"query": NaN}', "null5", 7])
+def test_bad_arguments_of_a_call_are_asked_for_again(service: Service, arguments: Any) -> None:
+    service.script = [call(("t1", "search", arguments)), call(("t1", "search", "{'query': '茶'}"))]
+    with opened(service) as llm:
+        reply = llm.complete(ASKED, tools=[SEARCH])
+    assert dict(reply.tool_calls[0].arguments) == {"query": "茶"}
+    assert (reply.usage.calls, reply.usage.failed) == (2, 1)
+    assert "the arguments of search" in service.requests[1]["messages"][-1]["content"]
+
+
+def test_no_arguments_are_an_empty_object_and_a_call_without_id_gets_one(service: Service) -> None:
+    service.script = [call(("", "clock", ""), ("", "clock", "{}"))]
+    with opened(service) as llm:
+        calls = llm.complete(ASKED, tools=[CLOCK]).tool_calls
+    assert [(c.id, dict(c.arguments)) for c in calls] == [("call_1", {}), ("call_2", {})]
+
+
+def test_a_call_that_stands_in_the_text_counts(service: Service) -> None:
+    service.script = [say('<tool_call>\n{"name": "search", "arguments": {"query": "茶"}}\n</tool_call>')]
+    with opened(service) as llm:
+        assert dict(llm.complete(ASKED, tools=[SEARCH]).tool_calls[0].arguments) == {"query": "茶"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "save_facts", "arguments": {"facts": ["茶"]}}',
+        '{"name": "save_facts", "parameters": {"facts": ["茶"]}}',
+        '{"save_facts": {"facts": ["茶"]}}',
+        'As [1] says: {"facts": ["茶"]}',
+    ],
+)
+def test_a_form_that_stands_in_something_else_is_found(service: Service, text: str) -> None:
+    service.script = [say(text)]
+    with opened(service) as llm:
+        reply = llm.complete(ASKED, form=FACTS)
+    assert (reply.data, reply.usage.calls) == (["茶"], 1)
+
+
+@WIRES
+def test_an_answer_that_was_cut_is_not_taken_for_a_whole_one(service: Service, wire: str) -> None:
+    service.script = [
+        say('{"facts": ["茶", "tea"]', cut=True),
+        say('{"facts": ["茶"]}', cut=True),
+        say("half a sen", cut=True),
+    ]
+    with opened(service, wire) as llm:
+        reply = llm.complete(ASKED, form=FACTS)
+        assert (reply.data, reply.usage.failed) == (["茶"], 1)
+        assert llm.complete(ASKED).cut
+    assert "cut off at the limit of tokens" in json.dumps(service.requests[1])
+
+
+# --- servers that fail ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [408, 429, 500, 502, 503, 529])
+@WIRES
+def test_what_may_pass_is_tried_again(service: Service, wire: str, pauses: list[float], code: int) -> None:
+    service.script = [status(code), status(code)]
+    with opened(service, wire) as llm:
+        reply = llm.complete(ASKED)
+    assert pauses == [0.5, 1.0]
+    assert (reply.usage.calls, reply.usage.failed, reply.usage.input_tokens) == (3, 2, 11)
+
+
+def test_retry_after_is_honoured_up_to_a_limit(service: Service, pauses: list[float]) -> None:
+    service.script = [status(429, retry_after="7"), say("ok"), status(429, retry_after="3600")]
+    with opened(service) as llm:
+        llm.complete(ASKED)
+        assert "HTTP 429 and asks to wait 3600 seconds" in str(failure(llm))
+    assert pauses == [7.0]
+
+
+def test_tries_are_bounded(service: Service, pauses: list[float]) -> None:
+    service.usual = status(500)
+    with opened(service) as llm:
+        error = failure(llm)
+    assert pauses == [0.5, 1.0, 2.0]
+    assert error.usage is not None
+    assert (error.usage.calls, error.usage.failed) == (4, 4)
+
+
+def test_a_cut_connection_is_tried_again(service: Service, pauses: list[float]) -> None:
+    service.script = [server.cut]
+    with opened(service) as llm:
+        reply = llm.complete(ASKED)
+    assert pauses == [0.5]
+    assert reply.usage.failed == 1
+    assert reply.usage.input_tokens > 11, "what was sent may have been counted"
+
+
+def test_a_server_that_is_not_there_takes_nothing(pauses: list[float]) -> None:
+    llm = open_llm(LLMSettings(base_url="http://127.0.0.1:9/v1", api_key=KEY, model="m"))
+    assert isinstance(llm, Asking)
+    error = failure(llm)
+    assert "'127.0.0.1:9' could not be reached (ConnectError" in str(error)
+    assert error.usage is not None
+    assert (error.usage.calls, error.usage.tokens) == (4, 0)
+
+
+@pytest.mark.parametrize("misbehave", [server.hang, server.drip])
+@pytest.mark.timeout(10)
+@WIRES
+def test_one_that_takes_too_long_is_left_and_not_tried_again(service: Service, wire: str, misbehave: Answer) -> None:
+    service.script = [misbehave] * 2
+    with opened(service, wire, timeout=0.3) as llm:
+        began = time.monotonic()
+        error = failure(llm)
+    assert time.monotonic() - began < 2
+    assert "did not answer within 0.3 seconds; check that it runs, or raise llm.timeout" in str(error)
+    assert len(service.requests) == 1
+    assert error.usage is not None
+    assert error.usage.input_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (307, "redirects are not followed, set llm.base_url"),
+        (401, "check llm.api_key"),
+        (404, "check llm.base_url and llm.model"),
+        (418, "check llm.model"),
+    ],
+)
+def test_what_will_not_pass_is_reported_with_what_to_do(service: Service, code: int, advice: str) -> None:
+    service.script = [status(code)]
+    with opened(service) as llm:
+        assert f"; {advice}" in str(failure(llm))
+    assert len(service.requests) == 1
+
+
+def test_a_redirect_is_not_followed(service: Service) -> None:
+    with serve() as other, opened(service) as llm:
+        service.script = [status(307, b"", location=f"{other.url}/chat/completions")]
+        failure(llm)
+        assert other.paths == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        status(401, f"Incorrect API key provided: {KEY}".encode()),
+        raw(f"<html>{KEY}</html>".encode()),
+        raw(json.dumps({"error": {"message": KEY}, "type": "error"}).encode()),
+    ],
+)
+@WIRES
+def test_messages_never_hold_the_key(service: Service, wire: str, answer: Answer) -> None:
+    service.script = [answer]
+    with opened(service, wire) as llm:
+        error = failure(llm)
+    assert KEY not in str(error)
+    assert "***" in str(error)
+
+
+# --- streams -------------------------------------------------------------------------------------
+
+
+@WIRES
+def test_a_stream_comes_in_pieces_with_calls_and_usage(service: Service, wire: str) -> None:
+    service.script = [call(("t1", "search", {"query": "茶"}), ("t2", "clock", {}), text="Let me see.")]
+    with opened(service, wire) as llm:
+        pieces, reply = streamed(llm, tools=[SEARCH, CLOCK])
+    assert len(pieces) == 2
+    assert "".join(pieces) == reply.text == "Let me see."
+    assert [(c.id, c.name, dict(c.arguments)) for c in reply.tool_calls] == [
+        ("t1", "search", {"query": "茶"}),
+        ("t2", "clock", {}),
+    ]
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (11, 7)
+
+
+@WIRES
+def test_a_stream_that_was_cut_says_so_and_one_without_usage_is_estimated(service: Service, wire: str) -> None:
+    service.script = [say("half a sen", cut=True, usage=None)]
+    with opened(service, wire) as llm:
+        reply = streamed(llm)[1]
+    assert reply.cut
+    assert reply.usage.input_tokens > 0
+
+
+def test_a_stream_is_tried_again_before_its_first_piece(service: Service, pauses: list[float]) -> None:
+    service.script = [status(503), server.cut]
+    with opened(service) as llm:
+        pieces, reply = streamed(llm)
+    assert (pieces, pauses) == (["o", "k"], [0.5, 1.0])
+    assert (reply.usage.calls, reply.usage.failed) == (3, 2)
+
+
+def test_a_server_that_cannot_count_a_stream_is_not_asked_to(service: Service) -> None:
+    service.usual = refusing("stream_options")
+    with opened(service) as llm:
+        assert streamed(llm)[1].text
+
+
+def events(*data: str, end: bool = False) -> Answer:
+    body = "".join(f"data: {one}\n\n" for one in (*data, *(["[DONE]"] if end else [])))
+    return raw(body.encode(), "text/event-stream")
+
+
+SOME = json.dumps({"choices": [{"delta": {"content": "half"}}]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (events(SOME), "ended its answer in the middle"),
+        (events(SOME, "{bad"), "not JSON"),
+        (events(SOME, '{"error": {"message": "overloaded"}, "type": "error"}'), "an error: overloaded"),
+        (events("[]", end=True), "it is empty"),
+        (raw(b" " * 5_000_000, "text/event-stream"), "more than 4,000,000 bytes"),
+    ],
+)
+def test_a_stream_that_breaks_off_is_a_failure(service: Service, answer: Answer, message: str) -> None:
+    service.script = [answer]
+    with opened(service) as llm, pytest.raises(LLMFailed, match=message) as caught:
+        streamed(llm)
+    assert caught.value.usage is not None
+    assert caught.value.usage.failed == 1
+
+
+@pytest.mark.timeout(10)
+def test_a_stream_that_stops_is_left(service: Service) -> None:
+    def stop(handler: Handler, body: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(f"data: {SOME}\n\n".encode())
+        handler.wfile.flush()
+        server.hang(handler, body)
+
+    service.script = [stop]
+    with opened(service, timeout=0.3) as llm, pytest.raises(LLMFailed, match=r"did not answer within 0.3 seconds"):
+        streamed(llm)
+
+
+@pytest.mark.timeout(10)
+def test_a_stream_that_drips_for_ever_is_left(service: Service) -> None:
+    def comments(handler: Handler, body: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while not handler.server.released.wait(0.02):
+            handler.wfile.write(b": ping\n\n")
+            handler.wfile.flush()
+
+    service.usual = comments
+    with opened(service, timeout=0.1) as llm, pytest.raises(LLMFailed, match="did not answer within"):
+        streamed(llm)
+    assert len(service.requests) == 1
+
+
+# --- cost ----------------------------------------------------------------------------------------
+
+
+def test_opening_a_model_imports_no_client() -> None:
+    script = (
+        "import sys; from memorybook.config import LLMSettings; from memorybook.inference.llm import open_llm; "
+        "open_llm(LLMSettings(base_url='http://h/v1', model='m')); "
+        "print(sorted({'httpx2', 'asyncio', 'pydantic', 'pydantic_ai', 'openai', 'anthropic'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_longest_answer_is_bounded() -> None:
+    assert module.MOST <= 4_000_000
