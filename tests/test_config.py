@@ -414,6 +414,21 @@ def test_a_trusted_file_counts_wholly_until_it_changes(project: Path, home: Path
     assert read(project, home).root_dir == ""
 
 
+@pytest.mark.parametrize("setting", ["api = 'anthropic'", "model = 'pydantic-ai/openai:gpt-5'"])
+def test_a_project_that_is_not_trusted_chooses_no_other_service(project: Path, home: Path, setting: str) -> None:
+    (project / "memorybook.toml").write_text(f"[llm]\n{setting}")
+    found = read(project, home)
+    assert found.llm == LLMSettings()
+    assert "not trusted" in found.warnings[0]
+    config.trust(str(project / "memorybook.toml"), env={}, home=str(home))
+    assert read(project, home).llm != LLMSettings()
+
+
+def test_a_project_may_name_a_model_of_the_service_that_the_user_chose(project: Path, home: Path) -> None:
+    (project / "memorybook.toml").write_text("[llm]\nmodel = 'qwen3'")
+    assert read(project, home).llm.model == "qwen3"
+
+
 @pytest.mark.parametrize("model", ["local//models/mine", "local/./mine", "local/org/name"])
 def test_a_local_model_counts_only_from_a_trusted_file(model: str, project: Path, home: Path) -> None:
     """It would read a file of the project's choice, or fetch one."""

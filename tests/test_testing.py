@@ -7,9 +7,10 @@ import pytest
 
 import memorybook.testing
 from conformance.embedder import EmbedderConformance, rows
-from memorybook.errors import EmbedderFailed
+from memorybook.errors import EmbedderFailed, LLMFailed
 from memorybook.protocols import Embedder
-from memorybook.testing import FailingEmbedder, HashEmbedder
+from memorybook.replies import Reply
+from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 
 
 class TestHashEmbedder(EmbedderConformance):
@@ -56,6 +57,23 @@ def test_a_failing_embedder_fails_after_as_many_calls() -> None:
         with pytest.raises(EmbedderFailed, match="down"):
             embedder.embed(["two"])
     assert (embedder.calls, embedder.texts, embedder.local) == (3, ["one"], False)
+
+
+def test_a_script_is_answered_item_by_item_and_what_was_asked_is_kept() -> None:
+    model = ScriptedLLM(["tea", lambda messages: messages[-1]["content"].upper(), Reply("茶"), OSError("down")])
+    asked = [{"role": "user", "content": "hi"}]
+    assert [model.complete(asked).text for _ in range(3)] == ["tea", "HI", "茶"]
+    with pytest.raises(OSError, match="down"):
+        model.complete(asked)
+    assert [request.messages for request in model.requests] == [tuple(asked)] * 4
+
+
+def test_a_script_that_is_used_up_fails_or_goes_on_as_it_was_told() -> None:
+    asked = [{"role": "user", "content": "hi"}]
+    with pytest.raises(LLMFailed, match="no answer left"):
+        ScriptedLLM().complete(asked)
+    endless = ScriptedLLM(then="ok")
+    assert [endless.complete(asked).text for _ in range(3)] == ["ok"] * 3
 
 
 def test_its_example_runs() -> None:

@@ -16,7 +16,7 @@ from inference import server
 from inference.server import KEY, Answer, Handler, Service, raw, status
 from llm_server import MODEL, call, fill, refusing, say, serve
 from memorybook.config import LLMSettings
-from memorybook.errors import ConfigError, LLMFailed
+from memorybook.errors import ConfigError, LLMFailed, MissingExtra
 from memorybook.inference import llm as module
 from memorybook.inference.asking import Asking
 from memorybook.inference.llm import open_llm
@@ -102,6 +102,12 @@ def test_settings_that_cannot_be_used_are_refused_without_being_told(settings: L
     with pytest.raises(ConfigError, match=message) as caught:
         open_llm(settings)
     assert "secret" not in str(caught.value)
+
+
+def test_a_model_of_a_package_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic_ai.exceptions", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'memorybook\[pydantic-ai\]'"):
+        open_llm(LLMSettings(model="pydantic-ai/openai:gpt-5-mini"))
 
 
 @pytest.mark.parametrize(

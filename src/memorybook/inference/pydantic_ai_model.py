@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, LLMFailed, MissingExtra
+from memorybook.inference.almost_json import clean
 from memorybook.inference.asking import Asking, Raw, RawCall, Request, Tally, spelled_out
 from memorybook.inference.wire import text_of
 
@@ -91,17 +92,22 @@ class _Asked:
 def _parameters(request: Request, mode: str) -> Any:
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
-    from pydantic_ai.tools import ToolDefinition
 
     form = request.form
     if form and mode == "json_schema":
         wanted = OutputObjectDefinition(json_schema=dict(form.schema), name=form.name, description=form.description)
         return ModelRequestParameters(output_mode="native", output_object=wanted)
     if form and mode != "prompted":
-        tool = ToolDefinition(form.name, dict(form.schema), form.description, kind="output")
+        tool = _tool(form.name, form.description, form.schema, kind="output")
         return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
-    tools = [ToolDefinition(tool.name, dict(tool.parameters), tool.description) for tool in request.tools]
+    tools = [_tool(tool.name, tool.description, tool.parameters) for tool in request.tools]
     return ModelRequestParameters(function_tools=tools, allow_text_output=not request.tool_choice)
+
+
+def _tool(name: str, description: str, schema: Mapping[str, Any], *, kind: str = "function") -> Any:
+    from pydantic_ai.tools import ToolDefinition
+
+    return ToolDefinition(name=name, parameters_json_schema=dict(schema), description=description, kind=kind)
 
 
 def _messages(messages: Any) -> list[Any]:
@@ -110,7 +116,7 @@ def _messages(messages: Any) -> list[Any]:
     made: list[Any] = []
     names: dict[str, str] = {}
     for message in messages:
-        text = text_of(message.get("content"))
+        text = clean(text_of(message.get("content")))
         if message["role"] == "assistant":
             parts: list[Any] = [theirs.TextPart(text)] if text else []
             for call in message.get("tool_calls") or ():

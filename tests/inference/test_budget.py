@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from conformance.llm import ASKED, FACTS, SEARCH
+from memorybook.config import Budget
+from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
+from memorybook.inference.asking import Request, tokens_of
+from memorybook.inference.budget import Metered
+from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
+from memorybook.testing import ScriptedLLM
+
+FREE = Budget(tokens_per_operation=0, calls_per_operation=0)
+COST = tokens_of(Request(tuple(ASKED)))
+
+
+class Plain:
+    """A model of somebody's own: no gate, no stream."""
+
+    name = "plain"
+
+    def __init__(self, answer: Reply | Exception) -> None:
+        self.answer = answer
+        self.calls = 0
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        form: Form[Any] | None = None,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        self.calls += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def metered(llm: Any, budget: Budget, spent: Usage | None = None) -> tuple[Metered, list[Usage]]:
+    """With a day in which so much was spent, and what is recorded added to it."""
+    recorded: list[Usage] = []
+    start = spent or Usage()
+    return Metered(llm, budget, spent_today=lambda: sum(recorded, start), record=recorded.append), recorded
+
+
+def test_within_its_budget_it_is_the_model_it_keeps() -> None:
+    llm = ScriptedLLM(["ok", {"facts": ["茶"]}])
+    kept, recorded = metered(llm, Budget())
+    assert kept.name == "scripted"
+    assert kept.complete(ASKED, max_tokens=9).text == "ok"
+    assert kept.complete(ASKED, form=FACTS).data == ["茶"]
+    assert llm.requests[0].max_tokens == 9
+    assert kept.usage == sum(recorded, Usage())
+    assert kept.usage.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        (
+            FREE._replace(calls_per_operation=2),
+            r"of 2 calls per operation 2 are used; raise llm\.budget\.calls_per_operation, now 2",
+        ),
+        (
+            FREE._replace(calls_per_day=12),
+            r"of 12 calls per day 12 are used; wait for tomorrow \(UTC\), or raise llm\.budget\.calls_per_day",
+        ),
+        (
+            FREE._replace(tokens_per_operation=3 * COST),
+            r"of \d\d tokens per operation \d+ are used and the next call takes about \d+; raise",
+        ),
+        (
+            FREE._replace(tokens_per_day=1000 + 3 * COST),
+            r"of 1,0\d\d tokens per day 1,0\d\d are used .*llm\.budget\.tokens_per_day",
+        ),
+    ],
+)
+def test_once_it_is_spent_the_model_is_not_asked(budget: Budget, message: str) -> None:
+    llm = ScriptedLLM(then="ok")
+    kept, recorded = metered(llm, budget, Usage(10, 0, 500, 500, 0.0))
+    kept.complete(ASKED)
+    kept.complete(ASKED)
+    with pytest.raises(BudgetSpent, match=message) as caught:
+        kept.complete(ASKED)
+    assert len(llm.requests) == 2
+    assert caught.value.usage is None
+    assert len(recorded) == 2
+
+
+def test_a_prompt_that_does_not_fit_is_not_sent() -> None:
+    llm = ScriptedLLM(then="ok")
+    kept, recorded = metered(llm, Budget(tokens_per_operation=1000))
+    with pytest.raises(BudgetSpent, match="the next call takes about"):
+        kept.complete([{"role": "user", "content": "我喜欢绿茶。" * 200}])
+    assert (llm.requests, recorded) == ([], [])
+
+
+def test_nought_is_no_limit() -> None:
+    kept, _ = metered(ScriptedLLM(then="ok"), FREE)
+    for _ in range(50):
+        kept.complete(ASKED)
+    assert kept.usage.calls == 50
+
+
+def test_failures_are_recorded_too() -> None:
+    kept, recorded = metered(ScriptedLLM([LLMFailed("down"), "prose", "prose again"]), Budget())
+    for _ in range(2):
+        with pytest.raises(LLMFailed):
+            kept.complete(ASKED, form=FACTS)
+    assert [(usage.calls, usage.failed) for usage in recorded] == [(1, 1), (2, 2)]
+    assert kept.usage.failed == 3
+
+
+def test_the_budget_may_end_in_the_middle_of_an_answer_and_what_it_took_is_recorded() -> None:
+    llm = ScriptedLLM(["prose", {"facts": []}])
+    kept, recorded = metered(llm, Budget(calls_per_operation=1))
+    with pytest.raises(BudgetSpent) as caught:
+        kept.complete(ASKED, form=FACTS)
+    assert len(llm.requests) == 1
+    assert caught.value.usage == recorded[0]
+    assert (recorded[0].calls, recorded[0].failed) == (1, 1)
+
+
+def test_a_model_without_a_gate_is_kept_between_its_answers() -> None:
+    llm = Plain(Reply("ok", usage=Usage(3, 0, 10, 10, 0.0)))
+    kept, _ = metered(llm, Budget(calls_per_operation=3))
+    kept.complete(ASKED, tools=[SEARCH])
+    with pytest.raises(BudgetSpent):
+        kept.complete(ASKED)
+    assert llm.calls == 1
+
+
+@pytest.mark.parametrize("error", [OSError("the line is dead"), LLMFailed("down")])
+def test_a_failure_that_does_not_say_what_it_took_counts_its_prompt(error: Exception) -> None:
+    kept, recorded = metered(Plain(error), Budget())
+    with pytest.raises(type(error)):
+        kept.complete(ASKED)
+    assert recorded == [Usage(1, 1, COST, 0, 0.0)]
+
+
+def test_what_could_not_be_asked_took_nothing() -> None:
+    kept, recorded = metered(ScriptedLLM(), Budget())
+    with pytest.raises(InvalidInput):
+        kept.complete([])
+    assert recorded == []
+
+
+def test_a_stream_is_kept_too() -> None:
+    kept, recorded = metered(ScriptedLLM(["茶", "tea"]), Budget(calls_per_operation=1))
+    assert list(kept.stream(ASKED)) == ["茶"]
+    assert [usage.calls for usage in recorded] == [1]
+    with pytest.raises(BudgetSpent):
+        list(kept.stream(ASKED))
+
+
+def test_a_model_without_streams_gives_its_text_at_once() -> None:
+    kept, recorded = metered(Plain(Reply("tea", usage=Usage(1, 0, 1, 1, 0.0))), Budget())
+    assert list(kept.stream(ASKED)) == ["tea"]
+    assert recorded == [Usage(1, 0, 1, 1, 0.0)]
+
+
+def test_threads_lose_no_usage() -> None:
+    kept, _ = metered(ScriptedLLM(then="ok"), FREE)
+    threads = [threading.Thread(target=lambda: [kept.complete(ASKED) for _ in range(20)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert kept.usage.calls == 80
