@@ -6,7 +6,7 @@ from itertools import chain, compress, repeat
 from operator import is_not
 
 from memorybook.hits import SyncReport
-from memorybook.standard import Callable, Iterable, Sequence
+from memorybook.standard import Callable, Iterable, Iterator
 from memorybook.storage.candidates import revision_of
 from memorybook.storage.sqlite import Connection, Value, bindable, readable
 from memorybook.typed import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 """How often a sync starts over because another process brought in the same documents meanwhile."""
+
+_STRETCH = 256
 
 
 class Known(NamedTuple):
@@ -61,7 +63,7 @@ class Table:
     def __init__(self) -> None:
         self._version: tuple[object, int] | None = None
         self._rows: set[tuple[Value, int, str]] = set()
-        self._agreed: Sequence[DocumentInfo | None] = ()
+        self._agreed: tuple[DocumentInfo | None, ...] = ()
 
     def compare(
         self, db: Connection, listed: tuple[DocumentInfo, ...]
@@ -77,8 +79,8 @@ class Table:
                 self._version, self._agreed = version, ()
             elif listed is self._agreed:
                 return [], []
-            new = compress(enumerate(listed), chain(map(is_not, listed, self._agreed), repeat(True)))
             # an empty stamp vouches for nothing
+            new = _others(listed, self._agreed)
             suspects = [n for n, info in new if not info[2] or (info[:3] not in self._rows and not self._has(info))]
             changed = [(listed[n], _known(db, listed[n].path) if self._rows else None) for n in suspects]
             present = len(listed) - sum(known is None for _, known in changed)
@@ -168,11 +170,21 @@ def _difference(db: Connection, table: Table, documents: Documents, transcripts:
     return Difference(len(listed), changed, gone, (before, now), degraded)
 
 
-def _without(listed: tuple[DocumentInfo, ...], suspects: list[int]) -> list[DocumentInfo | None]:
+def _others(
+    listed: tuple[DocumentInfo, ...], agreed: tuple[DocumentInfo | None, ...]
+) -> Iterator[tuple[int, DocumentInfo]]:
+    """Documents, with their places, that are not the ones that agreed there; stretches that are equal cost little."""
+    for start in range(0, len(listed), _STRETCH):
+        now, before = listed[start : start + _STRETCH], agreed[start : start + _STRETCH]
+        if now != before:
+            yield from compress(enumerate(now, start), chain(map(is_not, now, before), repeat(True)))
+
+
+def _without(listed: tuple[DocumentInfo, ...], suspects: list[int]) -> tuple[DocumentInfo | None, ...]:
     agreed: list[DocumentInfo | None] = [*listed]
     for number in suspects:
         agreed[number] = None
-    return agreed
+    return tuple(agreed)
 
 
 def _known(db: Connection, path: str) -> Known | None:
