@@ -88,3 +88,23 @@ def test_the_limit_is_kept_and_nothing_found_is_nothing() -> None:
     many = [Candidate(passage(f"tea {n}"), float(n), None) for n in range(30)]
     assert len(search(*many, idf={"tea": 1.0}, limit=7).hits) == 7
     assert search(idf={}) == Found((), False, 0)
+
+
+def test_a_turn_that_is_not_shown_itself_lends_its_id_to_the_note_that_quotes_it() -> None:
+    note = Candidate(passage("I adopted a beagle called Max."), 9.0, None)
+    others = [Candidate(passage(f"a beagle of somebody else, number {n}"), 5.0, None) for n in range(20)]
+    said = Candidate(
+        passage("Guess what! I adopted a beagle called Max.", source="turn", session="s", turn="t1", speaker="Ann"),
+        1.0,
+        None,
+    )
+    found = search(said, *others, note, idf={"beagl": 2.0}, limit=1)
+    assert [(hit.passage.source, hit.passage.turn) for hit in found.hits] == [("note", "t1")]
+
+
+def test_what_is_relevant_may_stand_below_what_is_shown() -> None:
+    beside = [Candidate(passage(f"pedestrian {n}"), 9.0, None) for n in range(3)]
+    about = Candidate(passage("zebra crossing"), 1.0, None)
+    idf = {"zebra": 6.0, "cross": 5.0, "pedestrian": 3.0}
+    assert search(*beside, about, idf=idf, limit=1).has_relevant
+    assert not search(*beside, idf=idf, limit=1).has_relevant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
@@ -24,6 +26,9 @@ END = " .。!,、;:~…"
 
 JUDGED = 40
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
+
+LENDING = 50
+"""How many of the best candidates may lend the id of their turn to what is shown."""
 
 
 class Found(NamedTuple):
@@ -62,7 +67,8 @@ def find(
     ranked = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
     if keep is not None:
         ranked = (r for r in ranked if keep(r.candidate.passage))
-    judged = once(ranked, None if min_score > 0 else max(limit, JUDGED))
+    few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
+    judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
     judge = relevance(candidates.idf, weights)
     kept = [r for r in judged if judge(r.candidate) >= min_score] if min_score > 0 else judged
     words = frozenset(candidates.idf)
@@ -71,27 +77,30 @@ def find(
         for r in kept[:limit]
     )
     bar = max(min_score, RELEVANT)
-    has_relevant = any(hit.relevance >= bar for hit in hits) or any(judge(r.candidate) >= bar for r in judged)
+    if not (has_relevant := any(hit.relevance >= bar for hit in hits)):
+        others = once(chain(judged, ranked), JUDGED) if few else judged
+        has_relevant = any(judge(r.candidate) >= bar for r in others)
     return Found(hits, has_relevant, len(judged) - len(kept))
 
 
-def once(ranked: Iterable[Ranked], enough: int | None = None) -> list[Ranked]:
+def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | None = None) -> list[Ranked]:
     """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
 
     The better ranked of the two stays; it carries the turn's id in any case. Beyond the candidates
     that are judged, only what names its turn is compared. `enough` are kept at most; None keeps all.
+    If no more than the first `shown` are of interest, what comes after them is compared only where it names a turn,
+    whose id it may lend.
     """
     kept: list[Ranked] = []
     turns: dict[object, int] = {}
     texts: dict[str, list[tuple[int, str]]] = {}
     for item in ranked:
         number = len(kept)
-        if number == enough:
-            break
         passage = item.candidate.passage
         mark = (passage.session, passage.turn) if passage.turn else None
         same = turns.get(mark) if mark else None
-        if same is None and number < JUDGED:
+        compared = JUDGED if shown is None else LENDING if mark else shown
+        if same is None and number < compared:
             same = _quoted(passage, number, texts)
         if same is None:
             same = number
@@ -100,6 +109,8 @@ def once(ranked: Iterable[Ranked], enough: int | None = None) -> list[Ranked]:
             kept[same] = _resting_on(kept[same], passage)
         if mark:
             turns.setdefault(mark, same)
+        if len(kept) == enough:
+            break
     return kept
 
 
