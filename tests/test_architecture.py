@@ -36,7 +36,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "importers": CORE,
     "testing": CORE | {"inference"},
     "config_files": {"errors", "standard", "typed"},
-    "config": {"errors", "config_files", "standard", "typed"},
+    "config_values": {"errors", "config_files", "standard", "typed"},
+    "config": {"errors", "config_files", "config_values", "standard", "typed"},
     "arguments": VALUES,
     "workspace": {"errors", "config", "patterns", "typed"},
     "answers": VALUES,
@@ -166,7 +167,7 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path, question: str) -> None:
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
         "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', "
         "'typing', 'argparse', 're', 'functools', 'contextlib', 'datetime', 'threading', 'memorybook.model', "
-        "'memorybook.formats', 'memorybook.draft'}; "
+        "'memorybook.formats', 'memorybook.draft', 'memorybook.config_values'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

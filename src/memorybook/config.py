@@ -194,44 +194,8 @@ class Config(NamedTuple):
         return self.embeddings.api_key or self.llm.api_key
 
 
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "backend": ("sqlite_hybrid", "sqlite_fts", "scan"),
-    "provider": ("tiered", "flat", "agentic"),
-    "language": ("auto", "en", "zh"),
-    "llm.api": ("auto", "openai", "anthropic"),
-    "llm.mode": ("auto", "json_schema", "tool", "prompted"),
-}
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "min_score": (0, 1),
-    "store_threshold": (0, 1),
-    "inject_min_score": (0, 1),
-    "recall.similarity_threshold": (0, 1),
-    "max_results": (1, 200),
-    "max_memories": (1, 200),
-    "recall.max_search_results": (1, 200),
-    "embeddings.batch": (1, 2048),
-    "embeddings.dimensions": (0, 65536),
-    "llm.timeout": (0.1, 86400),
-    "embeddings.timeout": (0.1, 86400),
-}
-_DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout"})
-_PATHS = frozenset({"workspace_dir", "root_dir", "db_path", "sqlite_vec_extension_path", "transcripts.db_path"})
-_NEEDS_TRUST = _PATHS | {
-    "llm.base_url",
-    "llm.api_key",
-    "llm.api",
-    "embeddings.base_url",
-    "embeddings.api_key",
-    "transcripts.url",
-    "redaction.enabled",
-}
-_LOCAL = "local/"
-_REACHES_OUT = {"embeddings.model": _LOCAL, "llm.model": "pydantic-ai/"}  # read or fetch files; talk with keys of others
-_FOLDERS = tuple(_LOCAL + first for first in "/~.")
 _PREFIX = "MEMORYBOOK_"
 _NOT_SETTINGS = frozenset({"MEMORYBOOK_DEBUG", "MEMORYBOOK_DATA", "MEMORYBOOK_TOKEN"})
-_LARGEST = 1e15
-_SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
 def load(
@@ -300,12 +264,14 @@ def _checked(layer: list[Given], home: str) -> dict[str, tuple[Any, Given]]:
     """One layer by canonical name, values parsed; two spellings of a setting must agree."""
     if not layer:
         return {}
+    from memorybook.config_values import value_of
+
     defaults = settings(Config())
     names = _names()
     found: dict[str, tuple[Any, Given]] = {}
     for given in layer:
         key = _canonical(given, names)
-        value = _value(key, defaults[key], given, home)
+        value = value_of(key, defaults[key], given, home)
         before = found.get(key)
         if before and before[0] != value:
             first, second = (f"{one.name} ({one.origin})" for one in (before[1], given))
@@ -347,105 +313,6 @@ def _canonical(given: Given, names: Mapping[str, str]) -> str:
     return key
 
 
-# --- values --------------------------------------------------------------------------------------
-
-
-def _value(key: str, default: Any, given: Given, home: str) -> Any:
-    """The value in its type and range. Raises ConfigError."""
-    try:
-        value: Any = _duration(given.value) if key in _DURATIONS else _typed(default, given)
-        _check_range(key, value)
-    except ValueError as problem:
-        shown = "that" if key.endswith(("api_key", "url")) else repr(given.value)
-        raise ConfigError(f"{given.name} ({given.origin}) must be {problem}, not {shown}") from None
-    place = _LOCAL if key == "embeddings.model" and value.startswith(_FOLDERS) else ""
-    if place or (key in _PATHS and value):
-        return place + config_files.absolute(value.removeprefix(place), given.base, home)
-    return value
-
-
-def _typed(default: Any, given: Given) -> Any:
-    value = given.value
-    if given.textual and isinstance(value, str):
-        value = _parsed(default, value)
-    if isinstance(default, bool):
-        return _expect(value, isinstance(value, bool), "true or false")
-    if isinstance(default, int):
-        return _expect(value, isinstance(value, int) and not isinstance(value, bool), "a whole number")
-    if isinstance(default, float):
-        number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
-        return float(_expect(value, number, "a number"))
-    if isinstance(default, str):
-        text = isinstance(value, str) and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value)
-        return _expect(value, text, "text in UTF-8")
-    words = isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
-    return tuple(_expect(value, words, "a list of texts"))
-
-
-def _expect(value: Any, fine: bool, wanted: str) -> Any:
-    if not fine:
-        raise ValueError(wanted)
-    return value
-
-
-def _parsed(default: Any, text: str) -> Any:
-    """What a text of the environment or the command line stands for; unreadable text comes back as it is."""
-    if isinstance(default, bool):
-        return _SWITCHES.get(text.strip().lower(), text)
-    if isinstance(default, tuple):
-        if text.lstrip().startswith("["):
-            import json
-
-            try:
-                return json.loads(text)
-            except ValueError:
-                return text
-        return [word.strip() for word in text.split(",") if word.strip()]
-    if isinstance(default, int | float):
-        try:
-            return type(default)(text)
-        except ValueError:
-            return text
-    return text
-
-
-def _duration(value: Any) -> float:
-    """Seconds of a number, or of text such as `90s`, `30m`, `2h`, `1d`."""
-    if isinstance(value, str):
-        text = value.strip().lower()
-        unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:])
-        number = text[:-1] if unit else text
-        if number.replace(".", "", 1).isdecimal():
-            value = float(number) * (unit or 1)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
-        raise ValueError("a time such as '90s', '30m', '2h' or a number of seconds")
-    return float(value)
-
-
-def _check_range(key: str, value: Any) -> None:
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise ValueError("one of " + ", ".join(_CHOICES[key]))
-    if key == "timezone":
-        _check_timezone(value)
-    if key == "index_history_jsonl" and value:
-        raise ValueError("false: raw history would put every word, and every secret, into what searches show")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        low, high = _RANGES.get(key, (0, _LARGEST))
-        if not low <= value <= high:
-            raise ValueError(f"from {low} to {high}" if high < _LARGEST else f"at least {low}")
-
-
-def _check_timezone(name: str) -> None:
-    if name in ("local", "UTC"):
-        return
-    from zoneinfo import ZoneInfo
-
-    try:
-        ZoneInfo(name)
-    except (LookupError, ValueError, OSError):
-        raise ValueError("'local' or an IANA name such as 'Asia/Shanghai'") from None
-
-
 # --- where settings come from --------------------------------------------------------------------
 
 
@@ -482,13 +349,10 @@ def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
 
 
 def _risky(given: list[Given]) -> list[Given]:
+    from memorybook.config_values import needs_trust
+
     names = _names()
-    keyed = [(one, _find(one.name, names) or "") for one in given]
-    return [
-        one
-        for one, key in keyed
-        if key in _NEEDS_TRUST or (key in _REACHES_OUT and str(one.value).startswith(_REACHES_OUT[key]))
-    ]
+    return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]
 
 
 def trust(path: str, *, env: Mapping[str, str], home: str | None = None) -> list[str]:

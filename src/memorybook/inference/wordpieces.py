@@ -12,7 +12,7 @@ tokenizer's JSON, from which it is made, sixty.
 from __future__ import annotations
 
 import os
-from binascii import crc32
+from zlib import crc32
 
 from memorybook.typed import TYPE_CHECKING
 
