@@ -29,10 +29,15 @@ def answer(item: Item) -> Answer:
 class OverHTTP(LLMConformance):
     wire, mode = "openai", "auto"
 
-    @pytest.fixture
-    def service(self) -> Iterator[Service]:
+    @pytest.fixture(scope="class")
+    def running(self) -> Iterator[Service]:
         with llm_server.serve() as service:
             yield service
+
+    @pytest.fixture
+    def service(self, running: Service) -> Service:
+        running.script.clear()
+        return running
 
     @pytest.fixture
     def llm(self, service: Service) -> Iterator[LLM]:
