@@ -28,10 +28,10 @@ from conformance.index import (
 )
 from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import Unavailable
-from memorybook.hits import Query
+from memorybook.hits import Passage, Query
 from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
-from memorybook.storage import index_rebuild, index_schema, index_sync
+from memorybook.storage import index_rebuild, index_schema, index_sync, sqlite_index
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.index_rebuild import rebuild
 from memorybook.storage.scan_index import ScanIndex
@@ -127,6 +127,38 @@ def test_another_object_sees_what_one_brought_in(book: Book, path: str) -> None:
     assert book.sync(other).changed == 0
     assert embedder.calls == 1
     assert other.candidates(Query("apples")).items
+
+
+@pytest.mark.parametrize("who", ["itself", "another"])
+def test_a_passage_that_moved_is_shown_where_it_stands_whoever_noticed(book: Book, path: str, who: str) -> None:
+    index = SqliteIndex(path)
+    book.write("a.md", "red apples\n")
+    assert [item.passage.start_line for item in book.search(index, "apples").items] == [1]
+    number = sql(path, "SELECT id FROM passages")
+    book.write("a.md", "\n\nred apples\n")
+    book.sync(index if who == "itself" else SqliteIndex(path))
+    assert [item.passage.start_line for item in index.candidates(Query("apples")).items] == [3]
+    assert sql(path, "SELECT id FROM passages") == number
+
+
+@pytest.mark.parametrize("kept", [2, 3])
+def test_a_passage_is_read_once_if_there_is_room(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    read: list[list[int]] = []
+
+    def noted(db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+        read.append([*numbers])
+        return index_schema.passages(db, read[-1])
+
+    monkeypatch.setattr(sqlite_index, "passages", noted)
+    monkeypatch.setattr(sqlite_index, "KEPT", kept)
+    book.say("red apples", "green apples", "blue apples")
+    index = SqliteIndex(path)
+    book.search(index, "apples")
+    read.clear()
+    assert len(index.candidates(Query("apples")).items) == 3
+    assert [*filter(None, read)] == ([[1]] if kept == 2 else [])
 
 
 def test_nothing_is_written_when_nothing_changed(book: Book, path: str) -> None:
@@ -463,7 +495,7 @@ def test_a_cold_search_imports_nothing_heavy(book: Book, path: str) -> None:
     program = """if True:
         import sys
         before = set(sys.modules)
-        from memorybook.hits import Query
+        from memorybook.hits import Passage, Query
         from memorybook.storage.directory import DirectoryDocuments
         from memorybook.storage.sqlite_index import TRIED, SqliteIndex
         from memorybook.storage.transcripts import SqliteTranscripts

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from time import time
 
 import apsw
 
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
-from memorybook.standard import Callable, Mapping, Sequence
+from memorybook.standard import Callable, Iterable, Mapping, Sequence
 from memorybook.storage import bm25, vector_leg
 from memorybook.storage.candidates import (
     filters,
@@ -22,7 +23,7 @@ from memorybook.storage.candidates import (
     searched,
 )
 from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
-from memorybook.storage.index_schema import COLUMNS, inode, listed, noted, open_index, passage_of, passages, throw_away
+from memorybook.storage.index_schema import inode, listed, noted, open_index, passages, throw_away
 from memorybook.storage.sqlite import Connection, Value, readable, reading
 from memorybook.text.tokens import query_words
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 TRIED = 8
 """How many times the pool the best passages are looked at in search of those that a query admits."""
+
+KEPT = 8192
+"""Passages kept in memory from one search to the next, the last ones read, about a kilobyte each."""
 
 
 class SqliteIndex:
@@ -82,6 +86,7 @@ class SqliteIndex:
         self._truth: tuple[Documents, Transcripts] | None = None
         self._blank = False
         self._table = Table()
+        self._rows = _Rows()
 
     # --- the seam ---
 
@@ -127,7 +132,7 @@ class SqliteIndex:
         self._truth = (documents, transcripts)
         report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db)))
         self._vectors.forget()
-        self._table = Table()
+        self._table, self._rows = Table(), _Rows()
         self._mended(self._vectors.discard_uncounted)
         after = self.sync(documents, transcripts)
         self._mended(self._fold)  # the new database counts on no vector files yet
@@ -245,10 +250,10 @@ class SqliteIndex:
             postings = bm25.Postings(db)
             words = _words(db, postings, terms, total, query)
             cosines = self._cosines(db, leg, scanning, query)
-            found = passages(db, {*words, *cosines})
+            found = self._rows.passages(db, {*words, *cosines})
             if len(found) < len({*words, *cosines}):
                 raise apsw.CorruptError("the words of passages are indexed that do not exist")
-            beside = _neighbours(db, found, neighbour_places(found, words, cosines), query)
+            beside = self._rows.passages(db, _neighbours(db, found, neighbour_places(found, words, cosines), query))
             holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
             waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
             return Candidates(
@@ -339,6 +344,26 @@ class _Leg(NamedTuple):
     degraded: tuple[str, ...]
 
 
+class _Rows:
+    """Passages that searches have looked at, kept for as long as nobody writes to the index."""
+
+    def __init__(self) -> None:
+        self._version: tuple[object, int, int] | None = None
+        self._held: dict[int, Passage] = {}
+
+    def passages(self, db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+        """Passages by id, ascending; those that do not exist are missing. To be called in a transaction that reads."""
+        # what others have committed, and what this connection itself has changed
+        version = (*db.version(), db.raw.total_changes())
+        if version != self._version:
+            self._version, self._held = version, {}
+        held, wanted = self._held, sorted(numbers)
+        for number in [*islice(held, max(0, len(held) - KEPT))]:
+            del held[number]
+        held.update(passages(db, [number for number in wanted if number not in held]))
+        return {number: held[number] for number in wanted if number in held}
+
+
 def _extension(path: str) -> VecExtension:
     from memorybook.storage.vec_extension import VecExtension
 
@@ -378,25 +403,23 @@ def _admitted(db: Connection, where: str, values: Sequence[Value]) -> list[int]:
     return [number for (number,) in db.execute(f"SELECT p.id FROM passages AS p WHERE {where}", values)]
 
 
-def _neighbours(
-    db: Connection, found: Mapping[int, Passage], places: set[tuple[str, int]], query: Query
-) -> dict[int, Passage]:
+def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[str, int]], query: Query) -> list[int]:
     own = {(p.session, p.position): number for number, p in found.items() if p.source == "turn"}
     places = places - own.keys()
     if not places:
-        return {}
+        return []
     # each by the turn that it stands before (even) or after (odd), so that the statement is always the same
     beside = [
         2 * before + 1 if (before := own.get((session, at - 1))) else 2 * own[session, at + 1] for session, at in places
     ]
     where, values = filters(query)
     rows = db.execute(
-        f"SELECT p.id, {COLUMNS} FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
+        "SELECT p.id FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
         " CROSS JOIN passages AS p ON p.session=o.session AND p.position=o.position+2*(place.value&1)-1"
         f" WHERE p.source='turn' {'AND ' + where if where else ''}",
         (listed(beside), *values),
     )
-    return {row[0]: passage_of(row[1:]) for row in rows}
+    return [number for (number,) in rows]
 
 
 def _speakers(db: Connection) -> list[str]:
