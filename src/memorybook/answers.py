@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memorybook.hits import Hit
-    from memorybook.model import Applied, Entry, Turn
+    from memorybook.model import Applied, Entry, Operation, Shown, Turn
 
 
 def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
@@ -241,6 +243,120 @@ def change_json(change: Applied) -> dict[str, Any]:
         "reason": change.reason,
         "purged": change.purged,
     }
+
+
+class Happened(NamedTuple):
+    """One operation, as the history tells it.
+
+    Attributes:
+        operation: The operation, with all its changes.
+        told: Each change in words, in order; only those of what was asked for.
+        undone_by: Id of the operation that took it back; None while it stands.
+    """
+
+    operation: Operation
+    told: tuple[str, ...]
+    undone_by: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"id", "time", "actor", "door", "kind", "session", "told", "changes", "discarded", "usage", …}`."""
+        operation = self.operation
+        return {
+            "id": operation.id,
+            "time": moment(operation.time),
+            "actor": operation.actor,
+            "door": operation.door,
+            "kind": operation.kind,
+            "session": operation.session,
+            "told": list(self.told),
+            "changes": [change_json(change) for change in operation.changes],
+            "discarded": [{"text": d.text, "reason": d.reason, "quote": d.quote} for d in operation.discarded],
+            "usage": None if operation.usage is None else dict(operation.usage),
+            "undoes": operation.undoes,
+            "undone_by": self.undone_by,
+        }
+
+
+class History(NamedTuple):
+    """Operations, newest first; `more` says whether there are older ones."""
+
+    operations: tuple[Happened, ...]
+    more: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """`{"operations": [{…}], "more"}`."""
+        return {"operations": [each.json() for each in self.operations], "more": self.more}
+
+
+class Ground(NamedTuple):
+    """What an entry rests on.
+
+    Attributes:
+        source: `turn:ID` or `path#L3-L5`.
+        text: What was said or stands there; None if it is no longer kept.
+        quote: The words of it that count; "" if nobody marked them.
+        session: Uuid of the session, "" if there is none; `session_name` is its name.
+        speaker: Who said it; "" if nobody knows.
+        time: When; None if nobody knows.
+    """
+
+    source: str
+    text: str | None
+    quote: str = ""
+    session: str = ""
+    session_name: str = ""
+    speaker: str = ""
+    time: datetime | None = None
+
+    def json(self) -> dict[str, Any]:
+        """All fields; `text` is null if it is no longer kept."""
+        return {**self._asdict(), "time": moment(self.time)}
+
+
+class Why(NamedTuple):
+    """Why an entry is in the book.
+
+    Attributes:
+        id: Its id.
+        known: The entry as it is now; None if it is no longer in the book.
+        rests_on: The turns and lines it rests on.
+        story: What created, strengthened, changed and superseded it, oldest first.
+        supersedes, contradicts: Ids and texts of entries that it replaced, or speaks against ("" if gone).
+        superseded_by: The one that replaced it, or None.
+        prompts: The last prompts that it entered, newest first.
+    """
+
+    id: str
+    known: Known | None
+    rests_on: tuple[Ground, ...] = ()
+    story: tuple[Happened, ...] = ()
+    supersedes: tuple[tuple[str, str], ...] = ()
+    contradicts: tuple[tuple[str, str], ...] = ()
+    superseded_by: tuple[str, str] | None = None
+    prompts: tuple[Shown, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"id", "entry", "rests_on", "story", "supersedes": [{"id", "text"}], …, "prompts", "access_count"}`."""
+        return {
+            "id": self.id,
+            "entry": None if self.known is None else self.known.json()["entry"],
+            "rests_on": [ground.json() for ground in self.rests_on],
+            "story": [each.json() for each in self.story],
+            "supersedes": [{"id": id, "text": text} for id, text in self.supersedes],
+            "contradicts": [{"id": id, "text": text} for id, text in self.contradicts],
+            "superseded_by": None
+            if self.superseded_by is None
+            else {"id": self.superseded_by[0], "text": self.superseded_by[1]},
+            "prompts": [
+                {"time": moment(shown.time), "session": shown.session, "query": shown.query} for shown in self.prompts
+            ],
+            "access_count": 0 if self.known is None else self.known.access_count,
+        }
+
+
+def moment(time: datetime | None) -> str | None:
+    """A time as every answer shows it, `2026-02-24T10:12:33Z`."""
+    return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 class Recalled(NamedTuple):

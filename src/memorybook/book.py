@@ -211,11 +211,12 @@ class Book:
             self._journal_fails = f"uses of entries are not known: {error}"
             return {}
 
-    def count_access(self, ids: Iterable[str]) -> None:
-        """Count that these entries stood in a prompt, where that can be written down."""
+    def count_access(self, ids: Sequence[str], *, query: str = "", session: str | None = None) -> None:
+        """Count that these entries stood in a prompt for `query` (masked), where that can be written down."""
         if not self._journal_fails:
             with suppress(Unavailable):
                 self.journal.count_access(ids)
+                self.journal.shown(ids, time=self.now(), session=session, query=query)
 
     def pending_operations(self) -> int:
         """How many operations were begun and are not finished; 0 if the journal does not answer."""

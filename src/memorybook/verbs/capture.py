@@ -276,7 +276,8 @@ def _apply(memory: Memory, works: Sequence[_Work], door: str) -> list[list[str]]
 
     def once() -> list[list[str]]:
         groups = [(work.stored.session.uuid, [*work.changes, _page_change(memory, work)]) for work in works]
-        results = memory.book.apply_each(groups, actor=memory.actor, door=door)
+        kind = "import" if door == "import" else "memorize"
+        results = memory.book.apply_each(groups, actor=memory.actor, door=door, kind=kind)
         return [
             [outcome.applied.kind for outcome in result.outcomes if outcome.applied is not None] for result in results
         ]

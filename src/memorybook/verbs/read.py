@@ -18,6 +18,7 @@ from memorybook.text.tokens import han_share
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from memorybook.config import Config
     from memorybook.memory import Memory
     from memorybook.model import Entry
 
@@ -107,8 +108,17 @@ def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
     hot, cold = hot[: made.hot], cold[: made.cold]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
     if used:
-        book.count_access(used)
+        book.count_access(used, query=masked(memory.config, query))
     return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
+
+
+def masked(config: Config, text: str) -> str:
+    """The text without its secrets, as the settings say."""
+    if not config.redaction.enabled:
+        return text
+    from memorybook.text.redact import redact
+
+    return redact(text, config.redaction.patterns).text
 
 
 def prompt_memories(entries: Iterable[Known], *, today: date) -> list[Known]:

@@ -10,7 +10,7 @@ from memorybook.answers import Appended, Flushed, Known, Remembered
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.lifecycle import fade
-from memorybook.model import Add, Append, Category, Entry, Note, Update
+from memorybook.model import Add, Append, Category, Discarded, Entry, Note, Update
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
 from memorybook.verbs.read import known
@@ -85,7 +85,8 @@ def remember(
         trust="suspect" if screen(text) else memory.trust,
         metadata=mask.json(metadata),
     )
-    result = book.apply([Add(entry=entry, reason="remembered")], actor=memory.actor, door=memory.door, session=session)
+    change = Add(entry=entry, reason="remembered")
+    result = book.apply([change], actor=memory.actor, door=memory.door, session=session, kind="remember")
     outcome = result.outcomes[0]
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
@@ -108,7 +109,7 @@ def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], 
         item = " ".join(text.split()).removeprefix("- ") + "".join(f" #{tag}" for tag in tags)
         line = f"[{kind}] {item}" if kind else item
         change = Append(path="MEMORY.md", line=line, section=mask.text(section), reason="appended")
-    result = book.apply([change], actor=memory.actor, door=memory.door)
+    result = book.apply([change], actor=memory.actor, door=memory.door, kind="append")
     outcome = result.outcomes[0]
     operation = result.operation.id if result.operation else None
     return Appended(outcome.path, outcome.line, outcome.applied is None, mask.count, operation)
@@ -136,7 +137,8 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         found, skipped = notes_of(mask_turns(mask, turns_of(memory, messages or ())), now=book.now())
     reasons = [(each.text, each.reason) for each in skipped]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
-    result = book.apply(changes, actor=memory.actor, door=memory.door)
+    left = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
+    result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=left)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
         if outcome.applied is None:
@@ -186,6 +188,7 @@ def update(
 def set_fields(memory: Memory, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
     """Set fields of the entry as it stands now."""
     change = Update(id=id, fields=fields, reason=reason)
-    result = memory.book.apply([change], actor=memory.actor, door=memory.door)
+    kind = "update" if reason == "updated" else "pin"
+    result = memory.book.apply([change], actor=memory.actor, door=memory.door, kind=kind)
     entry = result.outcomes[0].entry
     return known(memory.book, [entry] if entry else [])[0]
