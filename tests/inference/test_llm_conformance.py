@@ -26,13 +26,14 @@ def answer(item: Item) -> Answer:
     return llm_server.say(item) if isinstance(item, str) else llm_server.fill(item)
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Service]:
+    with llm_server.serve() as service:
+        yield service
+
+
 class OverHTTP(LLMConformance):
     wire, mode = "openai", "auto"
-
-    @pytest.fixture(scope="class")
-    def running(self) -> Iterator[Service]:
-        with llm_server.serve() as service:
-            yield service
 
     @pytest.fixture
     def service(self, running: Service) -> Service:
