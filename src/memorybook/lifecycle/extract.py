@@ -1,326 +1,258 @@
-"""What is worth keeping of a talk, found by cue phrases: the extractor that needs no LLM.
+"""What of a talk is worth keeping: by a model where there is one, else by rules.
 
-Per sentence: the speaker's own prose -> what it states -> its cue -> a candidate, a note, a request
-to forget, or nothing. Texts are taken as redacted already.
+Pure steps: what may be shown of the talk -> (over 8,000 tokens) compress -> one call, with the entries that
+are pertinent under aliases -> read item by item -> what the user ordered and the model missed. Grounding
+(`lifecycle.ground`) and matching come after. Texts are taken as redacted already.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, datetime
-from typing import NamedTuple, cast
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from memorybook.lifecycle.cue_table import Importance, Talk
-from memorybook.lifecycle.cues import Cue, find, is_event, likely, without_lead
-from memorybook.lifecycle.due import due
-from memorybook.lifecycle.sentences import (
-    MAX_LENGTH,
-    Sentence,
-    content_size,
-    is_chinese,
-    sentences,
-    told,
-    without_recalled,
-)
-from memorybook.lifecycle.voice import stand_alone
-from memorybook.model import Category, Session, Trust, Turn
-from memorybook.text.tokens import normalise, query_words
+from memorybook.lifecycle import prompts, talk
+from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
+from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply
+from memorybook.lifecycle.rules import asked_to_forget, by_rules, entities_of
+from memorybook.lifecycle.sentences import without_recalled
+from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn
+from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
 
-__all__ = ["Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "Skipped", "extract", "without_recalled"]
+if TYPE_CHECKING:
+    from memorybook.protocols import LLM
+    from memorybook.replies import Usage
+
+__all__ = [
+    "Candidate", "Extraction", "ForgetRequest", "NoteCandidate", "Skipped",
+    "entities_of", "extract", "without_recalled",
+]  # fmt: skip
+
+PROMPT_TOKENS = 2_400
+"""Tokens of the system prompt, known entries included, by `text.tokens.count_tokens`."""
+
+MOST_KNOWN = 50
+"""Entries that are shown to the model."""
+
+_KNOWN_WIDTH = 160
+"""Characters that are shown of an entry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A statement that may become an entry.
+def extract(
+    turns: Sequence[Turn],
+    *,
+    session: Session | None,
+    now: datetime,
+    llm: LLM | None = None,
+    known: Iterable[Entry] = (),
+    language: Literal["auto", "en", "zh"] = "auto",
+    zone: tzinfo | None = None,
+) -> Extraction:
+    """Find what is worth keeping in these turns, English and Chinese.
 
-    Attributes:
-        content: The statement, in the language of the talk, to be read by itself.
-        category: See `Category`.
-        importance: How firmly it was said: `high`, `medium` or `low`.
-        tags: Hashtags of the sentence, without `#`.
-        entities: Names in it, at most 8.
-        group: Always None: rules do not file.
-        turn_ids: Turns it rests on, in order.
-        quote: The sentence as it stands in the first of these turns.
-        expires: Day a todo lapses; None if it names none.
-        trust: `user`, or `import` for an imported session.
+    Without `llm` by rules (`lifecycle.rules.by_rules`). With one: one call, and none for a talk in which nobody
+    said anything to speak of; up to nine where the talk is over 8,000 tokens (`lifecycle.compress`). What the user
+    told to remember or always to do is found by rules as well and added where the model left it out.
+
+    Args:
+        turns: The talk, in order, redacted.
+        session: Where it belongs; says whether it was imported.
+        now: When this is; dates turns without a time.
+        llm: The model; None extracts by rules.
+        known: Active entries; of these at most 50 are shown, those that share words with the talk first, then the
+            strongest.
+        language: Of the prompt; `auto` takes the talk's. What is kept stays in the language of the talk.
+        zone: In which days are counted; None is that of `now`.
+
+    Raises:
+        LLMFailed: The model gave no answer that can be used; nothing of it is kept.
     """
-
-    content: str
-    category: Category
-    importance: Importance
-    turn_ids: tuple[str, ...]
-    quote: str
-    tags: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    group: str | None = None
-    expires: date | None = None
-    trust: Trust = "user"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoteCandidate:
-    """Something that happened or is planned, worth a line in the day's notes but not an entry.
-
-    Attributes:
-        text: One line, to be read by itself.
-        time: When it was said, UTC.
-        turn_id: Turn it rests on.
-        kind: Always `event`.
-    """
-
-    text: str
-    time: datetime
-    turn_id: str
-    kind: str = "event"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetRequest:
-    """A command to forget something, as it was said; nothing was stored for it."""
-
-    text: str
-    turn_id: str
-
-
-class Skipped(NamedTuple):
-    """A text that was left out, and why."""
-
-    text: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extraction:
-    """What a talk holds that is worth keeping.
-
-    Attributes:
-        candidates: In the order in which they were first said, no two alike.
-        notes: The same.
-        skipped: What had a cue and was refused.
-        forget_requests: Commands to forget; carrying them out is the caller's.
-    """
-
-    candidates: tuple[Candidate, ...] = ()
-    notes: tuple[NoteCandidate, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    forget_requests: tuple[ForgetRequest, ...] = ()
-
-
-_Found = Candidate | NoteCandidate | ForgetRequest
-
-
-class _Context(NamedTuple):
-    """What a sentence is read against: its turn, who speaks ("" the user, None nobody knows), the day, the door."""
-
-    turn: Turn
-    talk: Talk
-    name: str | None
-    time: datetime
-    today: date
-    trust: Trust
-
-
-def extract(turns: Sequence[Turn], *, session: Session | None, now: datetime) -> Extraction:
-    """Find what is worth keeping in these turns by rules, English and Chinese.
-
-    Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions,
-    hypotheses, reported speech, code, logs, long quotations and recalled memories are passed over.
-    `now` dates turns without a time; days are counted in its timezone.
-    """
-    found: list[_Found] = []
-    skipped: list[Skipped] = []
-    for turn in turns:
-        if turn.role in ("user", ""):
-            for one in _screened(list(_of_turn(_context(turn, session, now))), turn.text, skipped):
-                if isinstance(one, ForgetRequest):
-                    found = _without(found, one, skipped)
-                found.append(one)
-    notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
-    return Extraction(
-        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
-        notes=tuple(reversed(notes.values())),
-        skipped=tuple(skipped),
-        forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
-    )
-
-
-def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
-    time = turn.time or now
-    unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
-    return _Context(
-        turn=turn,
-        talk="agent" if turn.role == "user" else "people",
-        name="" if unnamed else turn.speaker or None,
-        time=time,
-        today=time.astimezone(now.tzinfo).date(),
-        trust="import" if session is not None and session.source.startswith("import:") else "user",
-    )
-
-
-def _of_turn(context: _Context) -> Iterator[_Found]:
-    turn = context.turn.text
-    rules, events = likely(turn, context.talk)
-    if not rules and not events:
-        return
-    for sentence in sentences(turn):
-        text = told(sentence)
-        if text and len(text) <= MAX_LENGTH and _says_enough(text):
-            found = _of_sentence(sentence, text, context)
-            if found is not None:
-                yield found
-
-
-def _says_enough(text: str) -> bool:
-    """At least four words and eight characters; a Han character is half a word."""
-    words, characters = (3, 5) if is_chinese(text) else (4, 8)
-    return len(text) >= characters and content_size(text) >= words
-
-
-def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
-    day = due(text, context.today)
-    said = context.turn.text
-    cue = find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
-    if cue is None:
-        return _note(text, context) if is_event(text, talk=context.talk, turn=said) else None
-    if cue.kind == "forget":
-        return ForgetRequest(text=text, turn_id=context.turn.id)
-    category, content = _filed(cue, context.talk, day)
-    content = without_lead(content)
-    leans = cue.importance == "medium" and category != "experience" and re.match(_LEANING, content) is not None
-    if content_size(content) < 2 or leans:
-        return None
-    expires = day if category == "todo" else None
-    return Candidate(
-        content=_until(_ended(_by_itself(content, context)), expires),
-        category=category,
-        importance=cue.importance,
-        tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
-        entities=entities_of(text, context.name or ""),
-        turn_ids=(context.turn.id,),
-        quote=context.turn.text[sentence.start : sentence.end],
-        expires=expires,
-        trust=context.trust,
-    )
-
-
-_LEANING = r"(?i:(?:it|this|that|these|those|they|he|she)(?:'\w+|\b))|[这那它他她]"
-"""How a sentence begins that cannot be read without the one before it."""
-
-
-def _filed(cue: Cue, talk: Talk, day: date | None) -> tuple[Category, str]:
-    """Category and content; what is only told to be remembered is filed by what it says."""
-    if cue.kind != "explicit":
-        return cast(Category, cue.kind), cue.content
-    told_to = re.match(r"to\s+", cue.content)
-    content = cue.content[told_to.end() :] if told_to else cue.content
-    inner = find(content, talk=talk, dated=day is not None)
-    if inner is not None and inner.kind not in ("explicit", "forget"):
-        return cast(Category, inner.kind), inner.content
-    if told_to and re.search(r"\b(?:each|every|always|before|whenever|never)\b", content):
-        return "workflow", content
-    return "todo" if told_to or day is not None else "fact", content
-
-
-def _until(text: str, day: date | None) -> str:
-    """`text` with the day it names, for "tomorrow" means another one tomorrow."""
-    if day is None or day.isoformat() in text:
-        return text
-    return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
-
-
-def _note(text: str, context: _Context) -> NoteCandidate | None:
-    if content_size(text) < 5:
-        return None
-    text = without_lead(text)
-    return NoteCandidate(text=_ended(_by_itself(text, context)), time=context.time, turn_id=context.turn.id)
-
-
-def _by_itself(text: str, context: _Context) -> str:
-    return text if context.name is None else stand_alone(text, context.name)
-
-
-def _ended(text: str) -> str:
-    """`text` in one line with one full stop."""
-    text = " ".join(text.split()).rstrip(" ，,;；：:—-")
-    return text if re.search(r"[.。!！?？…)）」”\"'`]$", text) else text + ("。" if is_chinese(text) else ".")
-
-
-def entities_of(text: str, speaker: str = "") -> tuple[str, ...]:
-    """Names in a sentence, at most 8: the speaker, quoted terms, code, and capitalised or numbered Latin words.
-
-    A capital at the start of an English sentence makes no name.
-    """
-    found = re.findall(r"[「《]([^」》]{1,30})[」》]|`([^`\n]{1,40})`", text)
-    names = [quoted or code for quoted, code in found]
-    rest = re.sub(r"[「《][^」》]*[」》]|`[^`\n]*`", " ", text)
-    pattern = (
-        r"(?<![\w@#/.])[A-Z][\w&+#]*(?:[.'-]\w+)*(?:\s+(?:[A-Z][\w&+#]*(?:[.-]\w+)*|"
-        r"\d+(?:\.\d+)*\b(?!\s*[月号日年点个块])))*"
-    )
-    for match in re.finditer(pattern, rest):
-        name = re.sub(r"'s$", "", match[0])
-        if (match.start() > 0 and not re.search(r"[.!?:：]\s*$", rest[: match.start()])) or is_chinese(text):
-            names.append(name)
-    kept = [name for name in dict.fromkeys(names) if not re.fullmatch(_NO_NAME, name)]
-    return tuple(dict.fromkeys([speaker, *kept] if speaker else kept))[:8]
-
-
-_NO_NAME = (
-    r"I|I'\w+|OK|"
-    r"(?:Jan|Febr|Mar|Apr|May|Ju|Aug|Sept|Octo|Nov|Dec)\w* \d+|"
-    r"Ok|TODO|Mon|Tues?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|"
-    r"August|September|October|November|December|The|And|But|So|From|Wow|Hey|Thanks"
-)
-
-
-def _screened(found: list[_Found], text: str, skipped: list[Skipped]) -> list[_Found]:
-    """What was found in a turn, or nothing if the turn tries to instruct whoever reads it."""
-    if not found:
+    now = now.astimezone(zone) if zone is not None else now
+    found = by_rules(turns, session=session, now=now)
+    if llm is None:
         return found
+    shown = talk.talk_of(turns)
+    orders = [one for one in found.candidates if one.told]
+    if talk.is_tiny(shown.pieces) and not orders and not found.forget_requests:
+        return Extraction(skipped=shown.skipped)
+    chosen = talk.language_of(shown.pieces) if language == "auto" else language
+    pieces, spent = _fitted(shown.pieces, llm, now, chosen)
+    reading, usage = _asked(pieces, llm, tuple(known), now, chosen)
+    imported = session is not None and session.source.startswith("import:")
+    return _completed(reading, found, shown, imported=imported, usage=usage if spent is None else spent + usage)
+
+
+def _fitted(
+    pieces: tuple[talk.Piece, ...], llm: LLM, now: datetime, language: prompts.Language
+) -> tuple[Sequence[talk.Piece], Usage | None]:
+    """The pieces, compressed where they are too many, and what that took."""
+    if sum(count_tokens(piece.text) for piece in pieces) <= talk.MOST_TOKENS:
+        return pieces, None
+    from memorybook.lifecycle.compress import compress
+
+    compressed = compress(pieces, llm=llm, now=now, language=language)
+    return compressed.pieces, compressed.usage
+
+
+def _asked(
+    pieces: Sequence[talk.Piece], llm: LLM, known: Sequence[Entry], now: datetime, language: prompts.Language
+) -> tuple[Reading, Usage]:
+    """The model's answer, read, and what it took."""
+    from memorybook.replies import Form
+
+    prompt = prompt_of(pieces, known=known, now=now, language=language)
+    form = Form(
+        name="remember",
+        description=prompts.EXTRACT_FORM[language],
+        schema=prompts.EXTRACT_SCHEMA,
+        read=lambda value: read_reply(value, prompt.aliases),
+    )
+    messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+    reply = llm.complete(messages, form=form)
+    return reply.data, reply.usage
+
+
+# --- the prompt ----------------------------------------------------------------------------------
+
+
+class Prompt(NamedTuple):
+    """What is sent, and what the aliases in it stand for."""
+
+    system: str
+    user: str
+    aliases: Aliases
+
+
+def prompt_of(
+    pieces: Sequence[talk.Piece], *, known: Sequence[Entry], now: datetime, language: prompts.Language
+) -> Prompt:
+    """The prompt of one extraction: instructions and known entries (under 2,500 tokens), and the talk as data."""
+    lines = [prompts.EXTRACT[language]]
+    groups = _groups(known)
+    if groups:
+        lines.append(prompts.GROUPS[language] + ", ".join(groups))
+    room = PROMPT_TOKENS - count_tokens("\n".join(lines)) - count_tokens(prompts.KNOWN[language])
+    shown: dict[str, Entry] = {}
+    entries: list[str] = []
+    for entry in pertinent(known, " ".join(piece.text for piece in pieces)):
+        line = f"m{len(shown) + 1} {_one_line(entry.text)}"
+        room -= count_tokens(line) + 1
+        if room < 0:
+            break
+        shown[f"m{len(shown) + 1}"] = entry
+        entries.append(line)
+    if entries:
+        lines += [prompts.KNOWN[language], *entries]
+    return Prompt(
+        system="\n".join(lines),
+        user=talk.shown(pieces, now=now, chinese=language == "zh"),
+        aliases=Aliases({f"t{number}": piece.turns for number, piece in enumerate(pieces, 1)}, shown),
+    )
+
+
+def pertinent(known: Iterable[Entry], text: str) -> list[Entry]:
+    """At most 50 current entries: first those that share words with the text, rare ones above all; then the strongest."""
+    entries = [entry for entry in known if entry.state == "active"]
+    words = {entry.id: set(filter(is_telling, query_words(entry.text))) for entry in entries}
+    spread = Counter(word for each in words.values() for word in each)
+    said = set(query_words_of(text))
+    weights = {entry.id: sum(1 / spread[word] for word in words[entry.id] & said) for entry in entries}
+    entries.sort(key=lambda entry: (-weights[entry.id], -entry.score, entry.id))
+    return entries[:MOST_KNOWN]
+
+
+def query_words_of(text: str) -> Iterable[str]:
+    """The telling words of a long text, all of them (`query_words` ends at 128)."""
+    from memorybook.text.tokens import tokens
+
+    return filter(is_telling, tokens(text))
+
+
+def _groups(known: Iterable[Entry]) -> list[str]:
+    """The ten groups that most entries are in."""
+    counts = Counter(_one_line(entry.group)[:40] for entry in known if entry.group and entry.state == "active")
+    return [group for group, _ in counts.most_common(10)]
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split()).encode("utf-8", "replace").decode()
+    return line if len(line) <= _KNOWN_WIDTH else f"{line[: _KNOWN_WIDTH - 1].rstrip()}…"
+
+
+# --- after the answer ----------------------------------------------------------------------------
+
+
+def _completed(reading: Reading, found: Extraction, shown: talk.Talk, *, imported: bool, usage: Usage) -> Extraction:
+    """The reading, screened, without what the user asked to forget, with the orders that it lacks."""
+    requests = _requests(found.forget_requests, reading.forget_requests)
+    places = {turn.id: place for place, piece in enumerate(shown.pieces) for turn in piece.turns}
+    kept: list[Candidate] = []
+    discarded = list(reading.discarded)
+    for one in reading.candidates:
+        reason = _refused(one, requests, places)
+        if reason is None:
+            kept.append(_imported(one) if imported else one)
+        else:
+            discarded.append(Discarded(text=one.content, reason=reason, quote=one.quote))
+    orders = [one for one in found.candidates if one.told and not any(covers(other, one) for other in kept)]
+    return Extraction(
+        candidates=tuple(merged_by_text([*kept, *orders])),
+        skipped=shown.skipped,
+        discarded=tuple(discarded),
+        forget_requests=requests,
+        summary=_clear(reading.summary),
+        decisions=tuple(filter(_clear, reading.decisions)),
+        open_questions=tuple(filter(_clear, reading.open_questions)),
+        usage=usage,
+    )
+
+
+def _requests(by_rule: Iterable[ForgetRequest], by_model: Iterable[ForgetRequest]) -> tuple[ForgetRequest, ...]:
+    """What is asked to be forgotten, once for each turn, with the entries that the model named."""
+    merged = {one.turn_id: one for one in by_rule}
+    for one in by_model:
+        known = merged.get(one.turn_id)
+        merged[one.turn_id] = one if known is None else replace(known, ids=one.ids)
+    return tuple(merged.values())
+
+
+def _refused(one: Candidate, requests: Iterable[ForgetRequest], places: dict[str, int]) -> str | None:
+    """Why a candidate is not kept; None if it is."""
     from memorybook.text.screen import screen
 
-    reason = screen(text)
-    if reason is None:
-        return found
-    skipped.extend(Skipped(_text_of(one), reason) for one in found)
-    return []
+    reason = screen(one.content) or screen(one.quote)
+    if reason is not None:
+        return reason
+    last = max(places.get(id, -1) for id in one.turn_ids)
+    for request in requests:
+        if last <= places.get(request.turn_id, -1) and asked_to_forget(one.content, request):
+            return "asked to be forgotten"
+    return None
 
 
-def _text_of(found: _Found) -> str:
-    return found.content if isinstance(found, Candidate) else found.text
+def _clear(text: str) -> str:
+    """The text, or "" if it tries to instruct whoever reads it."""
+    from memorybook.text.screen import screen
+
+    return text if text and screen(text) is None else ""
 
 
-def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
-    """What was found before, less what the user now asks to forget."""
-    words = set(query_words(request.text)) - set(query_words(_FORGETTING))
-    kept = []
-    for one in found:
-        if (
-            not isinstance(one, ForgetRequest)
-            and words
-            and len(words & set(query_words(_text_of(one)))) >= 0.6 * len(words)
-        ):
-            skipped.append(Skipped(_text_of(one), "asked to be forgotten"))
-        else:
-            kept.append(one)
-    return kept
+def _imported(one: Candidate) -> Candidate:
+    trust: Trust = min(one.trust, "import", key=TRUST_ORDER.index)
+    return replace(one, trust=trust)
 
 
-_FORGETTING = (
-    "please forget that what I said about remember memory delete everything user "
-    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记"
-)
-
-
-def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Candidates, what was said twice as one that rests on both turns."""
-    merged: dict[str, Candidate] = {}
-    for one in candidates:
-        key = normalise(one.content)
-        known = merged.get(key)
-        ids = dict.fromkeys((*known.turn_ids, *one.turn_ids)) if known is not None else one.turn_ids
-        merged[key] = replace(known or one, turn_ids=tuple(ids))
-    yield from merged.values()
+def covers(one: Candidate, order: Candidate) -> bool:
+    """Whether a candidate says what the user ordered: by equal text, or from the same turn in shared words."""
+    if normalise(one.content) == normalise(order.content):
+        return True
+    if not set(one.turn_ids) & set(order.turn_ids):
+        return False
+    quote, told = normalise(one.quote), normalise(order.quote)
+    if quote and (quote in told or told in quote):
+        return True
+    words = set(filter(is_telling, query_words(order.content))) or set(query_words(order.content))
+    shared = words & {*query_words(one.content), *query_words(one.quote)}
+    return len(shared) >= 0.3 * len(words)

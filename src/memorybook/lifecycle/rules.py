@@ -1,0 +1,247 @@
+"""What is worth keeping of a talk, found by cue phrases: the extractor that needs no LLM.
+
+Per sentence: the speaker's own prose -> what it states -> its cue -> a candidate, a note, a request
+to forget, or nothing. Texts are taken as redacted already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from typing import NamedTuple, cast
+
+from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
+from memorybook.lifecycle.cue_table import Talk
+from memorybook.lifecycle.cues import Cue, find, is_event, likely, without_lead
+from memorybook.lifecycle.due import due
+from memorybook.lifecycle.sentences import (
+    MAX_LENGTH,
+    Sentence,
+    content_size,
+    is_chinese,
+    sentences,
+    told,
+)
+from memorybook.lifecycle.voice import stand_alone
+from memorybook.model import Category, Session, Trust, Turn
+from memorybook.text.tokens import normalise, query_words
+
+_Found = Candidate | NoteCandidate | ForgetRequest
+
+
+class _Context(NamedTuple):
+    """What a sentence is read against: its turn, who speaks ("" the user, None nobody knows), the day, the door."""
+
+    turn: Turn
+    talk: Talk
+    name: str | None
+    time: datetime
+    today: date
+    trust: Trust
+
+
+def by_rules(turns: Sequence[Turn], *, session: Session | None, now: datetime) -> Extraction:
+    """Find what is worth keeping in these turns by rules, English and Chinese.
+
+    Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions,
+    hypotheses, reported speech, code, logs, long quotations and recalled memories are passed over.
+    `now` dates turns without a time; days are counted in its timezone.
+    """
+    found: list[_Found] = []
+    skipped: list[Skipped] = []
+    for turn in turns:
+        if turn.role in ("user", ""):
+            for one in _screened(list(_of_turn(_context(turn, session, now))), turn.text, skipped):
+                if isinstance(one, ForgetRequest):
+                    found = _without(found, one, skipped)
+                found.append(one)
+    notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
+    return Extraction(
+        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
+        notes=tuple(reversed(notes.values())),
+        skipped=tuple(skipped),
+        forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
+    )
+
+
+def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
+    time = turn.time or now
+    unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
+    return _Context(
+        turn=turn,
+        talk="agent" if turn.role == "user" else "people",
+        name="" if unnamed else turn.speaker or None,
+        time=time,
+        today=time.astimezone(now.tzinfo).date(),
+        trust="import" if session is not None and session.source.startswith("import:") else "user",
+    )
+
+
+def _of_turn(context: _Context) -> Iterator[_Found]:
+    turn = context.turn.text
+    rules, events = likely(turn, context.talk)
+    if not rules and not events:
+        return
+    for sentence in sentences(turn):
+        text = told(sentence)
+        if text and len(text) <= MAX_LENGTH and _says_enough(text):
+            found = _of_sentence(sentence, text, context)
+            if found is not None:
+                yield found
+
+
+def _says_enough(text: str) -> bool:
+    """At least four words and eight characters; a Han character is half a word."""
+    words, characters = (3, 5) if is_chinese(text) else (4, 8)
+    return len(text) >= characters and content_size(text) >= words
+
+
+def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
+    day = due(text, context.today)
+    said = context.turn.text
+    cue = find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
+    if cue is None:
+        return _note(text, context) if is_event(text, talk=context.talk, turn=said) else None
+    if cue.kind == "forget":
+        return ForgetRequest(text=text, turn_id=context.turn.id)
+    category, content = _filed(cue, context.talk, day)
+    content = without_lead(content)
+    leans = cue.importance == "medium" and category != "experience" and re.match(_LEANING, content) is not None
+    if content_size(content) < 2 or leans:
+        return None
+    expires = day if category == "todo" else None
+    return Candidate(
+        content=_until(_ended(_by_itself(content, context)), expires),
+        category=category,
+        importance=cue.importance,
+        tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
+        entities=entities_of(text, context.name or ""),
+        turn_ids=(context.turn.id,),
+        quote=context.turn.text[sentence.start : sentence.end],
+        expires=expires,
+        trust=context.trust,
+        told=cue.kind == "explicit" or (cue.importance == "high" and category in ("preference", "workflow")),
+    )
+
+
+_LEANING = r"(?i:(?:it|this|that|these|those|they|he|she)(?:'\w+|\b))|[这那它他她]"
+"""How a sentence begins that cannot be read without the one before it."""
+
+
+def _filed(cue: Cue, talk: Talk, day: date | None) -> tuple[Category, str]:
+    """Category and content; what is only told to be remembered is filed by what it says."""
+    if cue.kind != "explicit":
+        return cast(Category, cue.kind), cue.content
+    told_to = re.match(r"to\s+", cue.content)
+    content = cue.content[told_to.end() :] if told_to else cue.content
+    inner = find(content, talk=talk, dated=day is not None)
+    if inner is not None and inner.kind not in ("explicit", "forget"):
+        return cast(Category, inner.kind), inner.content
+    if told_to and re.search(r"\b(?:each|every|always|before|whenever|never)\b", content):
+        return "workflow", content
+    return "todo" if told_to or day is not None else "fact", content
+
+
+def _until(text: str, day: date | None) -> str:
+    """`text` with the day it names, for "tomorrow" means another one tomorrow."""
+    if day is None or day.isoformat() in text:
+        return text
+    return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
+
+
+def _note(text: str, context: _Context) -> NoteCandidate | None:
+    if content_size(text) < 5:
+        return None
+    text = without_lead(text)
+    return NoteCandidate(text=_ended(_by_itself(text, context)), time=context.time, turn_id=context.turn.id)
+
+
+def _by_itself(text: str, context: _Context) -> str:
+    return text if context.name is None else stand_alone(text, context.name)
+
+
+def _ended(text: str) -> str:
+    """`text` in one line with one full stop."""
+    text = " ".join(text.split()).rstrip(" ，,;；：:—-")
+    return text if re.search(r"[.。!！?？…)）」”\"'`]$", text) else text + ("。" if is_chinese(text) else ".")
+
+
+def entities_of(text: str, speaker: str = "") -> tuple[str, ...]:
+    """Names in a sentence, at most 8: the speaker, quoted terms, code, and capitalised or numbered Latin words.
+
+    A capital at the start of an English sentence makes no name.
+    """
+    found = re.findall(r"[「《]([^」》]{1,30})[」》]|`([^`\n]{1,40})`", text)
+    names = [quoted or code for quoted, code in found]
+    rest = re.sub(r"[「《][^」》]*[」》]|`[^`\n]*`", " ", text)
+    pattern = (
+        r"(?<![\w@#/.])[A-Z][\w&+#]*(?:[.'-]\w+)*(?:\s+(?:[A-Z][\w&+#]*(?:[.-]\w+)*|"
+        r"\d+(?:\.\d+)*\b(?!\s*[月号日年点个块])))*"
+    )
+    for match in re.finditer(pattern, rest):
+        name = re.sub(r"'s$", "", match[0])
+        if (match.start() > 0 and not re.search(r"[.!?:：]\s*$", rest[: match.start()])) or is_chinese(text):
+            names.append(name)
+    kept = [name for name in dict.fromkeys(names) if not re.fullmatch(_NO_NAME, name)]
+    return tuple(dict.fromkeys([speaker, *kept] if speaker else kept))[:8]
+
+
+_NO_NAME = (
+    r"I|I'\w+|OK|"
+    r"(?:Jan|Febr|Mar|Apr|May|Ju|Aug|Sept|Octo|Nov|Dec)\w* \d+|"
+    r"Ok|TODO|Mon|Tues?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|"
+    r"August|September|October|November|December|The|And|But|So|From|Wow|Hey|Thanks"
+)
+
+
+def _screened(found: list[_Found], text: str, skipped: list[Skipped]) -> list[_Found]:
+    """What was found in a turn, or nothing if the turn tries to instruct whoever reads it."""
+    if not found:
+        return found
+    from memorybook.text.screen import screen
+
+    reason = screen(text)
+    if reason is None:
+        return found
+    skipped.extend(Skipped(_text_of(one), reason) for one in found)
+    return []
+
+
+def _text_of(found: _Found) -> str:
+    return found.content if isinstance(found, Candidate) else found.text
+
+
+def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
+    """What was found before, less what the user now asks to forget."""
+    kept = []
+    for one in found:
+        if not isinstance(one, ForgetRequest) and asked_to_forget(_text_of(one), request):
+            skipped.append(Skipped(_text_of(one), "asked to be forgotten"))
+        else:
+            kept.append(one)
+    return kept
+
+
+def asked_to_forget(text: str, request: ForgetRequest) -> bool:
+    """Whether a text says most of what a request to forget names."""
+    words = set(query_words(request.text)) - set(query_words(_FORGETTING))
+    return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
+
+
+_FORGETTING = (
+    "please forget that what I said about remember memory delete everything user "
+    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记"
+)
+
+
+def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Candidates, what was said twice as one that rests on both turns."""
+    merged: dict[str, Candidate] = {}
+    for one in candidates:
+        key = normalise(one.content)
+        known = merged.get(key)
+        ids = dict.fromkeys((*known.turn_ids, *one.turn_ids)) if known is not None else one.turn_ids
+        merged[key] = replace(known or one, turn_ids=tuple(ids))
+    yield from merged.values()

@@ -1,0 +1,158 @@
+"""A conversation as a model is shown it: what may go in, under aliases, as data between markers.
+
+No echo: what recall had put in is cut out again. What the system or the program around the agent
+wrote is nobody's word and stays out, and so do turns that try to instruct whoever reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from memorybook.lifecycle.candidate import Skipped
+from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.sentences import content_size, is_chinese, prose, without_recalled
+from memorybook.model import Turn
+
+OPEN, CLOSE = "<talk>", "</talk>"
+"""Around the conversation; a text cannot write them itself, see `shown`."""
+
+MOST_TOKENS = 8_000
+"""Tokens of talk that a model is shown at once."""
+
+_WIDTHS = {"tool": 500, "assistant": 2_000, "user": 4_000, "": 4_000}
+"""Characters that are shown of a turn, by role: a tool's output is an outcome, not a statement."""
+
+_BOOT = (
+    r"(?s)<(system-reminder|system_instruction|environment_context|environment_details|user_instructions|"
+    r"INSTRUCTIONS|local-command-(?:stdout|stderr|caveat)|bash-(?:stdout|stderr)|task-notification|project_context)\b"
+    r"[^>]*>(?:(?!<\1\b).)*?(?:</\1>|\Z)"
+)
+"""What programs around an agent write into a user's message: their own instructions, not the user's."""
+
+_BOOT_FLAGS = ("boot", "isMeta", "isCompactSummary")
+"""Fields of a turn's metadata by which its source says that nobody said it."""
+
+_TINY = 4
+"""Words (a Han character is half of one) below which people's words hold nothing to extract."""
+
+_SMALL = (
+    r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|afternoon)|thanks?(?:\s+(?:you|a lot|so much))?|ok(?:ay)?|"
+    r"sure|great|awesome|cool|wow|perfect|nice|bye|see\s+you(?:\s+\w+)?|yes|no|yep|nope|go\s+on|continue|got\s+it|"
+    r"sounds?\s+good|please|how\s+are\s+you(?:\s+\w+)?)[\s,.!?~]*)+$|^(?:你好|您好|早上好|早啊?|在吗|嗨|哈+|好的?|好吧|没问题|不客气|"
+    r"谢谢你?|多谢|再见|晚安|拜拜|继续|可以|行|嗯+|收到|明白了?|知道了|辛苦了?|[\s，,。.！!？?~～…])+$"
+)
+
+
+class Piece(NamedTuple):
+    """A stretch of talk as it is shown: a turn, or what compression kept of one or several.
+
+    Attributes:
+        turns: The turns it stands for, as they were said, at least one.
+        text: What is shown of them.
+    """
+
+    turns: tuple[Turn, ...]
+    text: str
+
+
+class Talk(NamedTuple):
+    """What may be shown of a conversation, and the turns that may not, with the reason."""
+
+    pieces: tuple[Piece, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def talk_of(turns: Iterable[Turn]) -> Talk:
+    """What of these turns a model may see: no system or boot texts, no recalled blocks, no instructions to it.
+
+    Long turns are cut in the middle, a tool's most. Texts are taken as redacted already.
+    """
+    from memorybook.text.screen import screen
+
+    pieces: list[Piece] = []
+    skipped: list[Skipped] = []
+    for turn in turns:
+        text = own_words(turn)
+        if not text:
+            continue
+        reason = screen(text)
+        if reason is not None:
+            skipped.append(Skipped(text[:200], reason))
+            continue
+        pieces.append(Piece((replace(turn, text=text),), _middle_out(text, _WIDTHS[turn.role])))
+    return Talk(tuple(pieces), tuple(skipped))
+
+
+def own_words(turn: Turn) -> str:
+    """What of a turn its speaker said; "" for the system, for boot texts and for what recall had put in."""
+    if turn.role == "system" or any(turn.metadata.get(flag) for flag in _BOOT_FLAGS):
+        return ""
+    text = without_recalled(turn.text)
+    if "<" in text:
+        text = compiled(_BOOT).sub("", text)
+    return _CONTROLS.sub("", text).encode("utf-8", "replace").decode().strip()
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def is_tiny(pieces: Iterable[Piece]) -> bool:
+    """Whether people said next to nothing: greetings and thanks, or fewer than four words."""
+    size = 0
+    for piece in pieces:
+        if piece.turns[0].role in ("user", "") and not compiled(_SMALL).match(piece.text):
+            size += content_size(prose(piece.text))
+    return size < _TINY
+
+
+def language_of(pieces: Iterable[Piece]) -> Literal["en", "zh"]:
+    """The main language of what people said, English or Chinese."""
+    said = " ".join(piece.text for piece in pieces if piece.turns[0].role in ("user", ""))
+    return "zh" if is_chinese(said[:20_000]) else "en"
+
+
+def shown(pieces: Sequence[Piece], *, now: datetime, chinese: bool) -> str:
+    """The pieces between markers, the first as `t1`: a line for each day, then alias, time and speaker before each.
+
+    Days are counted in the timezone of `now`, which also dates turns without a time. Further lines of a text are
+    indented and markers in it broken, so that no text can pass for another's turn.
+    """
+    lines = [OPEN]
+    day = ""
+    for number, piece in enumerate(pieces, 1):
+        time = (piece.turns[0].time or now).astimezone(now.tzinfo)
+        today = _day_line(time, chinese)
+        if today != day:
+            lines.append(today)
+            day = today
+        text = re.sub(r"<(?=\s*/?\s*talk\b)", "< ", piece.text, flags=re.I)
+        body = "\n  ".join(line.rstrip() for line in text.splitlines() if line.strip())
+        lines.append(f"t{number} {time:%H:%M} {speaker_of(piece.turns[0])}: {body}")
+    return "\n".join([*lines, CLOSE])
+
+
+def _day_line(time: datetime, chinese: bool) -> str:
+    if chinese:
+        return f"{time:%Y-%m-%d} 周{'一二三四五六日'[time.weekday()]}"
+    days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    return f"{time:%Y-%m-%d} {days[time.weekday()]}"
+
+
+def speaker_of(turn: Turn) -> str:
+    """Who speaks, in one line: the name, with the role where there is one and it says more."""
+    name = " ".join(turn.speaker.split())[:60]
+    if not turn.role:
+        return name or "?"
+    return turn.role if name.lower() in ("", turn.role) else f"{name} ({turn.role})"
+
+
+def _middle_out(text: str, width: int) -> str:
+    """`text`, or its beginning and end with a mark between them, `width` characters in all."""
+    if len(text) <= width:
+        return text
+    head = width * 2 // 3
+    return f"{text[:head].rstrip()} […] {text[head - width :].lstrip()}"
