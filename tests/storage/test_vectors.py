@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.hits import Query
-from memorybook.storage import vector_files, vector_leg, vectors
+from memorybook.storage import vector_files, vector_leg
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
+from memorybook.storage.vector_files import Scanning
 from memorybook.storage.vectors import (
     Block,
     Question,
     Scan,
-    Scanning,
     Stamp,
     Tail,
     VectorFile,
@@ -159,7 +159,7 @@ def test_many_files_are_scanned_by_two_threads(tmp_path: Path, monkeypatch: pyte
     rows = rows_of(1000)
     files = [put(tmp_path / f"vectors.{at}", rows[at : at + 100]) for at in range(0, 1000, 100)]
     alone = best(Scanning(files, Question(unit(9))).finished(), 50)
-    monkeypatch.setattr(vectors, "_MANY", 1000)
+    monkeypatch.setattr(vector_files, "_MANY", 1000)
     threads: set[int] = set()
     met = Barrier(2, timeout=10)
 
@@ -176,7 +176,7 @@ def test_many_files_are_scanned_by_two_threads(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_MANY", 1)
+    monkeypatch.setattr(vector_files, "_MANY", 1)
     put(tmp_path / "vectors.1", rows_of(10))
     here, met = get_ident(), Barrier(2, timeout=10)
 
@@ -192,7 +192,7 @@ def test_what_goes_wrong_in_the_other_thread_is_raised(tmp_path: Path, monkeypat
 
 
 def test_without_a_second_thread_one_does_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_MANY", 1)
+    monkeypatch.setattr(vector_files, "_MANY", 1)
 
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")

@@ -17,9 +17,9 @@ from memorybook.storage.index_schema import born, listed
 from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading
 from memorybook.storage.vector_files import ALL, passage_count
 from memorybook.storage.vector_files import Model as Model
+from memorybook.storage.vector_files import Scanning as Scanning
 from memorybook.storage.vector_files import Vectors as Vectors
 from memorybook.storage.vectors import Question as Question
-from memorybook.storage.vectors import Scanning as Scanning
 from memorybook.storage.vectors import best, rescored
 from memorybook.typed import TYPE_CHECKING
 

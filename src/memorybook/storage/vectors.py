@@ -46,9 +46,6 @@ _ONE = b"\0\0\x80\x3f" if byteorder == "little" else b"\x3f\x80\0\0"
 _SIGN_FLIPPED = bytes(byte ^ 0x80 for byte in range(256))
 _IS_POSITIVE = bytes(byte < 0x80 for byte in range(256))
 
-_MANY = 20_000
-"""Rows from which a second processor is worth a thread."""
-
 _LOST = 4e-5
 """Milliseconds by which numpy finds the largest of some numbers faster, for each of them."""
 
@@ -264,66 +261,6 @@ class FloatRows:
         """The rows at these places."""
         size = self._size
         return b"".join(self._data[place * size : (place + 1) * size] for place in places)
-
-
-class Scanning:
-    """Files being compared with a question; of many rows, by another thread while this one does something else.
-
-    Attributes:
-        question: What they are compared with.
-
-    Args:
-        files: The files.
-        question: See above.
-        others: Other rows, compared already.
-    """
-
-    def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
-        from _thread import allocate_lock
-
-        self.question = question
-        self._left = list(enumerate(files))[::-1]
-        self._found = [[*others], *([] for _ in files)]
-        self._failed: list[BaseException] = []
-        self._busy = allocate_lock()
-        if sum(file.block.rows for file in files) >= _MANY and (os.cpu_count() or 1) > 1:
-            self._start()
-
-    def _start(self) -> None:
-        from _thread import start_new_thread
-
-        self._busy.acquire()
-        try:
-            start_new_thread(self._aside, ())
-        except RuntimeError:  # no more threads to be had
-            self._busy.release()
-
-    def _aside(self) -> None:
-        try:
-            self._work()
-        except BaseException as error:  # raised again where it is waited for
-            self._failed.append(error)
-        finally:
-            self._busy.release()
-
-    def _work(self) -> None:
-        # comparing lets other threads run; whoever is ready takes the next file, so that a slow one delays nobody
-        while self._left:
-            try:
-                number, file = self._left.pop()
-            except IndexError:
-                return
-            self._found[1 + number] = file.scan(self.question)
-
-    def finished(self) -> list[Scan]:
-        """All rows compared, with this thread's help; once only."""
-        try:
-            self._work()
-        finally:
-            self._busy.acquire()
-        if self._failed:
-            raise self._failed[0]
-        return [scan for scans in self._found for scan in scans]
 
 
 # --- choosing ------------------------------------------------------------------------------------------
