@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.index import Book, agree, book, by_cosine
 from memorybook.hits import Query
-from memorybook.storage import vector_files, vector_leg
+from memorybook.storage import vector_files, vector_leg, vectors
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.storage.vector_files import Scanning
@@ -39,6 +39,14 @@ if TYPE_CHECKING:
     from memorybook.storage.vectors import Chosen
 
 __all__ = ["book"]
+
+
+@pytest.fixture(params=["with numpy", "without"])
+def numpy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "without":
+        monkeypatch.setattr(vectors, "arrays", lambda _: None)
+    return str(request.param)
+
 
 WIDTH = 32
 
@@ -105,10 +113,13 @@ def test_a_row_comes_out_of_a_file_as_it_went_in(tmp_path_factory: pytest.TempPa
     file = put(path, [(1, array("f", row).tobytes()), (2, unit(1, len(row)))])
     step = file.block.runs[0][1]
     back = array("f", file.floats([0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectors, "arrays", lambda _: None)
+        assert file.floats([0]) == back.tobytes()
     assert all(abs(x - y * step) <= step * 0.51 for x, y in zip(row, back, strict=True))
 
 
-def test_blocks_of_other_sizes_keep_their_own_units(tmp_path: Path) -> None:
+def test_blocks_of_other_sizes_keep_their_own_units(tmp_path: Path, numpy: str) -> None:
     sharp = array("f", [1.0, *[0.0] * (WIDTH - 1)]).tobytes()
     rows = [(1, unit(1)), (2, unit(1)), (3, sharp)]
     file = put(tmp_path / "vectors.1", rows, each=1)
@@ -119,7 +130,7 @@ def test_blocks_of_other_sizes_keep_their_own_units(tmp_path: Path) -> None:
     )
 
 
-def test_a_tail_is_exact() -> None:
+def test_a_tail_is_exact(numpy: str) -> None:
     rows = [(n, n + 7, vector) for n, vector in rows_of(300)]
     tail = Tail()
     assert best(tail.scan(Question(unit(1))), 5) == []
@@ -133,7 +144,7 @@ def test_a_tail_is_exact() -> None:
     assert texts(found) == [number + 7 for number in exact(query, [(n, v) for n, _, v in rows], 20)]
 
 
-def test_only_allowed_texts_take_part(tmp_path: Path) -> None:
+def test_only_allowed_texts_take_part(tmp_path: Path, numpy: str) -> None:
     rows = rows_of(6000)
     file, tail = put(tmp_path / "vectors.1", rows), tail_of(rows)
     for places in ((3, 77, 400), range(0, 6000, 100), range(6000)):
@@ -147,7 +158,7 @@ def test_only_allowed_texts_take_part(tmp_path: Path) -> None:
     assert best(file.scan(Question(unit(5))), 10, set()) == []
 
 
-def test_files_and_a_tail_are_chosen_from_alike(tmp_path: Path) -> None:
+def test_files_and_a_tail_are_chosen_from_alike(tmp_path: Path, numpy: str) -> None:
     rows = rows_of(3000)
     scans = put(tmp_path / "vectors.1", rows[:1000]).scan(Question(unit(9)))
     scans += put(tmp_path / "vectors.2", rows[1000:2900]).scan(Question(unit(9)))
@@ -202,7 +213,7 @@ def test_without_a_second_thread_one_does_it_all(tmp_path: Path, monkeypatch: py
     assert len(best(Scanning([file, file], Question(unit(1))).finished(), 20)) == 20
 
 
-def test_many_equal_rows_are_counted_right(tmp_path: Path) -> None:
+def test_many_equal_rows_are_counted_right(tmp_path: Path, numpy: str) -> None:
     file = put(tmp_path / "vectors.1", [(n, unit(7)) for n in range(1, 9001)])
     chosen = best(file.scan(Question(unit(7))), 300)
     found = rescored(Question(unit(7)), chosen)
@@ -210,7 +221,7 @@ def test_many_equal_rows_are_counted_right(tmp_path: Path) -> None:
     assert len(found) == 300
 
 
-def test_a_few_near_rows_among_many_far_ones_are_found(tmp_path: Path) -> None:
+def test_a_few_near_rows_among_many_far_ones_are_found(tmp_path: Path, numpy: str) -> None:
     far = array("f", [-v for v in array("f", unit(7))]).tobytes()
     file = put(tmp_path / "vectors.1", [(n, unit(7) if n % 1000 == 1 else far) for n in range(1, 9001)])
     found = best(file.scan(Question(unit(7))), 100)
