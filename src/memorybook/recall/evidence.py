@@ -132,14 +132,15 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
     if not asked:
         return [0.0] * len(pool.items)
     turns = {(p.session, p.turn): p for p in pool.passages if p.source == "turn"}
+    of_user = "user" in asked
 
     def share(passage: Passage) -> float:
         said = passage if passage.source == "turn" else turns.get((passage.session, passage.turn))
         if said is not None:
-            return float(said.speaker in asked or (said.role == "user" and "user" in asked))
+            return float(said.speaker in asked or (of_user and said.role == "user"))
         if passage.source == "summary":
             return 0.0
-        return SECOND_HAND * ("user" in asked or any(_stands_in(name, passage.text) for name in asked))
+        return SECOND_HAND * (of_user or any(_stands_in(name, passage.text) for name in asked))
 
     return [weights.speaker * share(passage) for passage in pool.passages]
 

@@ -66,15 +66,16 @@ def _how_many(words: list[str]) -> bool:
 
 def moment(passage: Passage, weights: Weights) -> float:
     """For a passage that says when; of use only if the question asks that."""
-    words = words_as_written(passage.text)
-    says = not TIMES.isdisjoint(words) or any(map(_is_date, words)) or _says_when_in_chinese(passage.text)
+    says = _says_when_in_chinese(passage.text) or _says_when(words_as_written(passage.text))
     return weights.moment if says else 0.0
 
 
+def _says_when(words: list[str]) -> bool:
+    return not TIMES.isdisjoint(words) or any(_is_date(word) for word in words if word[0].isdigit())
+
+
 def _is_date(word: str) -> bool:
-    """Whether a word is a year or the number of a day."""
-    if not word[0].isdigit():
-        return False
+    """Whether a word that begins with a digit is a year or the number of a day."""
     return word.rstrip("stndrh").isdecimal() if word[-2:] in _ORDINAL else len(word) == 4 and word[:2] in _CENTURY
 
 
@@ -83,7 +84,13 @@ def _says_when_in_chinese(text: str) -> bool:
         return False
     if any(time in text for time in TIMES_ZH) or ("前" in text and _says_ago(text)):
         return True
-    return any(unit in "年月日号点" and before in _HAN_DIGITS for before, unit in pairwise(text))
+    return any(
+        before[-1] in _HAN_DIGITS
+        for unit in "年月日号点"
+        if unit in text
+        for before in text.split(unit)[:-1]
+        if before
+    )
 
 
 def _says_ago(text: str) -> bool:
