@@ -49,7 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "book": CORE | {"lifecycle", "recall", "draft", "reversal", "writing", "embedding"},
     # only memory wires back ends
     "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
-    "verbs": CORE | {"answers", "arguments", "book", "draft", "writing", "importers", "lifecycle", "memory", "recall"},
+    "verbs": CORE
+    | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"},
     "tools": {"errors", "memory", "standard", "typed"},
     "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},

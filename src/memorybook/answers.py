@@ -171,7 +171,7 @@ class Listed(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What `forget` took away, or would.
+    """What `forget` or `purge` took away, or would.
 
     Attributes:
         dry_run: True if nothing was done.
@@ -179,8 +179,11 @@ class Receipt(NamedTuple):
         notes: `path: line` of the notes.
         sessions, turns: Counts in the transcripts.
         documents: Paths of whole documents removed.
-        passages: Passages that left the index.
+        archive: How many of the entries stood in `archive/`.
+        passages, vectors: How many left the index.
         tombstones: Texts that imports will not bring back.
+        journal: Texts of the journal, with prompts, proposals and parked work, that were erased; only by `purge`.
+        versions: Old versions of documents that were removed, `MEMORY.md.bak` included; only by `purge`.
         remains: Where copies still are, one sentence each.
         operation: Id of the operation; None if nothing was done.
     """
@@ -191,8 +194,12 @@ class Receipt(NamedTuple):
     sessions: int = 0
     turns: int = 0
     documents: tuple[str, ...] = ()
+    archive: int = 0
     passages: int = 0
+    vectors: int = 0
     tombstones: int = 0
+    journal: int = 0
+    versions: int = 0
     remains: tuple[str, ...] = ()
     operation: str | None = None
 

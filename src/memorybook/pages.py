@@ -266,6 +266,11 @@ def _patch(path: str, before: str | None, after: str | None, hunks: Sequence[pat
     return Patch(path=path, before=patch.fingerprint(before), after=patch.fingerprint(after), hunks=patch.pack(found))
 
 
+def is_page(path: str) -> bool:
+    """Whether it is a document of entries."""
+    return path == MEMORY or path.startswith("archive/")
+
+
 @lru_cache(maxsize=5_000)
 def statement(line: str) -> str:
     """What a line says, whatever its stamp: equal statements on one day are one note."""

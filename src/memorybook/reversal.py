@@ -11,7 +11,7 @@ from memorybook.errors import Conflict, InvalidInput
 from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
 from memorybook.model import Applied, Entry, Operation, Patch
-from memorybook.pages import MEMORY, Pages
+from memorybook.pages import MEMORY, Pages, is_page
 from memorybook.text.patch import Hunk, backward, diff, fingerprint, forward, taken_back, unpack
 
 MOST_SHOWN = 3
@@ -266,11 +266,6 @@ def _is_readable(pages: Pages, path: str) -> bool:
     except InvalidInput:
         return False
     return True
-
-
-def is_page(path: str) -> bool:
-    """Whether it is a document of entries."""
-    return path == MEMORY or path.startswith("archive/")
 
 
 def _gains_first(pages: Pages, texts: dict[str, str | None]) -> list[str] | None:

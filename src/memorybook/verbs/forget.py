@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.answers import Receipt
 from memorybook.arguments import text_of
-from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
 from memorybook.formats import notes
 from memorybook.formats.session_md import summary_path
 from memorybook.hits import Hit, Query
 from memorybook.model import Change, Drop, Entry, Remove, RemoveTurns, Session, Turn
+from memorybook.pages import is_page
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
@@ -21,61 +24,101 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 
-class _Meant(NamedTuple):
-    """What is to go: entries, notes as (path, line), and a session with its turns and documents."""
+class Meant(NamedTuple):
+    """What is to go.
+
+    Attributes:
+        entries: Entries.
+        notes: Notes as (path, line).
+        sessions: Whole sessions.
+        turns: Turns, those of the sessions included.
+        documents: Paths of whole documents.
+    """
 
     entries: tuple[Entry, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
-    session: Session | None = None
+    sessions: tuple[Session, ...] = ()
     turns: tuple[Turn, ...] = ()
     documents: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+    @property
+    def texts(self) -> set[str]:
+        """What is said in it, but for whole documents."""
+        said = [entry.text for entry in self.entries] + [_said(path, line) for path, line in self.notes]
+        return {*said, *(turn.text for turn in self.turns)}
 
 
 MOST = 200
 """Entries and notes that one query forgets."""
 
 
-def forget(memory: Memory, *, target: str | None, query: str | None, session: str | None, dry_run: bool) -> Receipt:
-    """See `Memory.forget`."""
-    if sum(given is not None and given != "" for given in (target, query, session)) != 1:
-        raise InvalidInput("forget takes an id, a query or a session, exactly one of the three")
+def forget(
+    memory: Memory,
+    *,
+    target: str | None = None,
+    query: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    dry_run: bool = False,
+) -> Receipt:
+    """See `Memory.forget`.
+
+    `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, or a file that was imported: what it
+    is goes, and what was remembered from it.
+    """
+    meant = meant_by(memory, target=target, query=query, session=session, source=source)
+    receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(meant))
+    return receipt if dry_run or not meant else carry_out(memory, meant, receipt, kind="forget")
+
+
+def meant_by(
+    memory: Memory, *, target: str | None, query: str | None, session: str | None, source: str | None
+) -> Meant:
+    """What one of these means. Raises InvalidInput if it is not exactly one, NotFound."""
+    if sum(given is not None and given != "" for given in (target, query, session, source)) != 1:
+        raise InvalidInput("give an id, a query, a session or a source: exactly one of the four")
     if target:
-        meant = _by_id(memory, target)
-    elif query:
-        meant = _by_query(memory, query)
-    else:
-        meant = _by_session(memory, session or "")
-    receipt = Receipt(
+        return _by_id(memory, target)
+    if query:
+        return _by_query(memory, query)
+    return _by_session(memory, session) if session else _by_source(memory, source or "")
+
+
+def receipt_of(memory: Memory, meant: Meant, *, dry_run: bool) -> Receipt:
+    """The counts of what is to go."""
+    passages = len(meant.entries) + len(meant.notes) + len(meant.turns) + _passages(memory, meant.documents)
+    hot = memory.book.memory()
+    return Receipt(
         dry_run=dry_run,
         entries=tuple(entry.id for entry in meant.entries),
         notes=tuple(f"{path}: {line}" for path, line in meant.notes),
-        sessions=1 if meant.session else 0,
+        sessions=len(meant.sessions),
         turns=len(meant.turns),
         documents=meant.documents,
-        passages=len(meant.entries) + len(meant.notes) + len(meant.turns) + _passages(memory, meant.documents),
-        remains=_remains(memory, meant),
+        archive=sum(hot.get(entry.id) is None for entry in meant.entries),
+        passages=passages,
+        vectors=passages if memory.embedder is not None else 0,
     )
-    if dry_run or not (meant.entries or meant.notes or meant.session):
-        return receipt
-    return _carry_out(memory, meant, receipt)
 
 
-def _carry_out(memory: Memory, meant: _Meant, receipt: Receipt) -> Receipt:
+def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
+    """Take out what is meant, in one operation of that kind."""
     book = memory.book
     changes: list[Change] = [Remove(id=entry.id, reason="forgotten") for entry in meant.entries]
     changes += [Drop(path=path, line=line, reason="forgotten") for path, line in meant.notes]
     changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
-    if meant.session:
-        changes.append(RemoveTurns(session=meant.session.uuid, reason="forgotten"))
-    texts = [entry.text for entry in meant.entries] + [_said(path, line) for path, line in meant.notes]
-    statements = {digest(text) for text in (*texts, *(turn.text for turn in meant.turns))}
+    changes += _turn_changes(meant)
+    statements = {digest(text) for text in meant.texts}
     keys = {turn_key(turn.session, turn.id) for turn in meant.turns}
     result = book.apply(
         changes,
         actor=memory.actor,
         door=memory.door,
-        session=meant.session.uuid if meant.session else None,
-        kind="forget",
+        session=meant.sessions[0].uuid if len(meant.sessions) == 1 else None,
+        kind=kind,
         bury=sorted(statements | keys),
     )
     book.index.sync(book.documents, book.transcripts)
@@ -83,25 +126,34 @@ def _carry_out(memory: Memory, meant: _Meant, receipt: Receipt) -> Receipt:
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 
+def _turn_changes(meant: Meant) -> Iterator[RemoveTurns]:
+    whole = {session.uuid for session in meant.sessions}
+    for uuid in whole:
+        yield RemoveTurns(session=uuid, reason="forgotten")
+    for uuid in dict.fromkeys(turn.session for turn in meant.turns if turn.session not in whole):
+        ids = tuple(turn.id for turn in meant.turns if turn.session == uuid)
+        yield RemoveTurns(session=uuid, turn_ids=ids, reason="forgotten")
+
+
 def _said(path: str, line: str) -> str:
     note = notes.parse_line(line, day=notes.day_of(path))
     return note.text if note else line
 
 
-def _by_id(memory: Memory, id: str) -> _Meant:
+def _by_id(memory: Memory, id: str) -> Meant:
     entry = next((entry for entry in memory.book.entries() if entry.id == id), None)
     if entry is None:
         raise NotFound(f"no entry {id!r} in this book: see `memorybook list`")
-    return _Meant((entry,))
+    return Meant((entry,))
 
 
-def _by_query(memory: Memory, query: str) -> _Meant:
+def _by_query(memory: Memory, query: str) -> Meant:
     """Entries and notes that are relevant to the query; turns and documents stay."""
     asked = Query(text_of(query, "query"), pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = memory.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
     entries = tuple(entry for entry in memory.book.entries() if entry.id in wanted)
-    return _Meant(entries, tuple(_note_lines(memory, hits)))
+    return Meant(entries, tuple(_note_lines(memory, hits)))
 
 
 def _note_lines(memory: Memory, hits: Iterable[Hit]) -> Iterator[tuple[str, str]]:
@@ -122,7 +174,7 @@ def _lines(memory: Memory, path: str) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _by_session(memory: Memory, name: str) -> _Meant:
+def _by_session(memory: Memory, name: str) -> Meant:
     """A session, its entries, its summary, and the notes that were written from it and still stand."""
     book = memory.book
     try:
@@ -131,21 +183,78 @@ def _by_session(memory: Memory, name: str) -> _Meant:
         session = None
     uuid = session.uuid if session else name
     entries = tuple(entry for entry in book.entries() if entry.session in (uuid, name))
-    written = dict.fromkeys(
-        (applied.target, applied.after)
-        for operation in reversed(book.journal.operations())
-        if operation.session in (uuid, name)
-        for applied in operation.changes
-        if applied.kind == "append" and applied.after
-    )
-    notes = tuple((path, line) for path, line in written if line in _lines(memory, path))
-    if session is None and not entries and not notes:
+    written = _notes_of(memory, {uuid, name})
+    if session is None and not entries and not written:
         raise NotFound(f"no session {name!r} in this book")
     if session is None:
-        return _Meant(entries, notes)
+        return Meant(entries, written)
     paths = dict.fromkeys((session.path, summary_path(session)))
     documents = tuple(path for path in paths if path and _lines(memory, path))
-    return _Meant(entries, notes, session, tuple(book.transcripts.turns(uuid)), documents)
+    return Meant(entries, written, (session,), tuple(book.transcripts.turns(uuid)), documents)
+
+
+def _notes_of(memory: Memory, sessions: set[str], reason: str = "") -> tuple[tuple[str, str], ...]:
+    """The notes that were written from these sessions, for that reason if one is given, and still stand."""
+    written = dict.fromkeys(
+        (applied.target, applied.after)
+        for name in sessions
+        for operation in reversed(memory.book.journal.operations(session=name))
+        for applied in operation.changes
+        if applied.kind == "append" and applied.after and (not reason or applied.reason == reason)
+    )
+    return tuple((path, line) for path, line in written if line in _lines(memory, path))
+
+
+def _by_source(memory: Memory, source: str) -> Meant:
+    """A turn, a document, or the sessions of an imported file, with what was remembered from them."""
+    source = text_of(source, "source")
+    if source.startswith("turn:"):
+        return _by_turn(memory, source.removeprefix("turn:"))
+    book = memory.book
+    name = os.path.basename(source.removeprefix("import:"))
+    sessions = [each for each in book.transcripts.sessions() if each.source in (source, f"import:{name}")]
+    found = [_by_session(memory, session.uuid) for session in sessions]
+    entries = [entry for entry in book.entries() if (entry.source or "").partition("#")[0] == source]
+    with suppress(InvalidInput):
+        if _lines(memory, source) and not is_page(source):
+            found.append(Meant(documents=(source,)))
+    if not found and not entries:
+        raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
+    return _together([Meant(tuple(entries)), *found])
+
+
+def _by_turn(memory: Memory, name: str) -> Meant:
+    book = memory.book
+    turns = book.transcripts.find(name)
+    if not turns and "/" in name:
+        session, _, name = name.partition("/")
+        uuid = book.transcripts.session(session).uuid
+        turns = [turn for turn in book.transcripts.find(name) if turn.session == uuid]
+    if not turns:
+        raise NotFound(f"no turn {name!r} in this book")
+    if len(turns) > 1:
+        raise Conflict(f"{len(turns)} sessions have a turn {name!r}: name one, such as turn:{turns[0].session}/{name}")
+    turn = turns[0]
+    entries = tuple(e for e in book.entries() if e.source == f"turn:{turn.id}" and e.session in (None, turn.session))
+    written = _notes_of(memory, {turn.session}, f"said in turn:{turn.id}")
+    return Meant(entries, written, (), (turn,))
+
+
+def _together(parts: Iterable[Meant]) -> Meant:
+    """All of them as one, everything once."""
+    entries: dict[str, Entry] = {}
+    written: dict[tuple[str, str], None] = {}
+    sessions: dict[str, Session] = {}
+    turns: dict[tuple[str, str], Turn] = {}
+    documents: dict[str, None] = {}
+    for part in parts:
+        entries |= {entry.id: entry for entry in part.entries}
+        written |= dict.fromkeys(part.notes)
+        sessions |= {session.uuid: session for session in part.sessions}
+        turns |= {(turn.session, turn.id): turn for turn in part.turns}
+        documents |= dict.fromkeys(part.documents)
+    left = tuple(note for note in written if note[0] not in documents)
+    return Meant(tuple(entries.values()), left, tuple(sessions.values()), tuple(turns.values()), tuple(documents))
 
 
 def _passages(memory: Memory, paths: Iterable[str]) -> int:
@@ -157,17 +266,21 @@ def _passages(memory: Memory, paths: Iterable[str]) -> int:
     return found
 
 
-def _remains(memory: Memory, meant: _Meant) -> tuple[str, ...]:
+def _remains(meant: Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
     kept = []
-    if meant.entries or meant.notes or meant.session:
+    if meant.entries or meant.notes or meant.turns:
         kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
+    if meant:
+        kept.append("journal.sqlite keeps what stood there before, until `memorybook purge`")
     if meant.entries or meant.notes or meant.documents:
-        kept.append("journal.sqlite keeps what stood there before")
         kept.append("versions/ keeps the last versions for merging with an editor")
     if meant.entries:
         kept.append("MEMORY.md.bak is the document as it was before the last write")
-    turns = {entry.source for entry in meant.entries if entry.source and entry.source.startswith("turn:")}
-    if turns and meant.session is None:
+    gone = {f"turn:{turn.id}" for turn in meant.turns}
+    turns = {entry.source for entry in meant.entries if entry.source and entry.source.startswith("turn:")} - gone
+    if turns and not meant.sessions:
         kept.append(f"transcripts.sqlite and the session's summary keep what was said in {', '.join(sorted(turns))}")
+    elif meant.turns and not meant.sessions:
+        kept.append("the session's summary may tell of it")
     return tuple(kept)
