@@ -34,6 +34,7 @@ class Service(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
+        self.clients: set[int] = set()
         self.released = threading.Event()
 
     @property
@@ -51,6 +52,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append(body)
+        self.server.clients.add(self.client_address[1])
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         self.server.paths.append(self.path)
         answer = self.server.script.pop(0) if self.server.script else self.server.usual
@@ -141,6 +143,14 @@ def drip(handler: Handler, body: dict[str, Any]) -> None:
     handler.end_headers()
     while not handler.server.released.wait(0.05):
         handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def drip_headers(handler: Handler, body: dict[str, Any]) -> None:
+    """The same before there is an answer at all."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-patience: ")
+    while not handler.server.released.wait(0.05):
+        handler.wfile.write(b"z")
         handler.wfile.flush()
 
 

@@ -493,7 +493,7 @@ def test_a_server_that_is_not_there_takes_nothing(pauses: list[float]) -> None:
     assert (error.usage.calls, error.usage.tokens) == (4, 0)
 
 
-@pytest.mark.parametrize("misbehave", [server.hang, server.drip])
+@pytest.mark.parametrize("misbehave", [server.hang, server.drip, server.drip_headers])
 @pytest.mark.timeout(10)
 @WIRES
 def test_one_that_takes_too_long_is_left_and_not_tried_again(service: Service, wire: str, misbehave: Answer) -> None:
@@ -546,6 +546,13 @@ def test_messages_never_hold_the_key(service: Service, wire: str, answer: Answer
         error = failure(llm)
     assert KEY not in str(error)
     assert "***" in str(error)
+
+
+def test_connections_are_used_again(service: Service) -> None:
+    with opened(service) as llm:
+        for _ in range(3):
+            llm.complete(ASKED)
+    assert len(service.clients) == 1
 
 
 # --- streams -------------------------------------------------------------------------------------
@@ -626,6 +633,14 @@ def test_a_stream_that_stops_is_left(service: Service) -> None:
     service.script = [stop]
     with opened(service, timeout=0.3) as llm, pytest.raises(LLMFailed, match=r"did not answer within 0.3 seconds"):
         streamed(llm)
+
+
+@pytest.mark.timeout(10)
+def test_a_stream_whose_headers_drip_is_left(service: Service) -> None:
+    service.script = [server.drip_headers]
+    with opened(service, timeout=0.3) as llm, pytest.raises(LLMFailed, match=r"did not answer within 0\.3 seconds"):
+        streamed(llm)
+    assert len(service.requests) == 1
 
 
 @pytest.mark.timeout(10)

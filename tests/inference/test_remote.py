@@ -307,9 +307,10 @@ def test_a_query_is_tried_once_within_its_own_time(service: Service) -> None:
 
 
 @pytest.mark.timeout(10)
-def test_an_answer_that_drips_ends_in_time_too(service: Service) -> None:
+@pytest.mark.parametrize("drip", [server.drip, server.drip_headers])
+def test_an_answer_that_drips_ends_in_time_too(service: Service, drip: Answer) -> None:
     remote = client(service, query_timeout=0.3)
-    service.script = [server.drip]
+    service.script = [drip]
     with pytest.raises(EmbedderFailed, match=r"did not answer within 0.3 seconds"):
         remote.embed(["one question"])
     remote.close()

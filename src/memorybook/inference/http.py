@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import ConfigError
@@ -113,15 +114,16 @@ class Service:
 
         Args:
             body: JSON.
-            timeout: Seconds that all of it may take (half of it more if connecting is slow).
+            timeout: Seconds that all of it may take.
             most: Longest answer in bytes.
         """
         import httpx2
 
-        deadline = time.monotonic() + timeout
+        from memorybook.inference.deadline import ends_within
+
         try:
-            with self._sent(body, timeout) as response:
-                return _read(response, most, deadline)
+            with ends_within(timeout), self._sent(body, timeout) as response:
+                return _read(response, most)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             return _failed(error, timeout)
 
@@ -135,11 +137,15 @@ class Service:
         """
         import httpx2
 
+        from memorybook.inference.deadline import ends_within
+
         deadline = time.monotonic() + 10 * timeout
         try:
-            with self._sent(body, timeout) as response:
-                if response.status_code != 200:
-                    return _read(response, most, deadline)
+            with ExitStack() as opened:
+                with ends_within(timeout):
+                    response = opened.enter_context(self._sent(body, timeout))
+                    if response.status_code != 200:
+                        return _read(response, most)
                 got, rest = 0, b""
                 for chunk in response.iter_bytes():
                     got += len(chunk)
@@ -155,10 +161,7 @@ class Service:
             return _failed(error, timeout)
 
     def _sent(self, body: bytes, timeout: float) -> AbstractContextManager[httpx2.Response]:
-        import httpx2
-
-        patience = httpx2.Timeout(timeout, connect=timeout / 2)
-        return self._connected().stream("POST", self.url, content=body, timeout=patience)
+        return self._connected().stream("POST", self.url, content=body, timeout=timeout)
 
     def masked(self, message: str) -> str:
         """The message without the key."""
@@ -174,11 +177,15 @@ class Service:
     def _connected(self) -> httpx2.Client:
         import httpx2
 
+        from memorybook.inference.deadline import Transport
+
         with self._lock:
             if self._client is None:
                 # Reading the certificates takes 30 ms, which a service without TLS (or redirects) need not cost.
-                tls = self.url.lower().startswith("https")
-                self._client = httpx2.Client(headers=self._headers, verify=tls, trust_env=False, follow_redirects=False)
+                transport = Transport(verify=self.url.lower().startswith("https"))
+                self._client = httpx2.Client(
+                    headers=self._headers, transport=transport, trust_env=False, follow_redirects=False
+                )
             return self._client
 
 
@@ -219,10 +226,8 @@ def excerpt(body: bytes) -> str:
     return repr(text[:200] + ("…" if len(text) > 200 else ""))
 
 
-def _read(response: httpx2.Response, most: int, deadline: float) -> Response:
+def _read(response: httpx2.Response, most: int) -> Response:
     """All of the answer, or the beginning of an error page."""
-    import httpx2
-
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
@@ -230,8 +235,6 @@ def _read(response: httpx2.Response, most: int, deadline: float) -> Response:
             break
         if len(body) > most:
             return Response(response.status_code, problem=f"answered with more than {most:,} bytes")
-        if time.monotonic() > deadline:
-            raise httpx2.ReadTimeout("the answer drips")
     return Response(response.status_code, bytes(body), _seconds(response.headers.get("retry-after")))
 
 
