@@ -119,7 +119,7 @@ class Book:
             weights,
             limit=limit,
             min_score=min_score,
-            strength=self._passage_strength,
+            strength=self._strength_today(),
             today=self.day(self.now()),
             keep=keep,
             explain=explain,
@@ -147,19 +147,21 @@ class Book:
         candidates = self._fallback.candidates(query)
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
-    def _passage_strength(self, passage: Passage) -> float:
-        if passage.score is None or passage.scored is None or passage.pinned:
-            return passage.score or 0.0
-        return fade.fade(
-            passage.score,
-            scored=date.fromisoformat(passage.scored),
-            activated=date.fromisoformat(passage.activated or passage.scored),
-            today=self.now().date(),
-        )
+    def _strength_today(self) -> Callable[[Passage], float]:
+        today = self.now().date()
+
+        def strength(passage: Passage) -> float:
+            if passage.score is None or passage.scored is None or passage.pinned:
+                return passage.score or 0.0
+            scored = date.fromisoformat(passage.scored)
+            activated = date.fromisoformat(passage.activated) if passage.activated else scored
+            return fade.fade(passage.score, scored=scored, activated=activated, today=today)
+
+        return strength
 
     def below_prompt(self, passage: Passage) -> bool:
         """Whether an entry's passage is archived or too weak for the prompt."""
-        return passage.state != "active" or self._passage_strength(passage) < fade.PROMPT_FROM
+        return passage.state != "active" or self._strength_today()(passage) < fade.PROMPT_FROM
 
     # --- reading -------------------------------------------------------------------------------
 

@@ -191,3 +191,8 @@ def test_a_day_outside_the_calendar_is_none(question: str, today: date) -> None:
 @pytest.mark.parametrize("question", ["market of the decks", "maybe Marcus", "augment it", "什么时候部署"])
 def test_words_that_begin_like_months_compile_no_patterns(question: str) -> None:
     assert not may_name_days(question)
+
+
+@pytest.mark.parametrize("question", ["the trip\x00in\x00May", "what\x1fyesterday\x7f", "on_7_May"])
+def test_a_character_that_ends_a_word_hides_no_day(question: str) -> None:
+    assert may_name_days(question)

@@ -213,8 +213,8 @@ def summary(pool: Pool, weights: Weights) -> Component:
 
 def coverage(pool: Pool, idf: Mapping[str, float], weights: Weights) -> Component:
     """The share of the question's words that stand in the passage, by idf, each counted once."""
-    held, total = Sums(idf.values()), sum(idf.values()) or 1.0
-    return [weights.coverage * held[c.holds] / total for c in pool.items]
+    most, held, total = weights.coverage, Sums(idf.values()), sum(idf.values()) or 1.0
+    return [most * held[c.holds] / total for c in pool.items]
 
 
 def recency(pool: Pool, weights: Weights) -> Component:
@@ -223,8 +223,8 @@ def recency(pool: Pool, weights: Weights) -> Component:
     known = {day for day in days if day is not None}
     if len(known) < 2:
         return [0.0] * len(days)
-    oldest, span = min(known), max(known) - min(known)
-    bonus = [0.0 if day is None else weights.recency * (day - oldest) / span for day in days]
+    most, oldest, span = weights.recency, min(known), max(known) - min(known)
+    bonus = [0.0 if day is None else most * (day - oldest) / span for day in days]
     return [
         TALK * value if p.source == "turn" and p.speaker not in ("", p.role) else value  # somebody with a name said it
         for value, p in zip(bonus, pool.passages, strict=True)

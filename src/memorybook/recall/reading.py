@@ -85,11 +85,7 @@ def _says_when_in_chinese(text: str) -> bool:
     if any(time in text for time in TIMES_ZH) or ("前" in text and _says_ago(text)):
         return True
     return any(
-        before[-1] in _HAN_DIGITS
-        for unit in "年月日号点"
-        if unit in text
-        for before in text.split(unit)[:-1]
-        if before
+        before[-1] in _HAN_DIGITS for unit in "年月日号点" if unit in text for before in text.split(unit)[:-1] if before
     )
 
 
