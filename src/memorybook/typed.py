@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from typing import Protocol as Protocol
     from typing import cast as cast
 else:
-    from operator import itemgetter
+    try:
+        from _collections import _tuplegetter as _field  # as collections.namedtuple does: four times as fast to read
+    except ImportError:
+        from operator import itemgetter
+
+        def _field(at, doc):
+            """The value at that place of a tuple, as an attribute."""
+            return property(itemgetter(at), doc=doc)
 
     Any = Literal = Protocol = object
 
@@ -34,7 +41,7 @@ else:
             body["__slots__"] = ()
             body["__match_args__"] = body["_fields"] = fields
             body["_field_defaults"] = {field: body[field] for field in fields if field in body}
-            body.update((field, property(itemgetter(at))) for at, field in enumerate(fields))
+            body.update((field, _field(at, None)) for at, field in enumerate(fields))
             return super().__new__(cls, name, bases, body)
 
     class NamedTuple(tuple, metaclass=_Named):
