@@ -62,6 +62,9 @@ class Documents(Protocol):
     def remove(self, path: str) -> None:
         """Remove it. Raises MissingDocument, UnsafePath."""
 
+    def forget_versions(self) -> int:
+        """Remove older versions and backups that are kept of documents; returns how many there were."""
+
     def lock(self) -> AbstractContextManager[None]:
         """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
 
@@ -91,6 +94,9 @@ class Index(Protocol):
         self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
     ) -> SyncReport:
         """Make it anew from the truth while searches go on with the old one."""
+
+    def vacuum(self) -> bool:
+        """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
 
     def stats(self) -> Mapping[str, Any]:
         """Counts and sizes for `status`: `backend`, `passages`, `by_source`, `vectors`, `bytes`, `embedder`."""

@@ -540,6 +540,7 @@ class IndexConformance:
         after = index.candidates(Query("user likes"))
         assert by_words(after) == pytest.approx(by_words(before))
         assert by_cosine(after) == pytest.approx(by_cosine(before), abs=1e-6)
+        assert index.vacuum()
 
     def test_stats_count(self, make: Make, book: Book) -> None:
         book.write("MEMORY.md", MEMORY)

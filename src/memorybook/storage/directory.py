@@ -158,16 +158,16 @@ class DirectoryDocuments:
             os.fsync(folder)
             _remove_tree(self._versions_of(path))
 
-    def forget_versions(self) -> None:
+    def forget_versions(self) -> int:
         """Remove all kept versions and the backup, so that what was taken out of the documents is gone for good.
 
-        What a person saved meanwhile is merged first. Raises BookLocked.
+        What a person saved meanwhile is merged first. Returns how many there were. Raises BookLocked.
         """
         with _refusals(f"the old versions in the book {self.root!r} cannot be removed"), self.lock():
+            from memorybook.storage.versions import discard_all
+
             self.reconcile_all()
-            _remove_tree(os.path.join(self.root, STATE, "versions"))
-            with suppress(FileNotFoundError):
-                os.unlink(os.path.join(self.root, "MEMORY.md.bak"))
+            return discard_all(self._versions_of(""), os.path.join(self.root, "MEMORY.md.bak"))
 
     # --- the lock ------------------------------------------------------------------------------
 

@@ -147,6 +147,10 @@ class ScanIndex:
                 progress(done, done)
             return report
 
+    def vacuum(self) -> bool:
+        """True: nothing of it is on disk."""
+        return True
+
     def stats(self) -> Mapping[str, Any]:
         """`backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes` (0), `embedder`, `generation` (0)."""
         with self._lock:

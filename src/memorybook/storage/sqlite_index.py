@@ -140,6 +140,12 @@ class SqliteIndex:
             changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
         )
 
+    def vacuum(self) -> bool:
+        """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
+        from memorybook.storage.sqlite import checkpoint
+
+        return self._mended(checkpoint)
+
     def stats(self) -> Mapping[str, Any]:
         """`backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes`, `embedder`, `generation`, `path`."""
         return self._mended(self._stats)

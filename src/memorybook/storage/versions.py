@@ -189,6 +189,18 @@ class Versions:
                 os.unlink(name, dir_fd=self.folder)
 
 
+def discard_all(folder: str, backup: str) -> int:
+    """Remove the folder of all versions, and the backup; returns how many there were."""
+    import shutil
+
+    count = sum(name != _RECORD for _, _, names in os.walk(folder) for name in names)
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(backup):
+        os.unlink(backup)
+        count += 1
+    return count
+
+
 def parse_record(line: bytes) -> Record:
     """The record in these bytes; all unknown if they are none."""
     fields = line.decode("ascii", "replace").split()

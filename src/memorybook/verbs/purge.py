@@ -1,0 +1,284 @@
+"""Purging: what was forgotten is overwritten wherever a copy of it was, and searched for afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memorybook.answers import Receipt
+from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.formats import memory_md, notes, turns_json
+from memorybook.model import Applied, Entry, Operation, Turn
+from memorybook.text.tokens import normalise
+from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
+
+if TYPE_CHECKING:
+    from memorybook.book import Book
+    from memorybook.memory import Memory
+
+TRIES = 5
+PAUSE = 0.2
+"""How often, and seconds after which, it is tried again while another process reads the old state of a database."""
+
+PARKED = "purge"
+"""Under this id the journal keeps that erased pages are still to be overwritten."""
+
+_LONG = 12
+_CHUNK = 1 << 20
+_LEFTOVER = "still stands in"
+
+
+def purge(
+    memory: Memory,
+    target: str | None = None,
+    *,
+    query: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    forgotten: bool = False,
+    dry_run: bool = False,
+) -> Receipt:
+    """Erase something for good: out of the documents, and out of everything that kept a copy of it.
+
+    Forgets what stands (as `forget` does, with the turns and summary lines that an entry rests on), then empties it
+    out of the journal, removes the old versions of documents with `MEMORY.md.bak`, makes the index anew, and writes
+    the databases anew without their free pages. Operations stay in the history without these texts, and can no
+    longer be undone. Other processes may have the book open; what they still hold is named in `remains`, and
+    `finish` or the next purge overwrites it.
+
+    Args:
+        target: Id of an entry, also of one that was forgotten.
+        query, session, source: As for `forget`.
+        forgotten: Everything that was ever forgotten, removed by tidying or deleted through memorybook, and not undone.
+        dry_run: Only say what would go.
+
+    Raises:
+        NotFound: Neither the book nor its journal has such a thing.
+        InvalidInput: Not exactly one of the five was given.
+    """
+    if forgotten == bool(target or query or session or source):
+        raise InvalidInput("purge takes an id, a query, a session, a source or everything forgotten: one of the five")
+    meant, texts, targets = _erased(memory, target, query, session, source)
+    receipt = receipt_of(memory, meant, dry_run=dry_run)
+    if dry_run:
+        return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
+    if not (meant or texts or targets):
+        return receipt
+    if meant:
+        receipt = carry_out(memory, meant, receipt, kind="purge")
+    return _erase(memory, receipt, texts, targets)
+
+
+def finish(memory: Memory) -> bool:
+    """Overwrite what an earlier purge could not, as another process was reading; True if nothing is left to do."""
+    journal = memory.book.journal
+    if not any(parked.id == PARKED for parked in journal.parked(kind=PARKED)):
+        return True
+    if not _vacuumed(memory.book):
+        return False
+    journal.unpark(PARKED)
+    return True
+
+
+def _promise(texts: set[str]) -> str:
+    return f"{len(texts)} texts of what was forgotten before would be erased from the journal and the old versions"
+
+
+# --- what is to be erased ------------------------------------------------------------------------
+
+
+def _erased(
+    memory: Memory, target: str | None, query: str | None, session: str | None, source: str | None
+) -> tuple[Meant, set[str], set[str]]:
+    """What still stands and is to go, all texts to erase, and the targets of changes to empty."""
+    book = memory.book
+    if not (target or query or session or source):
+        standing = {normalise(entry.text) for entry in book.entries()}
+        texts = {text for each in _forgetting(book) for text in _gone(each)}
+        return Meant(), {text for text in texts if text.strip() and normalise(text) not in standing}, set()
+    try:
+        meant = meant_by(memory, target=target, query=query, session=session, source=source)
+    except NotFound:
+        meant = Meant()
+        if not _is_known(book, target or session or ""):
+            raise
+    if target or query:
+        meant = _with_copies(book, meant, {query or ""})
+    targets = {entry.id for entry in meant.entries} | set(meant.documents)
+    targets |= {f"session:{each.uuid}" for each in meant.sessions}
+    targets |= {name for name in (target, session and f"session:{session}") if name}
+    texts = meant.texts | {query or ""} | {line for path in meant.documents for line in _lines(book, path)}
+    for id in targets:
+        for operation in book.journal.operations(target=id):
+            texts |= {text for change in operation.changes if change.target == id for text in _said(change)}
+    if session and not meant:
+        texts |= {text for each in book.journal.operations(session=session) for text in _gone(each)}
+    return meant, {text for text in texts if text.strip()}, targets
+
+
+def _is_known(book: Book, id: str) -> bool:
+    """Whether the journal has it, though the book has not any more."""
+    return bool(id) and any(book.journal.operations(limit=1, **{by: id}) for by in ("target", "session"))
+
+
+def _forgetting(book: Book) -> Iterator[Operation]:
+    undone = book.journal.undone()
+    for operation in book.journal.operations():
+        if operation.id not in undone and operation.kind != "undo":
+            yield operation
+
+
+def _gone(operation: Operation) -> Iterator[str]:
+    """What an operation took out of the book."""
+    for change in operation.changes:
+        if change.reason == "forgotten" or change.kind in ("remove", "turns"):
+            yield from _said(change)
+
+
+def _said(change: Applied) -> Iterator[str]:
+    """The statements in a change: of an entry, a line, a document's lines, turns."""
+    for text in (change.before, change.after):
+        if not text or change.purged:
+            continue
+        if change.kind == "turns":
+            yield from (turn.text for turn in turns_json.parse(text)[1])
+        elif change.kind == "item":
+            yield text.partition("\n")[2]
+        elif change.kind in ("append", "drop", "put"):
+            yield from _statements(change.target, text)
+        else:
+            yield memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)).text
+
+
+def _statements(path: str, text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        note = notes.parse_line(line, day=notes.day_of(path))
+        yield note.text if note else line
+
+
+def _with_copies(book: Book, meant: Meant, texts: set[str]) -> Meant:
+    """With the turns that its entries were made from, and every turn and line of notes and summaries that says it."""
+    turns = {(turn.session, turn.id): turn for turn in meant.turns}
+    for entry in meant.entries:
+        turns |= {(turn.session, turn.id): turn for turn in _turns_of(book, entry)}
+    holds = _holding(meant.texts | texts | {turn.text for turn in turns.values()})
+    for session in book.transcripts.sessions():
+        turns |= {(t.session, t.id): t for t in book.transcripts.turns(session.uuid) if holds(t.text)}
+    written = dict.fromkeys(meant.notes)
+    for info in sorted(book.documents.list()):
+        if info.path.startswith(("sessions/", "daily/")):
+            written |= dict.fromkeys((info.path, line) for line in _lines(book, info.path) if line and holds(line))
+    return meant._replace(notes=tuple(written), turns=tuple(turns.values()))
+
+
+def _turns_of(book: Book, entry: Entry) -> Iterator[Turn]:
+    for name in re.findall(r"turn:([^\s,;]+)", entry.source or ""):
+        yield from (turn for turn in book.transcripts.find(name) if entry.session in (None, turn.session))
+
+
+def _lines(book: Book, path: str) -> list[str]:
+    try:
+        return [line.removesuffix("\r") for line in book.documents.read(path).text.split("\n")]
+    except (MissingDocument, InvalidInput):
+        return []
+
+
+def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a text says one of these: a long one anywhere in it, a short one as a line of its own."""
+    statements = {statement for text in texts if (statement := normalise(text))}
+    long = sorted(statement for statement in statements if _weight(statement) >= _LONG)
+    short = statements.difference(long)
+
+    def holds(text: str) -> bool:
+        said = normalise(text)
+        if any(statement in said for statement in long):
+            return True
+        return bool(short) and any(normalise(line) in short for line in _statements("", text))
+
+    return holds
+
+
+def _weight(text: str) -> int:
+    """Its length; a character outside ASCII says about as much as two within."""
+    return sum(1 if char.isascii() else 2 for char in text)
+
+
+# --- erasing -------------------------------------------------------------------------------------
+
+
+def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str]) -> Receipt:
+    book = memory.book
+    holds = _holding(texts)
+    for session in book.transcripts.sessions():
+        if holds(session.title) or holds(session.summary):
+            told = "\n".join(line for line in session.summary.split("\n") if not holds(line))
+            title = "" if holds(session.title) else session.title
+            book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
+    counts = book.journal.purge(targets, holds)
+    versions = book.documents.forget_versions()
+    book.rebuild()
+    remains = []
+    if not _vacuumed(book):
+        reason = "another process is reading an old state of a database"
+        book.journal.park(PARKED, kind=PARKED, payload={}, reason=reason, time=book.now())
+        remains.append(f"{reason}: what it holds is overwritten when it is done, by the next purge or tidy")
+    else:
+        book.journal.unpark(PARKED)
+    remains += [f"it {_LEFTOVER} {path}" for path in _left(book.documents.root, texts)]
+    return receipt._replace(journal=sum(counts.values()), versions=versions, remains=tuple(remains))
+
+
+def _vacuumed(book: Book) -> bool:
+    for attempt in range(TRIES):
+        if attempt:
+            time.sleep(PAUSE)
+        if all([book.journal.vacuum(), book.transcripts.vacuum(), book.index.vacuum()]):
+            return True
+    return False
+
+
+# --- looking for what is left --------------------------------------------------------------------
+
+
+def _left(root: str, texts: Iterable[str]) -> list[str]:
+    """Files of the book, by path, that still hold one of these texts: as UTF-8, as UTF-16, or as JSON."""
+    wanted = {form for text in texts if _weight(text.strip()) >= _LONG for form in _forms(text.strip())}
+    if not wanted:
+        return []
+    pattern = re.compile(b"|".join(map(re.escape, sorted(wanted, key=len, reverse=True))))
+    overlap = max(map(len, wanted))
+    found = [os.path.relpath(path, root) for path in sorted(_files(root)) if _found(path, pattern, overlap)]
+    truth = [path for path in found if not os.path.basename(path).startswith("index.")]
+    return truth or found  # the index holds what stands elsewhere
+
+
+def _forms(text: str) -> Iterator[bytes]:
+    yield text.encode("utf-8", "surrogatepass")
+    yield text.encode("utf-16-le", "surrogatepass")
+    yield text.encode("utf-16-be", "surrogatepass")
+    yield json.dumps(text)[1:-1].encode()
+    yield json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
+
+
+def _files(root: str) -> Iterator[str]:
+    for folder, _, names in os.walk(root):
+        yield from (os.path.join(folder, name) for name in names)
+
+
+def _found(path: str, pattern: re.Pattern[bytes], overlap: int) -> bool:
+    try:
+        with open(path, "rb") as file:
+            tail = b""
+            while chunk := file.read(_CHUNK):
+                if pattern.search(tail + chunk):
+                    return True
+                tail = (tail + chunk)[-overlap:]
+    except OSError:  # it is gone by now, or is no file
+        return False
+    return False
