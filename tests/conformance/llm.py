@@ -191,6 +191,18 @@ class LLMConformance:
         assert llm.complete(ASKED, form=FACTS).data == ["half \ufffd a smile"]
         assert "\ud83d" not in llm.complete(ASKED).text
 
+    def test_what_it_thought_aloud_is_not_its_answer(self, llm: LLM, script: Callable[[Sequence[Item]], None]) -> None:
+        script(["<think>\n嗯, tea?\n</think>\n\n绿茶."])
+        assert llm.complete(ASKED).text == "绿茶."
+
+    def test_what_is_no_json_cannot_be_sent(self, llm: LLM, script: Callable[[Sequence[Item]], None]) -> None:
+        script(["ok"])
+        circle: list[Any] = []
+        circle.append(circle)
+        for part in ({1, 2}, object(), circle):
+            with pytest.raises(InvalidInput, match="must be JSON"):
+                llm.complete([{"role": "user", "content": [part]}])
+
     def test_a_stream_gives_the_text_and_then_the_reply(
         self, llm: LLM, script: Callable[[Sequence[Item]], None]
     ) -> None:

@@ -11,6 +11,7 @@ from memorybook.config import Budget
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.inference.asking import Request, tokens_of
 from memorybook.inference.budget import Metered
+from memorybook.protocols import LLM
 from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
 from memorybook.testing import ScriptedLLM
 
@@ -52,9 +53,10 @@ def metered(llm: Any, budget: Budget, spent: Usage | None = None) -> tuple[Meter
 def test_within_its_budget_it_is_the_model_it_keeps() -> None:
     llm = ScriptedLLM(["ok", {"facts": ["茶"]}])
     kept, recorded = metered(llm, Budget())
-    assert kept.name == "scripted"
-    assert kept.complete(ASKED, max_tokens=9).text == "ok"
-    assert kept.complete(ASKED, form=FACTS).data == ["茶"]
+    as_model: LLM = kept
+    assert as_model.name == "scripted"
+    assert as_model.complete(ASKED, max_tokens=9).text == "ok"
+    assert as_model.complete(ASKED, form=FACTS).data == ["茶"]
     assert llm.requests[0].max_tokens == 9
     assert kept.usage == sum(recorded, Usage())
     assert kept.usage.calls == 2

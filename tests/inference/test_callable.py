@@ -108,9 +108,3 @@ def test_a_stream_is_one_piece() -> None:
     assert streamed(as_llm(lambda messages: "茶 tea"))[0] == ["茶 tea"]
     with pytest.raises(LLMFailed, match="it is empty"):
         streamed(as_llm(lambda messages: ""))
-
-
-def test_what_is_sent_must_be_json() -> None:
-    llm = as_llm(lambda messages: "ok")
-    with pytest.raises(InvalidInput, match="must be JSON"):
-        llm.complete([{"role": "user", "content": [{"text": object()}]}])

@@ -412,7 +412,9 @@ def test_no_arguments_are_an_empty_object_and_a_call_without_id_gets_one(service
 def test_a_call_that_stands_in_the_text_counts(service: Service) -> None:
     service.script = [say('<tool_call>\n{"name": "search", "arguments": {"query": "茶"}}\n</tool_call>')]
     with opened(service) as llm:
-        assert dict(llm.complete(ASKED, tools=[SEARCH]).tool_calls[0].arguments) == {"query": "茶"}
+        reply = llm.complete(ASKED, tools=[SEARCH])
+    assert dict(reply.tool_calls[0].arguments) == {"query": "茶"}
+    assert reply.text == ""
 
 
 @pytest.mark.parametrize(

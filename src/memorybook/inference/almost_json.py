@@ -82,6 +82,12 @@ def clean(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text)
 
 
+def without_thoughts(text: str) -> str:
+    """The text without what a reasoning model thought aloud before it."""
+    thought = _THINKING.match(text)
+    return text[thought.end() :].lstrip() if thought else text
+
+
 def _children(parent: Any) -> list[Any]:
     """What is directly in a container, cleaned in place."""
     if isinstance(parent, list):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 from memorybook.errors import InvalidInput, LLMFailed
-from memorybook.inference.almost_json import clean, sound, values
+from memorybook.inference.almost_json import clean, sound, values, without_thoughts
 from memorybook.replies import Form, Message, Reply, ToolCall, ToolSchema, Usage
 from memorybook.text.tokens import count_tokens
 
@@ -59,7 +59,7 @@ class Raw:
 
     def written(self) -> str:
         """All that the model wrote."""
-        calls = (one.arguments if isinstance(one.arguments, str) else _json(one.arguments) for one in self.calls)
+        calls = (one.arguments if isinstance(one.arguments, str) else as_json(one.arguments) for one in self.calls)
         return "\n".join([self.text, *calls]).strip()
 
 
@@ -202,6 +202,7 @@ def checked(request: Request) -> Request:
     for message in request.messages:
         if message.get("role") not in ("system", "user", "assistant", "tool"):
             raise InvalidInput(f"the role {message.get('role')!r} is none of system, user, assistant, tool")
+    as_json(request.messages)
     if request.form and request.tools:
         raise InvalidInput("a form and tools were given together; ask for one of them")
     names = [tool.name for tool in request.tools]
@@ -214,21 +215,22 @@ def tokens_of(request: Request) -> int:
     """About how many tokens the request has."""
     parts = [_said(message) for message in request.messages]
     if request.form:
-        parts += [request.form.description, _json(request.form.schema)]
-    parts += [f"{tool.name} {tool.description} {_json(tool.parameters)}" for tool in request.tools]
+        parts += [request.form.description, as_json(request.form.schema)]
+    parts += [f"{tool.name} {tool.description} {as_json(tool.parameters)}" for tool in request.tools]
     return sum(map(count_tokens, parts))
 
 
 def _said(message: Message) -> str:
     content = message.get("content") or ""
     calls = message.get("tool_calls")
-    return (content if isinstance(content, str) else _json(content)) + (_json(calls) if calls else "")
+    return (content if isinstance(content, str) else as_json(content)) + (as_json(calls) if calls else "")
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """What is sent to a model; any mapping is an object. Raises InvalidInput if it is no JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, default=dict)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"what is sent to a model must be JSON ({error})") from None
 
 
@@ -253,10 +255,10 @@ def _wanted(request: Request) -> str:
         how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
         if _HAN.search(form.description):
             how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema："
-        return f"{form.description}\n{how}\n{_json(form.schema)}".lstrip()
+        return f"{form.description}\n{how}\n{as_json(form.schema)}".lstrip()
     if not request.tools:
         return ""
-    listed = "\n".join(f"- {tool.name}: {tool.description} {_json(tool.parameters)}" for tool in request.tools)
+    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in request.tools)
     if any(_HAN.search(tool.description) for tool in request.tools):
         how = '要调用工具，就只回答 {"name": 工具名, "arguments": {…}}，不要有其他文字。工具：'
         must = {None: "", "required": "\n你必须调用一个工具。"}
@@ -285,15 +287,17 @@ def reply_of(raw: Raw, request: Request, usage: Usage) -> Reply:
     """What the answer says. Raises ValueError, with a sentence for the model, if it is not what was asked for."""
     if request.form:
         return Reply(clean(raw.text), _filled(request.form, raw), (), usage, raw.cut)
+    text = clean(without_thoughts(raw.text))
     calls = tuple(_call(one, request, at) for at, one in enumerate(raw.calls))
     if request.tools and not calls:
         calls = tuple(_calls_in(raw.text, request))
+        text = "" if calls else text
     wanted = request.tool_choice
     if wanted and not any(wanted in ("required", call.name) for call in calls):
         raise ValueError("no tool was called" if wanted == "required" else f"the tool {wanted!r} was not called")
-    if not calls and not raw.text.strip():
+    if not calls and not text.strip():
         raise ValueError("it is empty")
-    return Reply(clean(raw.text), None, calls, usage, raw.cut)
+    return Reply(text, None, calls, usage, raw.cut)
 
 
 def _filled(form: Form[Any], raw: Raw) -> Any:

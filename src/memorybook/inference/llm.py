@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, LLMFailed
 from memorybook.inference import anthropic_wire, openai_wire
-from memorybook.inference.asking import Asking
+from memorybook.inference.asking import Asking, as_json
 from memorybook.inference.http import Service, endpoint, excerpt, sound_key
 from memorybook.inference.wire import Dialect, Draft
 
@@ -166,11 +167,9 @@ class Server:
                 yield text
 
     def _body(self, request: Request, dialect: Dialect, *, stream: bool = False) -> bytes:
-        from dataclasses import replace
-
         limited = replace(request, max_tokens=request.max_tokens or self._max_tokens or None)
         sent = self._wire.body(limited, dialect, self._model, stream=stream)
-        return json.dumps(sent, ensure_ascii=False, default=dict).encode("utf-8", "replace")
+        return as_json(sent).encode("utf-8", "replace")
 
     def _raw(self, response: Response, request: Request, tally: Tally, seconds: float) -> Raw:
         try:

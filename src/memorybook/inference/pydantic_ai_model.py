@@ -1,6 +1,6 @@
 """Any model that pydantic-ai knows, as a language model of memorybook (the extra `pydantic-ai`).
 
-The provider's key is where pydantic-ai looks for it, or `llm.api_key` where the provider takes one.
+The provider's address and key are where pydantic-ai looks for them, mostly in the environment.
 """
 
 from __future__ import annotations
