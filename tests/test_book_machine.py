@@ -17,15 +17,29 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import memorybook
 from memorybook.config import Config
+from memorybook.errors import Conflict
 from memorybook.formats import memory_md
-from memorybook.model import Archive, Update
+from memorybook.model import Archive, Reinforce, Remove, Supersede, Update
 from memorybook.text.tokens import normalise
+from memorybook.verbs.undo import undo
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
 
 SUBJECTS = ["heron", "Postgres", "部署窗口", "oat milk", "芒果", "a | b; c", "# not a heading", "x <!-- y -->", "über"]
 
+ACTS = [
+    "remember", "say again", "append", "item", "update", "pin", "forget", "archive", "bring back", "remove",
+    "supersede", "flush", "import",
+]  # fmt: skip
+
 CRASHES = ["journal.begin", "documents.write", "documents.append", "journal.done"]
+
+
+FOLDERS = ["daily", "sessions", "archive"]
+
+
+def bare(documents: dict[str, bytes]) -> dict[str, bytes]:
+    return {path: data for path, data in documents.items() if not path.endswith(".bak")}
 
 
 class Crash(BaseException):
@@ -44,6 +58,8 @@ class Book(RuleBasedStateMachine):
         self.live: dict[str, str] = {}
         self.notes: list[str] = []
         self.items: list[str] = []
+        self.superseded: set[str] = set()
+        self.all: dict[str, str] = {}
         self.said = 0
 
     def opened(self) -> memorybook.Memory:
@@ -63,10 +79,17 @@ class Book(RuleBasedStateMachine):
     def statement(self, subject: str) -> str:
         """A text that nobody has said yet."""
         self.said += 1
-        return f"statement{self.said} is about {subject}"
+        name = f"statement{self.said} is"
+        self.all[name] = f"{name} about {subject}"
+        return self.all[name]
 
     def some(self, number: int) -> str:
         return sorted(self.live)[number % len(self.live)]
+
+    @property
+    def current(self) -> list[str]:
+        """Ids of the entries that are still held true."""
+        return sorted(self.live.keys() - self.superseded)
 
     @property
     def hot(self) -> Path:
@@ -108,10 +131,10 @@ class Book(RuleBasedStateMachine):
         assert kept.action == "created"
         self.live[kept.known.entry.id] = text
 
-    @precondition(lambda self: self.live)
+    @precondition(lambda self: self.current)
     @rule(number=st.integers(0, 99))
     def say_again(self, number: int) -> None:
-        id = self.some(number)
+        id = self.current[number % len(self.current)]
         kept = self.memory.remember(f"  {self.live[id].upper()} ")
         assert (kept.action, kept.known.entry.id) == ("strengthened", id)
 
@@ -147,6 +170,7 @@ class Book(RuleBasedStateMachine):
         id = self.some(number)
         assert self.memory.forget(id).entries == (id,)
         del self.live[id]
+        self.superseded.discard(id)
 
     @precondition(lambda self: self.live)
     @rule(number=st.integers(0, 99), back=st.booleans())
@@ -154,6 +178,124 @@ class Book(RuleBasedStateMachine):
         id = self.some(number)
         change = Update(id=id, fields={"archived": False}) if back else Archive(id=id)
         self.memory.book.apply([change], actor="user", door="test")
+
+    @precondition(lambda self: len(self.current) > 1)
+    @rule(number=st.integers(0, 99))
+    def supersede(self, number: int) -> None:
+        old, new = self.current[number % len(self.current)], self.current[(number + 1) % len(self.current)]
+        self.memory.book.apply([Supersede(id=old, by=new)], actor="user", door="test")
+        self.superseded.add(old)
+        again = self.memory.remember(self.live[old])
+        assert again.action == "created"  # what is no longer true is a new statement when it is said again
+        self.live[again.known.entry.id] = self.live[old]
+
+    # --- undo ----------------------------------------------------------------------------------
+
+    def documents(self) -> dict[str, bytes]:
+        self.truth()  # a person's save is merged by whoever reads first
+        paths = [*self.root.glob("*.md"), *(path for folder in FOLDERS for path in self.root.glob(f"{folder}/*.md"))]
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in paths}
+
+    def act(self, name: str, number: int) -> bool:
+        """Do something as one operation; False if there is nothing to do it to."""
+        text = self.statement("something to undo")
+        id = self.some(number) if self.live else ""
+        changes: dict[str, Any] = {
+            "archive": Archive(id=id),
+            "bring back": Update(id=id, fields={"archived": False}),
+            "remove": Remove(id=id),
+            "supersede": Supersede(id=id, by=self.some(number + 1) if self.live else ""),
+            "say again": Reinforce(id=id),
+        }
+        if name in changes:
+            if not id or (name == "supersede" and len(self.live) < 2):
+                return False
+            return self.memory.book.apply([changes[name]], actor="user", door="test").operation is not None
+        if name in ("update", "pin", "forget"):
+            verbs: dict[str, Callable[[], Any]] = {
+                "update": lambda: self.memory.update(id, text=text, importance="high"),
+                "pin": lambda: self.memory.pin(id, pinned=bool(number % 2)),
+                "forget": lambda: self.memory.forget(id),
+            }
+            return bool(id and verbs[name]())
+        if name == "import":
+            chat = self.folder / "chat.jsonl"
+            said = f"Remember that {text}."
+            chat.write_text(json.dumps({"role": "user", "content": said, "session": "u"}) + "\n", encoding="utf-8")
+            return self.memory.import_file(str(chat)).new_turns > 0
+        written: dict[str, Callable[[], Any]] = {
+            "remember": lambda: self.memory.remember(text),
+            "append": lambda: self.memory.append(text),
+            "item": lambda: self.memory.append(text, section="Preferences"),
+            "flush": lambda: self.memory.flush(f"- {text}\n- {self.statement('more')}"),
+        }
+        return bool(written[name]())
+
+    def newest(self) -> str:
+        return self.memory.book.journal.operations(limit=1)[0].id
+
+    @rule(name=st.sampled_from(ACTS), number=st.integers(0, 99), twice=st.booleans())
+    def do_and_undo(self, name: str, number: int, twice: bool) -> None:
+        """Whatever is undone at once leaves the documents as they were to the byte, and done again as it left them."""
+        before = self.documents()
+        if not self.act(name, number):
+            return
+        after = self.documents()
+        undone = undo(self.memory, self.newest())
+        assert bare(self.documents()) == bare(before)
+        if twice:
+            redone = undo(self.memory, undone.operation or "")
+            assert bare(self.documents()) == bare(after)
+            undo(self.memory, redone.operation or "")
+            assert bare(self.documents()) == bare(before)
+
+    @rule(number=st.integers(0, 99))
+    def undo_something(self, number: int) -> None:
+        """Whatever else was done since: nothing is lost that the journal does not tell, or nothing is done at all."""
+        journal = self.memory.book.journal
+        undone = journal.undone()
+        operations = [each for each in journal.operations(limit=30) if each.id not in undone]
+        if not operations:
+            return
+        operation = operations[number % len(operations)]
+        before, texts = self.documents(), self.truth()
+        try:
+            told = undo(self.memory, operation.id).changes
+        except Conflict:
+            assert self.documents() == before
+            return
+        targets = {change.target for change in told}
+        now = self.truth()
+        for id in {*texts, *now}:
+            assert id in targets or texts.get(id) == now.get(id)
+        self.look_again(told)
+
+    def look_again(self, told: Any) -> None:
+        """What the book holds by now, after checking that lines come and go only as the journal tells."""
+        self.live = self.truth()
+        self.superseded = {each.id for each in self.memory.book.entries() if each.superseded_by}
+        daily = "".join(path.read_text(encoding="utf-8") for path in self.root.glob("daily/*.md"))
+        moved = "".join(f"{change.before}{change.after}" for change in told)
+        prose = self.memory.book.memory().prose
+        notes, items = re.findall(r"statement\d+ is", daily), re.findall(r"(?m)^- (statement\d+ is)", prose)
+        for was, now in ((self.notes, notes), (self.items, items)):
+            for text in was:
+                name = text.split(" about")[0]
+                assert name in now or name in moved
+            was[:] = [self.all[name] for name in now]
+
+    @rule(place=st.sampled_from([*CRASHES, "transcripts.remove"]), after=st.booleans(), name=st.sampled_from(ACTS))
+    def crash_in_an_undo(self, place: str, after: bool, name: str) -> None:
+        """An undo that is cut short is finished on opening, to the byte, or never was."""
+        before = self.documents()
+        if not self.act(name, 0):
+            return
+        done = self.newest()
+        self.crashing(place, after, lambda: undo(self.memory, done))
+        self.reopen()
+        if done not in self.memory.book.journal.undone():
+            undo(self.memory, done)
+        assert bare(self.documents()) == bare(before)
 
     @rule()
     def import_a_chat(self) -> None:
@@ -185,6 +327,7 @@ class Book(RuleBasedStateMachine):
         id = self.some(number)
         self.edit(lambda page: page.replace(self.block(page, id), ""))
         del self.live[id]
+        self.superseded.discard(id)
 
     @precondition(lambda self: self.live)
     @rule(number=st.integers(0, 99))
@@ -223,6 +366,13 @@ class Book(RuleBasedStateMachine):
     def crash(self, place: str, after: bool, verb: str) -> None:
         """Die in the middle of a change; what was journalled comes true on opening, anything else never was."""
         text, known = self.statement("a crash"), set(self.live)
+        reached = self.crashing(place, after, lambda: self.attempt(verb, text))
+        self.reopen()
+        if not reached or after or place != "journal.begin":
+            self.expect(verb, text, known)
+
+    def crashing(self, place: str, after: bool, act: Callable[[], Any]) -> bool:
+        """Do it and die when it gets to that place, or right after; whether it got there."""
         part, name = place.split(".")
         owner: Any = getattr(self.memory.book, part)
         real = getattr(owner, name)
@@ -234,13 +384,10 @@ class Book(RuleBasedStateMachine):
 
         setattr(owner, name, dying)
         try:
-            self.attempt(verb, text)
-            reached = False
+            act()
         except Crash:
-            reached = True
-        self.reopen()
-        if not reached or after or place != "journal.begin":
-            self.expect(verb, text, known)
+            return True
+        return False
 
     def attempt(self, verb: str, text: str) -> None:
         from memorybook.model import Append, Put
@@ -302,7 +449,8 @@ class Book(RuleBasedStateMachine):
         assert self.truth() == self.live
         known = {known.entry.id: known.entry.text for known in self.memory.entries().entries}
         assert known == self.live
-        assert len({normalise(text) for text in known.values()}) == len(known)
+        current = [normalise(known[id]) for id in self.current]
+        assert len(set(current)) == len(current)
 
     @invariant()
     def every_note_and_item_stands_once(self) -> None:
