@@ -128,3 +128,11 @@ def test_weights_follow_the_kind_of_embedder_and_the_settings() -> None:
     mixed = weights_for("static/a", vector=3, words=1)
     assert (mixed.vector, mixed.words) == (0.75, 0.25)
     assert weights_for(None, vector=3, words=1).vector == 0
+
+
+def test_a_question_for_a_time_prefers_what_speaks_of_one() -> None:
+    said = Candidate(turn("We moved to Bern in May 2023", 0), 2.0, None)
+    plain = Candidate(turn("We moved to Bern by train", 10), 2.2, None)
+    weak = Candidate(turn("Bern", 20), 0.1, None)
+    assert order("When did they move to Bern?", found(plain, said, weak))[0] == said.passage.text
+    assert order("How did they move to Bern?", found(plain, said, weak))[0] == plain.passage.text

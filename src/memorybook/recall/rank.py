@@ -11,6 +11,7 @@ from operator import add
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
 from memorybook.recall.evidence import Component, Pool
+from memorybook.recall.repeated import repeated
 from memorybook.recall.weights import Weights
 from memorybook.standard import Callable, Iterator, Mapping, Sequence, date
 from memorybook.typed import Any, NamedTuple
@@ -66,10 +67,13 @@ def rank(
         for number, candidate in enumerate(pool.items)
         if candidate.words is not None or base[number] or answer[number] or neighbour[number]
     ]
+    best = sorted(admitted, key=_newer_on_a_tie(scores, pool, admitted).__getitem__, reverse=True)
+    components["repeated"] = repeated(pool, best, weights)
+    scores = list(map(add, scores, components["repeated"]))
     if reading.asks_when(question):
-        components["moment"] = _moment(pool, sorted(admitted, key=scores.__getitem__, reverse=True), weights)
+        components["moment"] = _moment(pool, best, weights)
         scores = list(map(add, scores, components["moment"]))
-    order = sorted(admitted, key=_newer_on_a_tie(scores, pool, admitted).__getitem__, reverse=True)
+    order = sorted(best, key=scores.__getitem__, reverse=True)
     return (Ranked(pool.items[n], scores[n], _shown(components, n) if explain else {}) for n in order)
 
 

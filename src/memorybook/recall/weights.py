@@ -26,6 +26,7 @@ class Weights(NamedTuple):
         coverage: Bonus of a passage with all of the question's words, by their idf; BM25 lets one rare word
             often said stand for all.
         moment: Bonus of a passage that speaks of a time, if the question asks for one.
+        repeated: Discount of what the same speaker says again later in the session.
         unrelated, about: Cosines that read as relevance 0 and 1; linear between.
     """
 
@@ -42,6 +43,7 @@ class Weights(NamedTuple):
     asking: float = 0.2
     coverage: float = 1.1
     moment: float = 0.6
+    repeated: float = 0.8
     unrelated: float = 0.2
     about: float = 0.8
 
