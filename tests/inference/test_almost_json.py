@@ -230,3 +230,11 @@ def test_lone_surrogates_are_replaced_everywhere() -> None:
     assert first('{"a": "\\ud83d\\ude00 \\ud83d",}') == {"a": "😀 \ufffd"}
     assert sound("\ud800") == "\ufffd"
     assert clean("plain") == "plain"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 10**400])
+def test_a_decoded_value_is_sound_only_with_numbers_that_are_some(number: Any) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        sound({"a": [{"b": number}]})
+    assert sound({"a": [number]}, finite=False)
+    assert sound({1: True, "a": [0.5, -7]}) == {1: True, "a": [0.5, -7]}

@@ -402,6 +402,17 @@ def test_bad_arguments_of_a_call_are_asked_for_again(service: Service, arguments
     assert "the arguments of search" in service.requests[1]["messages"][-1]["content"]
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
+def test_numbers_that_are_none_are_asked_for_again_on_anthropics_wire_too(service: Service, number: str) -> None:
+    block = '{"type": "tool_use", "id": "t", "name": "save_facts", "input": {"facts": [], "score": 0.7}}'
+    body = f'{{"content": [{block}]}}'.replace("0.7", number).encode()
+    service.script = [raw(body), fill({"facts": ["茶"]})]
+    with opened(service, "anthropic") as llm:
+        reply = llm.complete(ASKED, form=FACTS)
+    assert (reply.data, reply.usage.failed) == (["茶"], 1)
+    assert "out of range" in json.dumps(service.requests[1])
+
+
 def test_no_arguments_are_an_empty_object_and_a_call_without_id_gets_one(service: Service) -> None:
     service.script = [call(("", "clock", ""), ("", "clock", "{}"))]
     with opened(service) as llm:

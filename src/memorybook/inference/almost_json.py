@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ LONGEST = 4_000_000
 """Characters that are read."""
 
 _LONGEST_REPAIR = 500_000
+_LARGEST = sys.float_info.max
 _MOST_PROSE = 1000  # brackets that begin nothing
 
 _OPEN = {"{": "}", "[": "]", "(": ")", "｛": "}", "［": "]", "【": "]"}
@@ -66,15 +68,18 @@ def values(text: str, *, cut: bool = False) -> Iterator[Any]:
         yield sound(value)
 
 
-def sound(value: Any) -> Any:
-    """The decoded value, without lone surrogates. Raises ValueError if it is nested too deeply."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > DEEPEST:
-            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
-        level = [child for parent in level for child in _children(parent)]
-    return clean(value) if isinstance(value, str) else value
+def sound(value: Any, *, finite: bool = True) -> Any:
+    """The decoded value, without lone surrogates (containers are cleaned in place).
+
+    Raises ValueError if it is nested too deeply, or holds a number that no float can be, unless `finite` is False.
+    """
+    root = [value]
+    level: list[Any] = [root]
+    for _ in range(DEEPEST + 1):
+        level = [child for parent in level for child in _children(parent, finite)]
+        if not level:
+            return root[0]
+    raise ValueError(f"it is nested more than {DEEPEST} levels deep")
 
 
 def clean(text: str) -> str:
@@ -88,21 +93,17 @@ def without_thoughts(text: str) -> str:
     return text[thought.end() :].lstrip() if thought else text
 
 
-def _children(parent: Any) -> list[Any]:
-    """What is directly in a container, cleaned in place."""
-    if isinstance(parent, list):
-        for at, child in enumerate(parent):
-            if isinstance(child, str):
-                parent[at] = clean(child)
-        return [child for child in parent if isinstance(child, list | dict)]
-    if isinstance(parent, dict):
-        for key, child in list(parent.items()):
-            if _SURROGATE.search(key):
-                parent[clean(key)] = parent.pop(key)
-            if isinstance(child, str):
-                parent[clean(key)] = clean(child)
-        return [child for child in parent.values() if isinstance(child, list | dict)]
-    return []
+def _children(parent: Any, finite: bool) -> list[Any]:
+    """Containers that are directly in this one, in which texts are cleaned and numbers checked."""
+    members = list(parent.items()) if isinstance(parent, dict) else list(enumerate(parent))
+    for key, child in members:
+        if isinstance(child, str) and _SURROGATE.search(child):
+            parent[key] = clean(child)
+        elif finite and isinstance(child, float | int) and not abs(child) <= _LARGEST:
+            raise ValueError(f"a number in it is out of range ({str(child)[:20]})")
+        if isinstance(key, str) and _SURROGATE.search(key):
+            parent[clean(key)] = parent.pop(key)
+    return [child for _, child in members if isinstance(child, list | dict)]
 
 
 def _refuse(word: str) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, LLMFailed
 from memorybook.inference import anthropic_wire, openai_wire
+from memorybook.inference.almost_json import sound
 from memorybook.inference.asking import Asking, as_json
 from memorybook.inference.http import Service, endpoint, excerpt, sound_key
 from memorybook.inference.wire import Dialect, Draft
@@ -198,6 +199,6 @@ class Server:
 
 def _decoded(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return sound(json.loads(body), finite=False)
     except (ValueError, RecursionError):
         raise ValueError(f"something that is not JSON, {excerpt(body)}") from None

@@ -38,12 +38,12 @@ class Draft:
         self.output_tokens: int | None = None
         self.cut = False
         self.ended = False
-        self._calls: dict[Any, list[str]] = {}
+        self._calls: dict[str, list[str]] = {}
 
     def call(self, index: Any, id: str, name: str, arguments: str) -> None:
         """Add to the call of that index."""
-        known = self._calls.setdefault(index, ["", "", ""])
-        self._calls[index] = [known[0] or id, known[1] or name, known[2] + arguments]
+        known = self._calls.setdefault(str(index), ["", "", ""])
+        self._calls[str(index)] = [known[0] or id, known[1] or name, known[2] + arguments]
 
     def whole(self, text: str) -> Raw:
         """The answer, once all of it is there."""
