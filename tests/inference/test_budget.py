@@ -161,6 +161,14 @@ def test_a_stream_is_kept_too() -> None:
         list(kept.stream(ASKED))
 
 
+def test_a_stream_that_is_left_before_its_end_counts_its_prompt() -> None:
+    kept, recorded = metered(ScriptedLLM(["茶"]), Budget())
+    stream = kept.stream(ASKED)
+    assert next(stream) == "茶"
+    stream.close()
+    assert recorded == [Usage(1, 1, COST, 0, 0.0)]
+
+
 def test_a_model_without_streams_gives_its_text_at_once() -> None:
     kept, recorded = metered(Plain(Reply("tea", usage=Usage(1, 0, 1, 1, 0.0))), Budget())
     assert list(kept.stream(ASKED)) == ["tea"]

@@ -278,6 +278,15 @@ def test_a_server_without_schemas_gets_a_tool_and_one_without_tools_gets_words(s
     assert ["tools" in r for r in service.requests] == [False, True, False, False]
 
 
+def test_a_refusal_that_nothing_helps_against_teaches_nothing(service: Service) -> None:
+    service.script = [status(400, b"unknown model")] * 3
+    with opened(service) as llm:
+        assert "unknown model" in str(failure(llm, form=FACTS))
+        service.script = [fill({"facts": []})]
+        llm.complete(ASKED, form=FACTS)
+    assert ["response_format" in request for request in service.requests] == [True, False, False, True]
+
+
 def test_a_server_that_cannot_be_made_to_call_is_left_to_choose(service: Service) -> None:
     service.usual = refusing("response_format", "tool_choice")
     with opened(service) as llm:
@@ -646,6 +655,15 @@ def test_a_stream_that_stops_is_left(service: Service) -> None:
     service.script = [stop]
     with opened(service, timeout=0.3) as llm, pytest.raises(LLMFailed, match=r"did not answer within 0.3 seconds"):
         streamed(llm)
+
+
+def test_a_stream_may_be_left_before_its_end(service: Service) -> None:
+    service.script = [say("a long answer")]
+    with opened(service) as llm:
+        stream = llm.stream(ASKED)
+        assert next(stream)
+        stream.close()
+        assert llm.complete(ASKED).text == "ok"
 
 
 @pytest.mark.timeout(10)

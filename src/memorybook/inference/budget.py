@@ -98,7 +98,7 @@ class Metered:
             raise
         except InvalidInput:
             raise
-        except Exception:  # a model may be anybody's and raise anything
+        except (Exception, GeneratorExit):  # anybody's model may raise anything; a stream may be left before its end
             self._note(Usage(1, 1, ahead))
             raise
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -111,25 +112,24 @@ class Server:
 
     def once(self, request: Request, tally: Tally) -> Raw:
         """See `asking.Once`."""
-        tries = 0
+        tries, dialect = 0, self._dialect
         while True:
             tally.allow()
-            dialect = self._dialect
             began = time.monotonic()
             response = self._service.post(self._body(request, dialect), timeout=self._timeout, most=MOST)
             seconds = time.monotonic() - began
             if response.fine:
+                self._dialect = dialect
                 return self._raw(response, request, tally, seconds)
-            # a server that says no, or is not there, takes nothing for it; of the rest nobody knows
-            tally.add(request, seconds, None, sent=response.asked and response.status in (0, 200))
-            tries = self._again(request, dialect, response, tries)
+            tally.add(request, seconds, None, sent=_taken(response))
+            tries, dialect = self._again(request, dialect, response, tries)
 
     def pieces(self, request: Request, tally: Tally) -> Generator[str, None, Raw]:
         """The same in pieces; tried again as long as no piece came."""
-        tries = 0
+        tries, dialect = 0, self._dialect
         while True:
             tally.allow()
-            dialect, draft, began = self._dialect, Draft(), time.monotonic()
+            draft, began = Draft(), time.monotonic()
             texts: list[str] = []
             try:
                 response = yield from self._stream(self._body(request, dialect, stream=True), draft, texts)
@@ -138,34 +138,31 @@ class Server:
                 raise self._failed(f"answered with {error}", "try again later") from None
             seconds = time.monotonic() - began
             if response.fine and draft.ended:
+                self._dialect = dialect
                 raw = draft.whole("".join(texts))
                 tally.add(request, seconds, raw)
                 return raw
-            tally.add(request, seconds, None, sent=bool(texts))
+            tally.add(request, seconds, None, sent=_taken(response))
             if texts or response.fine:
                 why = response.reason() if not response.fine else "ended its answer in the middle"
                 raise self._failed(why, "try again later")
-            tries = self._again(request, dialect, response, tries)
+            tries, dialect = self._again(request, dialect, response, tries)
 
     def _stream(self, body: bytes, draft: Draft, texts: list[str]) -> Generator[str, None, Response]:
         """Texts of the events, also into the list. Raises ValueError for an event that is none."""
-        lines = self._service.lines(body, timeout=self._timeout, most=MOST)
-        while True:
-            try:
-                line = next(lines)
-            except StopIteration as end:
-                response: Response = end.value
-                return response
-            if not line.startswith("data:"):
-                continue
-            data = line.removeprefix("data:").strip()
-            if data == "[DONE]":
-                draft.ended = True
-                continue
-            text = self._wire.piece(_decoded(data.encode()), draft)
-            if text:
-                texts.append(text)
-                yield text
+        with closing(self._service.lines(body, timeout=self._timeout, most=MOST)) as lines:
+            while True:
+                try:
+                    line = next(lines)
+                except StopIteration as end:
+                    response: Response = end.value
+                    return response
+                data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+                draft.ended = draft.ended or data == "[DONE]"
+                text = self._wire.piece(_decoded(data.encode()), draft) if data not in ("", "[DONE]") else ""
+                if text:
+                    texts.append(text)
+                    yield text
 
     def _body(self, request: Request, dialect: Dialect, *, stream: bool = False) -> bytes:
         limited = replace(request, max_tokens=request.max_tokens or self._max_tokens or None)
@@ -181,20 +178,27 @@ class Server:
         tally.add(request, seconds, raw)
         return raw
 
-    def _again(self, request: Request, dialect: Dialect, response: Response, tries: int) -> int:
-        """How often it was tried, when it is time for another try. Raises LLMFailed if there should be none."""
+    def _again(self, request: Request, dialect: Dialect, response: Response, tries: int) -> tuple[int, Dialect]:
+        """How often it was tried, and how to ask now that it is time for another try. Raises LLMFailed if it is not.
+
+        What a server takes is remembered once it took it, for it may have refused the request for another reason.
+        """
         plainer = self._wire.concede(dialect, request, response)
         if plainer is not None:
-            self._dialect = plainer
-            return tries
+            return tries, plainer
         wait = None if response.late else response.wait(tries + 1)
         if wait is None:
             raise self._failed(response.reason(), response.advice("llm"))
         time.sleep(wait)
-        return tries + 1
+        return tries + 1, dialect
 
     def _failed(self, what: str, advice: str) -> LLMFailed:
         return LLMFailed(self._service.masked(f"{_WHAT} at {self._service.host!r} {what}; {advice}"))
+
+
+def _taken(response: Response) -> bool:
+    """Whether a request that failed may have cost its tokens: not where the server says no, or is not there."""
+    return response.asked and response.status in (0, 200)
 
 
 def _decoded(body: bytes) -> Any:
