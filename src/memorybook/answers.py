@@ -217,7 +217,7 @@ class Undone(NamedTuple):
         kind: Its verb.
         operation: Id of the operation that took it back; None for a dry run.
         dry_run: True if nothing was done.
-        changes: What taking it back changed, in order.
+        changes: What taking it back changed, in order; `told` says it in words.
         exact: Paths of documents that are again what they were, byte for byte.
         adapted: Paths of documents that changed elsewhere since, which keep that.
     """
@@ -227,14 +227,16 @@ class Undone(NamedTuple):
     operation: str | None
     dry_run: bool
     changes: tuple[Applied, ...] = ()
+    told: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     adapted: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", "before", "after", …}], …}`."""
+        """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", …}], "told", "exact", …}`."""
         return {
             **self._asdict(),
             "changes": [change_json(change) for change in self.changes],
+            "told": list(self.told),
             "exact": list(self.exact),
             "adapted": list(self.adapted),
         }

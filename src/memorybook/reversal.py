@@ -13,6 +13,7 @@ from memorybook.lifecycle import fade
 from memorybook.model import Applied, Entry, Operation, Patch
 from memorybook.pages import MEMORY, Pages, is_page
 from memorybook.text.patch import Hunk, backward, diff, fingerprint, forward, taken_back, unpack
+from memorybook.text.tokens import normalise
 
 MOST_SHOWN = 3
 """Conflicts that a refusal shows."""
@@ -193,9 +194,9 @@ class _Back:
         before, after = self._entry(change.before), self._entry(change.after)
         shown = None if now is None else memory_md.render_entry(now)
         wanted = before if shown == change.after else self._merged(change, before, after, now)
-        if wanted is not None and now is None:
+        if wanted is not None and wanted.superseded_by is None and not _says(now, wanted.text):
             same = self.draft.saying(wanted.text)
-            if same is not None and wanted.superseded_by is None:
+            if same is not None:
                 raise _Standing(f"entry {change.target!r}", None, f"entry {same.id!r} with the same statement")
         if wanted != now:
             self.draft.put_entry(change.target, wanted)
@@ -317,6 +318,11 @@ def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
             return None  # strengthened since: half of a score cannot be taken back
         values |= {name: getattr(before, name) for name in _STRENGTH}
     return Entry(**values)
+
+
+def _says(entry: Entry | None, text: str) -> bool:
+    """Whether the entry makes that statement, and is held true."""
+    return entry is not None and entry.superseded_by is None and normalise(entry.text) == normalise(text)
 
 
 def _line_back(change: Applied) -> Applied:

@@ -216,6 +216,14 @@ def test_what_came_back_meanwhile_is_not_doubled(memory: Memory) -> None:
         undo(memory, done)
 
 
+def test_what_was_said_again_after_it_was_superseded_is_not_doubled(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    done = apply(memory, Add(entry=entry("new", "The tea is green")), Supersede(id=tea, by="new"))
+    assert memory.remember("The tea is black").action == "created"
+    with pytest.raises(Conflict, match="same statement"):
+        undo(memory, done)
+
+
 def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) -> None:
     path = chat(tmp_path, "Remember that my uncle is a xylophonist.", "What a day.")
     memory.import_file(path)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memorybook.answers import Undone
 from memorybook.arguments import text_of
+from memorybook.verbs.history import told
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -37,6 +38,7 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
         operation=None if dry_run else operation.id,
         dry_run=dry_run,
         changes=reversal.changes,
+        told=tuple(map(told, reversal.changes)),
         exact=reversal.exact,
         adapted=reversal.adapted,
     )

@@ -1,0 +1,199 @@
+"""Verbs that look back: history, why, undo, purge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.call import whole
+from memorybook.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.show import Page
+
+
+def _history_arguments(parser: Parser) -> None:
+    parser.add_argument("id", nargs="?", metavar="ID", help="only of this entry, document, session or operation")
+    parser.add_argument("--limit", "-n", type=whole(1, 100_000), metavar="N", help="at most N operations; else 20")
+    parser.epilog = """examples:
+  memorybook history
+  memorybook history a1b2c3
+  memorybook history daily/2026-02-24.md -n 5"""
+
+
+def _history(call: Call) -> dict[str, Any]:
+    return call.tool("memory_history", id=call.options.id, limit=call.options.limit or 20)
+
+
+def _why_arguments(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the entry's id")
+    parser.epilog = "example:\n  memorybook why a1b2c3"
+
+
+def _why(call: Call) -> dict[str, Any]:
+    return call.tool("memory_why", id=call.options.id)
+
+
+def _undo_arguments(parser: Parser) -> None:
+    parser.add_argument("operation", metavar="OPERATION", help="its id, see memorybook history")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would happen")
+    parser.epilog = "example:\n  memorybook undo 20260224-101233123456-9f2c1b --dry-run"
+
+
+def _undo(call: Call) -> dict[str, Any]:
+    return call.tool("memory_undo", operation=call.options.operation, dry_run=call.options.dry_run)
+
+
+def _purge_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("target", nargs="?", metavar="ID", help="the entry's id, also of one that was forgotten")
+    add("--query", metavar="TEXT", help="everything that says this")
+    add("--session", metavar="ID", help="everything of this session")
+    add("--source", metavar="WHAT", help="everything from this turn, document or imported file")
+    add("--forgotten", action="store_true", help="everything that was ever forgotten")
+    add("--dry-run", action="store_true", help="only show what would go")
+    add("--yes", "-y", action="store_true", help="do not ask")
+    parser.epilog = "examples:\n  memorybook purge a1b2c3\n  memorybook purge --forgotten --yes"
+
+
+def _purge(call: Call) -> dict[str, Any]:
+    o = call.options
+    meant: dict[str, Any] = {name: getattr(o, name) for name in ("target", "query", "session", "source")}
+    if sum(given is not None for given in meant.values()) + o.forgotten != 1:
+        raise InvalidInput("purge needs one of: an entry's id, --query TEXT, --session ID, --source WHAT, --forgotten")
+    if not o.dry_run and not o.yes:
+        planned = call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=True)
+        if planned.get("disabled"):
+            return planned
+        from memorybook.cli.show import receipt_counts
+
+        told = planned["receipt"]["remains"] or [f"would purge {receipt_counts(planned['receipt'])}"]
+        for sentence in told:
+            call.warn(sentence)
+        call.confirm("Erase this for good? It cannot be undone.")
+    return call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=o.dry_run)
+
+
+# --- shown ---------------------------------------------------------------------------------------
+
+
+def _shown_history(shown: dict[str, Any], page: Page) -> None:
+    for operation in shown["operations"]:
+        _operation(operation, page)
+    if not shown["operations"]:
+        page.line("Nothing was done yet.")
+    elif shown["more"]:
+        page.remark("older ones with --limit")
+
+
+def _operation(operation: Mapping[str, Any], page: Page, indent: str = "") -> None:
+    who = f"{operation['actor']} ({operation['door']})"
+    head = (indent, f"{_minute(operation['time'])}  ", ("strong", f"{operation['kind'] or 'change':<9}"))
+    page.line(*head, ("place", f" {operation['id']}"), ("faint", f"  {who}"))
+    for told in operation["told"]:
+        _told(told, page, indent)
+    for left in operation["discarded"]:
+        page.text(f"left out ({left['reason']}): {left['text']}", f"{indent}    ")
+    if operation["usage"]:
+        used = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in operation["usage"].items())
+        page.line(indent, ("faint", f"    {used}"))
+    if operation["undoes"]:
+        page.line(indent, ("faint", f"    undoes {operation['undoes']}"))
+    if operation["undone_by"]:
+        page.line(indent, ("warn", f"    undone by {operation['undone_by']}"))
+
+
+def _told(told: str, page: Page, indent: str = "") -> None:
+    page.text(told, f"{indent}  ")
+
+
+def _shown_why(shown: dict[str, Any], page: Page) -> None:
+    entry = shown["entry"]
+    if entry is None:
+        page.line(("warn", f"{shown['id']} is no longer in the book."))
+    else:
+        page.text(entry["text"])
+        state = f"{entry['category']} · {entry['state']} · score {entry['score']:.2f} · said {entry['hits']} times"
+        page.line(("faint", f"  [{shown['id']}] {state} · in {shown['access_count']} prompts"))
+    _rests_on(shown["rests_on"], page)
+    _listed("What was done to it", shown["story"], lambda each: _operation(each, page, "  "), page)
+    replaced = [] if shown["superseded_by"] is None else [shown["superseded_by"]]
+    for title, others in (
+        ("It replaces", shown["supersedes"]),
+        ("It was replaced by", replaced),
+        ("It contradicts", shown["contradicts"]),
+    ):
+        _listed(title, others, lambda each: page.text(f"[{each['id']}] {each['text']}", "  "), page)
+    _listed("The last prompts it entered", shown["prompts"], lambda each: _prompt(each, page), page)
+
+
+def _listed(title: str, values: Sequence[Any], show: Callable[[Any], None], page: Page) -> None:
+    if values:
+        page.line(("strong", title))
+        for each in values:
+            show(each)
+
+
+def _rests_on(grounds: Sequence[Mapping[str, Any]], page: Page) -> None:
+    def show(ground: Mapping[str, Any]) -> None:
+        about = (ground["session_name"] or ground["session"], ground["speaker"], _minute(ground["time"] or ""))
+        page.line("  ", ("place", ground["source"]), ("faint", "  " + " · ".join(word for word in about if word)))
+        page.text(ground["text"] if ground["text"] is not None else "no longer kept", "    ")
+        if ground["quote"] and ground["quote"] != ground["text"]:
+            page.text(f"quoted: {ground['quote']}", "    ")
+
+    _listed("It rests on", grounds, show, page)
+
+
+def _prompt(prompt: Mapping[str, Any], page: Page) -> None:
+    query = prompt["query"] or "(no question)"
+    page.line(f"  {_minute(prompt['time'])}  ", page.clipped(query, 20))
+
+
+def _shown_undo(shown: dict[str, Any], page: Page) -> None:
+    verb = "would undo" if shown["dry_run"] else "undid"
+    page.line(f"{verb} {shown['kind'] or 'change'} ", ("place", shown["undone"]))
+    for told in shown["told"]:
+        _told(told, page)
+    for path in shown["exact"]:
+        page.line(("good", f"  {path}"), " is as it was before, to the byte")
+    for path in shown["adapted"]:
+        page.line(("warn", f"  {path}"), " keeps what else changed in it since")
+    if shown["operation"]:
+        page.remark(f"to have it again: memorybook undo {shown['operation']}")
+
+
+def _shown_purge(shown: dict[str, Any], page: Page) -> None:
+    from memorybook.cli.show import receipt_counts
+
+    receipt = shown["receipt"]
+    page.line("would purge " if receipt["dry_run"] else "purged ", ("good", receipt_counts(receipt)))
+    for name in ("entries", "notes", "documents"):
+        for what in receipt[name]:
+            page.line(("faint", f"  {name:<10}"), what)
+    if not receipt["dry_run"]:
+        page.line(f"  erased {receipt['journal']} texts of the journal and {receipt['versions']} old versions")
+    for sentence in receipt["remains"]:
+        page.remark(sentence)
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+COMMANDS: dict[str, Command] = {
+    "history": (_history_arguments, _history),
+    "why": (_why_arguments, _why),
+    "undo": (_undo_arguments, _undo),
+    "purge": (_purge_arguments, _purge),
+}
+
+SHOWN: dict[str, Callable[[dict[str, Any], Page], None]] = {
+    "history": _shown_history,
+    "why": _shown_why,
+    "undo": _shown_undo,
+    "purge": _shown_purge,
+}
+"""What the answer of each looks like; `cli.show` asks for it."""
