@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
+from math import log, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memorybook.lifecycle import prompts, talk
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
+from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply
 from memorybook.lifecycle.rules import asked_to_forget, by_rules, entities_of
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn
-from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
+from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, tokens
 
 if TYPE_CHECKING:
     from memorybook.protocols import LLM
@@ -36,7 +38,7 @@ PROMPT_TOKENS = 2_400
 MOST_KNOWN = 50
 """Entries that are shown to the model."""
 
-_KNOWN_WIDTH = 160
+_KNOWN_WIDTH = 120
 """Characters that are shown of an entry."""
 
 
@@ -136,8 +138,8 @@ def prompt_of(
     room = PROMPT_TOKENS - count_tokens("\n".join(lines)) - count_tokens(prompts.KNOWN[language])
     shown: dict[str, Entry] = {}
     entries: list[str] = []
-    for entry in pertinent(known, " ".join(piece.text for piece in pieces)):
-        line = f"m{len(shown) + 1} {_one_line(entry.text)}"
+    for entry in pertinent(known, pieces):
+        line = f"m{len(shown) + 1} {_known_line(entry.text)}"
         room -= count_tokens(line) + 1
         if room < 0:
             break
@@ -152,22 +154,31 @@ def prompt_of(
     )
 
 
-def pertinent(known: Iterable[Entry], text: str) -> list[Entry]:
-    """At most 50 current entries: first those that share words with the text, rare ones above all; then the strongest."""
+def pertinent(known: Iterable[Entry], pieces: Sequence[talk.Piece]) -> list[Entry]:
+    """At most 50 current entries, first those that one thing said by people shares most rare words with; then the best.
+
+    Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares some word with every entry.
+    """
     entries = [entry for entry in known if entry.state == "active"]
     words = {entry.id: set(filter(is_telling, query_words(entry.text))) for entry in entries}
+    said = [
+        set(filter(is_telling, tokens(piece.text)))
+        for piece in pieces
+        if piece.turns[0].role not in ("assistant", "tool")
+    ]
     spread = Counter(word for each in words.values() for word in each)
-    said = set(query_words_of(text))
-    weights = {entry.id: sum(1 / spread[word] for word in words[entry.id] & said) for entry in entries}
-    entries.sort(key=lambda entry: (-weights[entry.id], -entry.score, entry.id))
-    return entries[:MOST_KNOWN]
-
-
-def query_words_of(text: str) -> Iterable[str]:
-    """The telling words of a long text, all of them (`query_words` ends at 128)."""
-    from memorybook.text.tokens import tokens
-
-    return filter(is_telling, tokens(text))
+    spoken = Counter(word for each in said for word in each)
+    weights = {
+        word: log(1 + len(entries) / count) * log(1 + len(said) / spoken[word])
+        for word, count in spread.items()
+        if word in spoken
+    }
+    worth = {
+        entry.id: max((sum(weights[word] for word in words[entry.id] & each) for each in said), default=0.0)
+        / sqrt(len(words[entry.id]) or 1)
+        for entry in entries
+    }
+    return sorted(entries, key=lambda entry: (-worth[entry.id], -entry.score, entry.id))[:MOST_KNOWN]
 
 
 def _groups(known: Iterable[Entry]) -> list[str]:
@@ -176,9 +187,17 @@ def _groups(known: Iterable[Entry]) -> list[str]:
     return [group for group, _ in counts.most_common(10)]
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text.split()).encode("utf-8", "replace").decode()
+def _known_line(text: str) -> str:
+    """An entry as it is shown: one line without the date that it opens with, cut where it is long."""
+    line = compiled(_OPENING_DATE).sub("", _one_line(text)) or _one_line(text)
     return line if len(line) <= _KNOWN_WIDTH else f"{line[: _KNOWN_WIDTH - 1].rstrip()}…"
+
+
+_OPENING_DATE = r"(?i)^(?:(?:as of|by|on|since)\s+|截至\s*|从\s*)?\d{4}-\d\d-\d\d\s*(?:起)?[，,]?\s*"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).encode("utf-8", "replace").decode()
 
 
 # --- after the answer ----------------------------------------------------------------------------
@@ -250,9 +269,16 @@ def covers(one: Candidate, order: Candidate) -> bool:
         return True
     if not set(one.turn_ids) & set(order.turn_ids):
         return False
+    if _points(order.content):
+        return True
     quote, told = normalise(one.quote), normalise(order.quote)
     if quote and (quote in told or told in quote):
         return True
     words = set(filter(is_telling, query_words(order.content))) or set(query_words(order.content))
     shared = words & {*query_words(one.content), *query_words(one.quote)}
     return len(shared) >= 0.3 * len(words)
+
+
+def _points(text: str) -> bool:
+    """Whether a text only points at what was said before ("this one", 这坑): what rests on its turn says it better."""
+    return compiled(r"(?i)(?:this|that|these|those|it)\b|[这那](?!么|样)|以上|上面").match(text) is not None

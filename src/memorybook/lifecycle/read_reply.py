@@ -112,7 +112,7 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
     contradicts = _known(item.get("contradicts"), aliases)
     reinforces = tuple(id for id in _known(item.get("reinforces"), aliases) if id not in contradicts)
     return Candidate(
-        content=content,
+        content=_as_known(content, item.get("reinforces"), aliases) if reinforces else content,
         category=category_of(item.get("category")),
         importance=_importance(_first(item, "importance", "score")),
         turn_ids=tuple(dict.fromkeys(turn.id for turn in turns)),
@@ -125,6 +125,15 @@ def _candidate(item: Any, aliases: Aliases) -> Candidate:
         reinforces=reinforces,
         contradicts=contradicts,
     )
+
+
+def _as_known(content: str, names: Any, aliases: Aliases) -> str:
+    """The known statement in full where a candidate copies it as it was shown, without its date or cut."""
+    copied = normalise(content).rstrip("…")
+    for name in _names(names, "m"):
+        if copied in normalise(aliases.known[name].text):
+            return aliases.known[name].text
+    return content
 
 
 def _first(item: Mapping[str, Any], *names: str) -> Any:
