@@ -48,7 +48,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "embedding": VALUES,
     "book": CORE | {"lifecycle", "recall", "draft", "reversal", "writing", "embedding"},
     # only memory wires back ends
-    "memory": CORE | {"answers", "arguments", "book", "config", "workspace", "verbs", "storage", "inference"},
+    "lifetime": CORE | {"answers", "memory", "verbs"},
+    "memory": CORE
+    | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"},
     "tools": {"errors", "memory", "standard", "typed"},
@@ -59,7 +61,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 FREE_OF_THIRD_PARTIES = {
     "errors", "model", "hits", "protocols", "formats", "lifecycle", "recall", "config", "workspace", "answers",
-    "draft", "book", "tools", "memory",
+    "draft", "book", "tools", "memory", "lifetime",
 }  # fmt: skip
 
 MAY_USE_SQLITE = {"storage"}

@@ -6,26 +6,29 @@ import os
 
 from memorybook import arguments as given
 from memorybook.book import Book
-from memorybook.errors import NotFound, Unavailable
+from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
+from memorybook.lifetime import Lifetime
 from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, tzinfo
 from memorybook.typed import TYPE_CHECKING, Any
 from memorybook.workspace import book_root
 
 if TYPE_CHECKING:
-    import threading
     from contextlib import AbstractContextManager
 
     from memorybook import answers
     from memorybook.config import Config
+    from memorybook.inference.budget import Metered
+    from memorybook.inference.callable import Function
     from memorybook.model import Trust
-    from memorybook.protocols import Embedder, Index, Progress
+    from memorybook.protocols import LLM, Embedder, Index
+    from memorybook.replies import Usage
 
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
 
 
-class Memory:
+class Memory(Lifetime):
     """One open memory: remember, find and keep up a book.
 
     Made by `open`. Safe to share between threads; use it as a context manager or `close` it.
@@ -35,13 +38,25 @@ class Memory:
         config: Its settings.
         door: Where calls come in (`python`, `cli`, `mcp`, `http`); stamped on every operation. What comes
             through `cli` is trusted as the user's word, the rest as an agent's.
+        embedder: What makes its vectors; None for words alone.
+        llm: A language model, or a function that is one; None takes the configured one.
     """
 
-    def __init__(self, book: Book, config: Config, *, door: str = "python", embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        book: Book,
+        config: Config,
+        *,
+        door: str = "python",
+        embedder: Embedder | None = None,
+        llm: LLM | Function | None = None,
+    ) -> None:
         self.book = book
         self.config = config
         self.door = door
         self.embedder = embedder
+        self._given = llm
+        self._llm: LLM | None = None
 
     def __enter__(self) -> Memory:
         return self
@@ -62,16 +77,61 @@ class Memory:
     trust = actor
     """Trust stamped on what comes through this door."""
 
-    @property
-    def _on(self) -> Memory:
-        """This memory, for whatever may write. Raises Unavailable while it is switched off."""
-        if not self.config.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
-        return self
-
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""
+        close = getattr(self._llm, "close", None)
+        if close is not None and self._given is None:
+            close()
         self.book.close()
+
+    # --- the language model --------------------------------------------------------------------
+
+    @property
+    def llm(self) -> LLM | None:
+        """The language model: the one given to `open`, else the configured one; None if there is none.
+
+        Raises:
+            ConfigError: The settings of `llm` cannot be used.
+            MissingExtra: The model needs a package that is not installed.
+        """
+        if self._llm is None and self._given is not None:
+            from memorybook.inference.callable import as_llm
+
+            self._llm = as_llm(self._given)
+        elif self._llm is None and self.config.llm.model:
+            from memorybook.inference.llm import open_llm
+
+            self._llm = open_llm(self.config.llm)
+        return self._llm
+
+    def metered(self) -> Metered | None:
+        """The language model within the budgets, for one operation; None if there is none. Raises as `llm` does."""
+        llm = self.llm
+        if llm is None:
+            return None
+        from memorybook.inference.budget import Metered
+
+        return Metered(llm, self.config.llm.budget, spent_today=self._spent, record=self._spend)
+
+    def _spent(self) -> Usage:
+        from memorybook.replies import Usage
+
+        spent = self.book.journal.spent(self.book.now().date())
+        return Usage(
+            calls=spent.calls,
+            failed=spent.failed,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+        )
+
+    def _spend(self, usage: Usage) -> None:
+        self.book.journal.spend(
+            self.book.now().date(),
+            calls=usage.calls,
+            failed=usage.failed,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+        )
 
     # --- finding -------------------------------------------------------------------------------
 
@@ -312,80 +372,6 @@ class Memory:
         """Let a pinned entry fade again; raises NotFound."""
         return self.pin(id, pinned=False)
 
-    def forget(
-        self,
-        target: str | None = None,
-        *,
-        query: str | None = None,
-        session: str | None = None,
-        dry_run: bool = False,
-    ) -> answers.Receipt:
-        """Take something out of the book, so that imports do not bring it back.
-
-        Args:
-            target: Id of an entry.
-            query: Every entry and note that is relevant to it.
-            session: A session with its turns, its summary and what was remembered from it, by uuid or name.
-            dry_run: Only say what would go.
-
-        Raises:
-            NotFound: There is nothing of that id or session.
-            InvalidInput: Not exactly one of the three was given.
-        """
-        from memorybook.verbs import forget
-
-        return forget.forget(self._on, target=target, query=query, session=session, dry_run=dry_run)
-
-    def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> answers.Imported:
-        """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.
-
-        Importing it again, under another name or after it grew, adds only what is new.
-
-        Args:
-            path: The file; `-` reads standard input. Formats: see `memorybook.importers`.
-            scope: Only the lines of this scope; None takes all.
-            progress: Called with (turns done, turns in all).
-
-        Raises:
-            NotFound: There is no such file.
-            InvalidInput: The file is in no format that is known, or has no such scope.
-        """
-        from memorybook.verbs import capture
-
-        return capture.import_file(self._on, path, scope=scope, progress=progress)
-
-    # --- upkeep --------------------------------------------------------------------------------
-
-    def init(self) -> dict[str, Any]:
-        """Make the book's folder and a MEMORY.md to fill in; what exists is left as it is.
-
-        Returns:
-            `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
-        """
-        from memorybook.verbs import upkeep
-
-        return upkeep.init(self._on)
-
-    def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
-        return self._on.book.sync(progress=progress).json()
-
-    def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
-        """Make the index anew from the documents while searches go on; answers as `sync` does."""
-        return self._on.book.rebuild(progress=progress).json()
-
-    def status(self) -> dict[str, Any]:
-        """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
-        from memorybook.verbs import upkeep
-
-        return upkeep.status(self)
-
-    def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None = None) -> None:
-        """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
-        from memorybook.verbs import upkeep
-
-        upkeep.watch(self._on, on_change, stop=stop)
-
 
 # --- wiring --------------------------------------------------------------------------------------
 
@@ -398,6 +384,7 @@ def open(
     door: str = "python",
     clock: Callable[[], datetime] | None = None,
     embedder: Embedder | None = None,
+    llm: LLM | Function | None = None,
 ) -> Memory:
     """Open the memory of a book; nothing is created on disk until something is written.
 
@@ -408,6 +395,7 @@ def open(
         door: See `Memory`.
         clock: The time now, timezone-aware; None takes the system's.
         embedder: Your own; None takes the configured one, else the bundled one.
+        llm: Your own, or a function of messages; None takes the configured one, else rules do the work.
 
     Raises:
         ConfigError: A setting that cannot be used.
@@ -444,7 +432,7 @@ def open(
         claim=lambda: _claimed(machine),
     )
     opened.background = door != "cli"
-    return Memory(opened, config, door=door, embedder=embedder)
+    return Memory(opened, config, door=door, embedder=embedder, llm=llm)
 
 
 def _claimed(machine: str) -> AbstractContextManager[bool]:

@@ -1,0 +1,185 @@
+"""What a memory lives through: sessions that end, entries that fade, operations that are taken back."""
+
+from __future__ import annotations
+
+from memorybook.errors import Unavailable
+from memorybook.standard import Callable
+from memorybook.typed import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import threading
+
+    from memorybook import answers
+    from memorybook.memory import Memory
+    from memorybook.protocols import Progress
+
+
+class Lifetime:
+    """The half of `Memory` that a search does not need."""
+
+    @property
+    def _memory(self) -> Memory:
+        """This memory, as all of it."""
+        return cast("Memory", self)
+
+    @property
+    def _on(self) -> Memory:
+        """This memory, for whatever may write. Raises Unavailable while it is switched off."""
+        if not self._memory.config.enabled:
+            raise Unavailable("memory is switched off: set enabled = true")
+        return self._memory
+
+    # --- what was done -------------------------------------------------------------------------
+
+    def history(self, id: str | None = None, *, limit: int | None = 20) -> answers.History:
+        """What was done to the book, newest first.
+
+        Args:
+            id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this
+                one operation; None takes all.
+            limit: At most this many operations, at least 1; None takes all.
+
+        Raises:
+            NotFound: The journal knows nothing of it.
+            InvalidInput: A limit below 1.
+        """
+        from memorybook.verbs import history
+
+        return history.history(self._memory, id, limit=limit)
+
+    def why(self, id: str) -> answers.Why:
+        """Why an entry is in the book: turns and quotes it rests on, what changed it, which prompts it entered.
+
+        Raises:
+            NotFound: Neither the book nor its journal knows the entry.
+        """
+        from memorybook.verbs import history
+
+        return history.why(self._memory, id)
+
+    def undo(self, operation: str, *, dry_run: bool = False) -> answers.Undone:
+        """Take back an operation; undoing an undo does it again.
+
+        Args:
+            operation: Its id, see `history`.
+            dry_run: Only say what would happen.
+
+        Raises:
+            NotFound: The journal has no such operation.
+            Conflict: It is undone already, was purged, or something that it changed was changed since; the message
+                shows what stands now and what stood then. Nothing was done.
+        """
+        from memorybook.verbs import undo
+
+        return undo.undo(self._on, operation, dry_run=dry_run)
+
+    def forget(
+        self,
+        target: str | None = None,
+        *,
+        query: str | None = None,
+        session: str | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
+    ) -> answers.Receipt:
+        """Take something out of the book, so that imports do not bring it back.
+
+        Args:
+            target: Id of an entry.
+            query: Every entry and note that is relevant to it.
+            session: A session with its turns, its summary and what was remembered from it, by uuid or name.
+            source: A turn (`turn:ID`), a document of the book, or a file that was imported: what it is goes,
+                and what was remembered from it.
+            dry_run: Only say what would go.
+
+        Raises:
+            NotFound: There is nothing of that name.
+            InvalidInput: Not exactly one of the four was given.
+        """
+        from memorybook.verbs import forget
+
+        return forget.forget(self._on, target=target, query=query, session=session, source=source, dry_run=dry_run)
+
+    def purge(
+        self,
+        target: str | None = None,
+        *,
+        query: str | None = None,
+        session: str | None = None,
+        source: str | None = None,
+        forgotten: bool = False,
+        dry_run: bool = False,
+    ) -> answers.Receipt:
+        """Erase something for good: forget it, and empty it out of everything that kept a copy.
+
+        Args:
+            target: Id of an entry, also of one that was forgotten.
+            query, session, source: As for `forget`.
+            forgotten: Everything that was ever forgotten or removed, and not brought back.
+            dry_run: Only say what would go.
+
+        Raises:
+            NotFound: Neither the book nor its journal has such a thing.
+            InvalidInput: Not exactly one of the five was given.
+        """
+        from memorybook.verbs import purge
+
+        return purge.purge(
+            self._on,
+            target,
+            query=query,
+            session=session,
+            source=source,
+            forgotten=forgotten,
+            dry_run=dry_run,
+        )
+
+    def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> answers.Imported:
+        """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.
+
+        Importing it again, under another name or after it grew, adds only what is new.
+
+        Args:
+            path: The file; `-` reads standard input. Formats: see `memorybook.importers`.
+            scope: Only the lines of this scope; None takes all.
+            progress: Called with (turns done, turns in all).
+
+        Raises:
+            NotFound: There is no such file.
+            InvalidInput: The file is in no format that is known, or has no such scope.
+        """
+        from memorybook.verbs import capture
+
+        return capture.import_file(self._on, path, scope=scope, progress=progress)
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    def init(self) -> dict[str, Any]:
+        """Make the book's folder and a MEMORY.md to fill in; what exists is left as it is.
+
+        Returns:
+            `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
+        """
+        from memorybook.verbs import upkeep
+
+        return upkeep.init(self._on)
+
+    def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
+        return self._on.book.sync(progress=progress).json()
+
+    def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Make the index anew from the documents while searches go on; answers as `sync` does."""
+        return self._on.book.rebuild(progress=progress).json()
+
+    def status(self) -> dict[str, Any]:
+        """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
+        from memorybook.verbs import upkeep
+
+        return upkeep.status(self._memory)
+
+    def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None = None) -> None:
+        """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
+        from memorybook.verbs import upkeep
+
+        upkeep.watch(self._on, on_change, stop=stop)
