@@ -173,6 +173,8 @@ class LLMConformance:
             llm.complete([])
         with pytest.raises(InvalidInput, match="'robot'"):
             llm.complete([{"role": "robot", "content": "hi"}])
+        with pytest.raises(InvalidInput, match="the role None"):
+            llm.complete(["hi"])  # type: ignore[list-item]
         with pytest.raises(InvalidInput, match="form and tools"):
             llm.complete(ASKED, form=FACTS, tools=[SEARCH])
         with pytest.raises(InvalidInput, match="'clock' is not among"):

@@ -146,6 +146,16 @@ def test_a_failure_that_does_not_say_what_it_took_counts_its_prompt(error: Excep
     assert recorded == [Usage(1, 1, COST, 0, 0.0)]
 
 
+def test_what_cannot_be_recorded_is_counted_once_all_the_same() -> None:
+    def full(usage: Usage) -> None:
+        raise OSError("the disk is full")
+
+    kept = Metered(ScriptedLLM(["ok"]), Budget(), record=full)
+    with pytest.raises(OSError, match="the disk is full"):
+        kept.complete(ASKED)
+    assert kept.usage.calls == 1
+
+
 def test_what_could_not_be_asked_took_nothing() -> None:
     kept, recorded = metered(ScriptedLLM(), Budget())
     with pytest.raises(InvalidInput):

@@ -200,8 +200,9 @@ def checked(request: Request) -> Request:
     if not request.messages:
         raise InvalidInput("no messages to answer; give at least one")
     for message in request.messages:
-        if message.get("role") not in ("system", "user", "assistant", "tool"):
-            raise InvalidInput(f"the role {message.get('role')!r} is none of system, user, assistant, tool")
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if role not in ("system", "user", "assistant", "tool"):
+            raise InvalidInput(f"the role {role!r} of a message is none of system, user, assistant, tool")
     as_json(request.messages)
     if request.form and request.tools:
         raise InvalidInput("a form and tools were given together; ask for one of them")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
-from memorybook.inference.asking import Request, tokens_of
+from memorybook.inference.asking import Request, checked, tokens_of
 from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
 
 if TYPE_CHECKING:
@@ -61,8 +61,10 @@ class Metered:
         max_tokens: int | None = None,
     ) -> Reply:
         """See `LLM.complete`; raises BudgetSpent."""
-        with self._metered(Request(tuple(messages), form, tuple(tools))) as (llm, done):
-            return done(llm.complete(messages, form=form, tools=tools, tool_choice=tool_choice, max_tokens=max_tokens))
+        options: dict[str, Any] = {"form": form, "tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
+        with self._metered(Request(tuple(messages), form, tuple(tools), tool_choice)) as (llm, replies):
+            replies.append(llm.complete(messages, **options))
+        return replies[0]
 
     def stream(
         self,
@@ -74,25 +76,27 @@ class Metered:
     ) -> Generator[str, None, Reply]:
         """Pieces of the text, at once for a model that has no `stream`; returns the Reply. Raises as `complete`."""
         options: dict[str, Any] = {"tools": tools, "tool_choice": tool_choice, "max_tokens": max_tokens}
-        with self._metered(Request(tuple(messages), None, tuple(tools))) as (llm, done):
+        with self._metered(Request(tuple(messages), None, tuple(tools), tool_choice)) as (llm, replies):
             if hasattr(llm, "stream"):
-                return done((yield from llm.stream(messages, **options)))
-            reply = llm.complete(messages, **options)
-            yield reply.text
-            return done(reply)
+                replies.append((yield from llm.stream(messages, **options)))
+            else:
+                replies.append(llm.complete(messages, **options))
+                yield replies[0].text
+        return replies[0]
 
     @contextmanager
-    def _metered(self, request: Request) -> Iterator[tuple[Any, Callable[[Reply], Reply]]]:
-        """The model behind its gate, and what takes note of its reply; failures are noted here."""
-        ahead = tokens_of(request)
+    def _metered(self, request: Request) -> Iterator[tuple[Any, list[Reply]]]:
+        """The model behind its gate, and where its reply goes; takes note of that, or of the failure, at the end."""
+        ahead = tokens_of(checked(request))
 
         def allow(used: Usage) -> None:
             self._check(used, ahead)
 
         allow(Usage())
         llm = self._llm.gated(allow) if hasattr(self._llm, "gated") else self._llm
+        replies: list[Reply] = []
         try:
-            yield llm, self._done
+            yield llm, replies
         except LLMFailed as error:
             self._note(error.usage or Usage(1, 1, ahead))
             raise
@@ -101,10 +105,8 @@ class Metered:
         except (Exception, GeneratorExit):  # anybody's model may raise anything; a stream may be left before its end
             self._note(Usage(1, 1, ahead))
             raise
-
-    def _done(self, reply: Reply) -> Reply:
-        self._note(reply.usage)
-        return reply
+        for reply in replies:
+            self._note(reply.usage)
 
     def _note(self, usage: Usage) -> None:
         if usage == Usage():
