@@ -25,7 +25,7 @@ COMPANY = 3
 """How many others of a session speak for one of its passages."""
 
 
-TALK = 2 / 3
+TALK = 0.5
 """Share of the bonus for recency for what a person with a name said."""
 
 

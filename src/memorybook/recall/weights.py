@@ -18,7 +18,7 @@ class Weights(NamedTuple):
         answer: Share of a question's legs that the turn after it inherits.
         neighbour: Share of the turns before and after; two thirds of it at two turns' distance, one at three.
         session: Share of the mean of the three best others of the same session or document.
-        recency: Bonus of the newest candidate; the oldest gets none, and talk between people two thirds.
+        recency: Bonus of the newest candidate; the oldest gets none, and talk between people half.
         dated: Bonus of what is dated within the days that the question names.
         strength: Bonus of an entry of full strength.
         summary: Discount of a session's summary beside the turns that it repeats.
