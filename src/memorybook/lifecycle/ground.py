@@ -64,6 +64,22 @@ def ground(
     return Grounded(tuple(kept), tuple(set_aside))
 
 
+def unfounded(
+    text: str,
+    sources: Sequence[str],
+    *,
+    entities: Iterable[str] = (),
+    now: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> str | None:
+    """The first date, number or name of a text that stands in none of the sources; None if all of them do.
+
+    It is named as `the number '8080'`. `entities` are looked for where they stand in the text; the rest as `ground`.
+    """
+    talk = _Talk([Turn(id=str(place), session="", text=one) for place, one in enumerate(sources)], {}, now, zone or UTC)
+    return talk.unfounded(text, entities, talk.read())
+
+
 class _Sources(NamedTuple):
     """What a candidate may have its numbers and dates from."""
 
@@ -90,10 +106,9 @@ class _Talk:
         if not places:
             return "rests on no turn of the talk"
         sources = self._sources(places, one)
-        unfounded = _unfounded_date(one.content, sources) or _unfounded_number(one.content, sources)
-        unfounded = unfounded or self._said.unfounded(one.content, one.entities)
-        if unfounded:
-            return f"{unfounded} stands in no turn that it rests on"
+        thing = self.unfounded(one.content, one.entities, sources)
+        if thing:
+            return f"{thing} stands in no turn that it rests on"
         quote = found_quote(one, [self._turns[place] for place in places], self._turns)
         if quote is None:
             return "says nothing that stands in the turns it rests on"
@@ -103,6 +118,18 @@ class _Talk:
             turn_ids=tuple(dict.fromkeys((*one.turn_ids, *quote.turn_ids))),
             entities=tuple(name for name in one.entities if self._said.names(name)),
             expires=one.expires if one.expires is None or _spoken_of(one.expires, one, sources) else None,
+        )
+
+    def unfounded(self, content: str, entities: Iterable[str], sources: _Sources) -> str | None:
+        """The first date, number or name of a text that nobody said; None if there is none."""
+        thing = _unfounded_date(content, sources) or _unfounded_number(content, sources)
+        return thing or self._said.unfounded(content, entities)
+
+    def read(self) -> _Sources:
+        """What all of the talk says."""
+        read = [self._of_turn(place) for place in range(len(self._turns))]
+        return _Sources(
+            frozenset().union(*(values for values, _ in read)), frozenset().union(*(days for _, days in read))
         )
 
     def _sources(self, places: Sequence[int], one: Candidate) -> _Sources:

@@ -106,20 +106,20 @@ def _section(title: str, lines: Sequence[str], left: int) -> tuple[list[str], in
     return (["", title, *kept] if kept else []), left
 
 
-def _fenced(text: str) -> str:
-    """On one line, unable to close the markers around it."""
+def fenced(text: str) -> str:
+    """A text on one line, unable to close the markers around it."""
     return " ".join(text.split()).replace("<!--", "<! --").replace("-->", "-- >")
 
 
 def _item(text: str) -> str:
-    return f"- {_fenced(text)}"
+    return f"- {fenced(text)}"
 
 
 def _cited(hit: Hit) -> str:
     p = hit.passage
     where = f"turn:{p.turn}" if p.source == "turn" else f"{p.path}#L{p.start_line}-L{p.end_line}"
     who = f"{p.speaker}: " if p.speaker else ""
-    return f"- {f'[{p.date}] ' if p.date else ''}{who}{_fenced(hit.snippet)} ({where})"
+    return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)} ({where})"
 
 
 def prose_lines(prose: str) -> list[str]:

@@ -103,7 +103,7 @@ def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
     hot = prompt_memories(known(book, document.entries), today=book.now().date())
     cold = _cold(memory, query, {each.entry.id for each in hot}) if query.strip() else ()
     prose = [line for line in prose_lines(document.prose) if not screen(line)]
-    language = _language(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
+    language = language_of(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
     made = block(prose, [each.entry.text for each in hot], cold, language=language, max_tokens=max_tokens)
     hot, cold = hot[: made.hot], cold[: made.cold]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
@@ -152,7 +152,8 @@ def _cold(memory: Memory, query: str, shown: set[str]) -> Sequence[Hit]:
     return diverse(fit, limit=memory.config.max_results)
 
 
-def _language(setting: str, texts: Iterable[str]) -> str:
+def language_of(setting: str, texts: Iterable[str]) -> str:
+    """`en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
     if setting != "auto":
         return setting
     return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"
