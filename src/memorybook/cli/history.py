@@ -115,8 +115,9 @@ def _shown_why(shown: dict[str, Any], page: Page) -> None:
         page.line(("warn", f"{shown['id']} is no longer in the book."))
     else:
         page.text(entry["text"])
-        state = f"{entry['category']} · {entry['state']} · score {entry['score']:.2f} · said {entry['hits']} times"
-        page.line(("faint", f"  [{shown['id']}] {state} · in {shown['access_count']} prompts"))
+        state = f"{entry['category']} · {entry['state']} · score {entry['score']:.2f}"
+        used = f"said {_count(entry['hits'], 'time')} · in {_count(shown['access_count'], 'prompt')}"
+        page.line(("faint", f"  [{shown['id']}] {state} · {used}"))
     _rests_on(shown["rests_on"], page)
     _listed("What was done to it", shown["story"], lambda each: _operation(each, page, "  "), page)
     replaced = [] if shown["superseded_by"] is None else [shown["superseded_by"]]
@@ -174,9 +175,14 @@ def _shown_purge(shown: dict[str, Any], page: Page) -> None:
         for what in receipt[name]:
             page.line(("faint", f"  {name:<10}"), what)
     if not receipt["dry_run"]:
-        page.line(f"  erased {receipt['journal']} texts of the journal and {receipt['versions']} old versions")
+        texts, versions = _count(receipt["journal"], "text"), _count(receipt["versions"], "old version")
+        page.line(f"  erased {texts} of the journal and {versions}")
     for sentence in receipt["remains"]:
         page.remark(sentence)
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
 def _minute(time: str) -> str:

@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 Lines = tuple[str, ...]
 
+_TELLING = 8
+"""Characters in which a line that was edited is still told from others."""
+
 
 class Hunk(NamedTuple):
     """One place where two texts differ.
@@ -42,7 +45,7 @@ def diff(before: str | None, after: str | None) -> list[Hunk]:
     """The hunks that make `after` of `before`, in order; no text counts as the empty one."""
     old, new = _lines(before), _lines(after)
     hunks = []
-    for start, end, other, other_end in _differences(old, new):
+    for start, end, other, other_end in _joined(_differences(old, new)):
         above = old[start - 1] if start else None
         below = old[end] if end < len(old) else None
         hunks.append(Hunk(start, tuple(old[start:end]), tuple(new[other:other_end]), above, below))
@@ -130,36 +133,52 @@ def _occurrences(wanted: list[str], lines: Sequence[str]) -> Iterator[int]:
             yield place
 
 
+def _joined(spans: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
+    """The spans, with those that touch as one."""
+    last: tuple[int, int, int, int] | None = None
+    for span in spans:
+        if last is not None and (last[1], last[3]) == (span[0], span[2]):
+            last = (last[0], span[1], last[2], span[3])
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
+
+
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
     """Spans (start, end) of `old` and (start, end) of `new` that differ; what lies between them is equal."""
-    here = there = 0
-    for place, other in [*_anchors(old, new), (len(old), len(new))]:
-        if place < here or other < there:
-            continue
-        while here < place and there < other and old[here] == new[there]:
+    here, end, other_end = 0, len(old), len(new)
+    while end and other_end and old[end - 1] == new[other_end - 1]:
+        end, other_end = end - 1, other_end - 1
+    while here < min(end, other_end) and (old[here] == new[here] or _is_edited(old[here], new[here])):
+        if old[here] != new[here]:
+            yield here, here + 1, here, here + 1
+        here += 1
+    there = here
+    for place, other in [*_anchors(old, new, here, end, other_end), (end, other_end)]:
+        last, other_last = place, other
+        while here < last and there < other_last and old[here] == new[there]:
             here, there = here + 1, there + 1
-        end, other_end = place, other
-        while end > here and other_end > there and old[end - 1] == new[other_end - 1]:
-            end, other_end = end - 1, other_end - 1
-        if end > here or other_end > there:
-            yield here, end, there, other_end
+        while last > here and other_last > there and old[last - 1] == new[other_last - 1]:
+            last, other_last = last - 1, other_last - 1
+        if last > here or other_last > there:
+            yield here, last, there, other_last
         here, there = place, other
 
 
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Lines that stand once in either text, in the longest order that both share: patience diff."""
-    start, most = 0, min(len(old), len(new))
-    while start < most and old[start] == new[start]:
-        start += 1
-    tail = 0
-    while tail < most - start and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    ours, theirs = old[start : len(old) - tail], new[start : len(new) - tail]
-    once = Counter(theirs)
+def _is_edited(old: str, new: str) -> bool:
+    """Whether the two are likely the same line, as it was and as it is: a header, a title. It saves looking further."""
+    return old[:_TELLING] == new[:_TELLING] and len(old) >= _TELLING
+
+
+def _anchors(old: Sequence[str], new: Sequence[str], start: int, end: int, other_end: int) -> list[tuple[int, int]]:
+    """Lines that stand once in either span, in the longest order that both share: patience diff."""
+    ours, theirs = old[start:end], new[start:other_end]
+    once, counts = Counter(theirs), Counter(ours)
     places = {line: place for place, line in enumerate(theirs, start) if once[line] == 1}
-    counts = Counter(ours)
-    pairs = [(p, places[line]) for p, line in enumerate(ours, start) if counts[line] == 1 and line in places]
-    return [*_rising(pairs)]
+    return _rising([(p, places[line]) for p, line in enumerate(ours, start) if counts[line] == 1 and line in places])
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
