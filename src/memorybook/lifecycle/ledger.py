@@ -1,0 +1,321 @@
+"""The account of what candidates do to entries: changes under the laws of an entry, and a decision for each.
+
+A candidate is settled against the entries as those before it will have left them, so that two candidates of one talk
+never reinforce one entry twice and never contradict what is no longer held true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from memorybook.formats import memory_md
+from memorybook.lifecycle import fade
+from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.merge import merged, missing
+from memorybook.model import TRUST_ORDER, Add, Change, Discarded, Entry, Reinforce, Supersede, Update
+from memorybook.text.tokens import normalise
+
+Conflicts = Literal["newest", "highest_trust", "ask", "keep_both"]
+"""Which of two statements that contradict each other is held true (setting `conflicts`)."""
+
+Action = Literal["created", "merged", "updated", "strengthened", "discarded", "proposed"]
+"""What became of a candidate; `updated` is a new statement in the place of one that is no longer true."""
+
+
+class Decision(NamedTuple):
+    """What became of one candidate.
+
+    Attributes:
+        action: See `Action`.
+        id: The entry that says it now; None if none does.
+        text: What the candidate said.
+        reason: Why, in a few words.
+        detail: What else: the entry it replaced (`replaces m4k2p9`), what was refused of an answer; "" for nothing.
+    """
+
+    action: Action
+    id: str | None
+    text: str
+    reason: str
+    detail: str = ""
+
+
+class Proposed(NamedTuple):
+    """Changes that wait for a person's word: kind (`conflict`, `suspect`), changes, and why."""
+
+    kind: str
+    changes: tuple[Change, ...]
+    reason: str
+
+
+class Talk(NamedTuple):
+    """Where candidates come from.
+
+    Attributes:
+        now: When this is, UTC; new entries are written for its day.
+        session: Uuid of the session; None if there is none.
+        times: When each turn was said, by id; what is not there was said now.
+        heard: Ids of entries that were reinforced from this session before.
+    """
+
+    now: datetime
+    session: str | None = None
+    times: Mapping[str, datetime | None] = {}
+    heard: Collection[str] = ()
+
+    def said(self, candidate: Candidate) -> datetime:
+        """When it was said first."""
+        return next((time for id in candidate.turn_ids if (time := self.times.get(id)) is not None), self.now)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What is to be done, and the entries as they will stand then.
+
+    Attributes:
+        entries: By id, all of the book, as they will stand.
+        changes, discarded, proposals, decisions: The account, in order.
+        fresh: Ids of entries that this account adds.
+    """
+
+    entries: dict[str, Entry]
+    talk: Talk
+    conflicts: Conflicts = "newest"
+    new_id: Callable[[Container[str]], str] = memory_md.new_id
+    changes: list[Change] = field(default_factory=list)
+    discarded: list[Discarded] = field(default_factory=list)
+    proposals: list[Proposed] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)
+    _heard: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._heard |= set(self.talk.heard)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def current(self, id: str) -> Entry | None:
+        """The entry, if there is one that is held true."""
+        entry = self.entries.get(id)
+        return entry if entry is not None and entry.superseded_by is None else None
+
+    def saying(self, text: str) -> Entry | None:
+        """The entry held true that makes this very statement."""
+        wanted = normalise(text)
+        return next(
+            (one for one in self.entries.values() if one.superseded_by is None and normalise(one.text) == wanted), None
+        )
+
+    def entry_of(self, candidate: Candidate) -> Entry:
+        """The entry that a candidate becomes: it fades from today on; `created` is when it was said."""
+        today = self.talk.now.date()
+        return Entry(
+            id=self.new_id(self.entries),
+            text=candidate.content,
+            category=candidate.category,
+            score=fade.importance_score(candidate.importance),
+            scored=today,
+            last_activated=today,
+            created=self.talk.said(candidate),
+            session=self.talk.session,
+            source=f"turn:{candidate.turn_ids[0]}" if candidate.turn_ids else None,
+            tags=candidate.tags,
+            entities=candidate.entities,
+            group=candidate.group,
+            expires=candidate.expires,
+            archived=candidate.expires is not None and candidate.expires < today,
+            trust=candidate.trust,
+        )
+
+    # --- what may become of a candidate ----------------------------------------------------------
+
+    def create(self, candidate: Candidate, reason: str, *, entry: Entry | None = None, detail: str = "") -> Entry:
+        """A new entry; `entry` is what `entry_of` gave, with more said of it."""
+        made = self._add(candidate, entry or self.entry_of(candidate))
+        self._decide("created", made.id, candidate, reason, detail)
+        return made
+
+    def strengthen(self, candidate: Candidate, target: Entry, reason: str) -> Entry:
+        """The target was said again: the law of reinforcement, once for each session.
+
+        What is suspect waits for a person's word, unless the entry is suspect as well.
+        """
+        target = self.entries[target.id]
+        if candidate.trust == "suspect" and target.trust != "suspect":
+            self._propose("suspect", candidate, (self._reinforce(candidate, target.id),), reason)
+            return target
+        fields = _mended(candidate, target)
+        if self._is_heard(target):
+            self._update(target.id, fields, reason)
+            self._decide("strengthened", target.id, candidate, reason, "said before in this session: heard once")
+            return self.entries[target.id]
+        today = self.talk.now.date()
+        self.changes.append(self._reinforce(candidate, target.id))
+        self._heard.add(target.id)
+        stronger = fade.reinforced(target, today)
+        self.entries[target.id] = stronger
+        expires = fields.get("expires", target.expires)
+        if target.archived and stronger.score >= fade.ARCHIVE_BELOW and not (expires and expires < today):
+            fields["archived"] = False
+        self._update(target.id, fields, reason)
+        self._decide("strengthened", target.id, candidate, reason)
+        return self.entries[target.id]
+
+    def replace(
+        self, candidate: Candidate, targets: Iterable[Entry], reason: str, *, entry: Entry | None = None
+    ) -> None:
+        """The targets are no longer true by what was said: the law of contradiction, by the strategy of this book.
+
+        What a person pinned, and trusted entries where the candidate is suspect, wait for a person's word.
+        """
+        made = entry or self.entry_of(candidate)
+        standing = [self.entries[one.id] for one in targets if self.entries[one.id].superseded_by is None]
+        standing = [one for one in standing if one.id != made.id]
+        known = self.saying(made.text)
+        if known is not None and all(one.id != known.id for one in standing):
+            self.strengthen(candidate, known, reason)
+            made = self.entries[known.id]
+        else:
+            known = None
+        made = replace(made, contradicts=_joined(made.contradicts, [one.id for one in standing]))
+        asked = self._to_ask(candidate, standing)
+        if asked:
+            self._ask(candidate, made, standing, asked, new=known is None)
+        elif self.conflicts == "keep_both":
+            self._keep_both(candidate, made, standing, reason, new=known is None)
+        else:
+            self._supersede(candidate, made, standing, reason, new=known is None)
+
+    def merge(self, candidate: Candidate, target: Entry, text: str, reason: str, *, entry: Entry | None = None) -> None:
+        """One new entry of both, the target archived; both kept and linked where that would lose something."""
+        target = self.entries[target.id]
+        plain = entry or self.entry_of(candidate)
+        refused = self._may_not_merge(candidate, target, text)
+        if refused:
+            linked = replace(plain, links=_joined(plain.links, [target.id]))
+            self.create(candidate, reason, entry=linked, detail=f"not merged with {target.id}: {refused}")
+            return
+        both = merged(target, candidate, text, id=plain.id, heard=self._is_heard(target), entry=plain)
+        made = self._add(candidate, replace(both, links=_joined(both.links, [target.id])))
+        self._heard.add(made.id)
+        self._update(target.id, {"archived": True, "superseded_by": made.id}, f"merged into {made.id}: {reason}")
+        self._decide("merged", made.id, candidate, reason, f"of {target.id}")
+
+    def discard(self, candidate: Candidate, reason: str) -> None:
+        """Not stored; the journal keeps why."""
+        self.discarded.append(Discarded(text=candidate.content, reason=reason, quote=candidate.quote))
+        self._decide("discarded", None, candidate, reason)
+
+    def patch(self, id: str, fields: Mapping[str, Any], reason: str) -> None:
+        """Set fields of an entry that is known."""
+        self._update(id, fields, reason)
+
+    # --- the laws --------------------------------------------------------------------------------
+
+    def _is_heard(self, target: Entry) -> bool:
+        """Whether this session said it before."""
+        mine = self.talk.session is not None and target.session == self.talk.session
+        return mine or target.id in self._heard or target.id in self.fresh
+
+    def _reinforce(self, candidate: Candidate, id: str) -> Reinforce:
+        return Reinforce(id=id, reason=_said(candidate))
+
+    def _add(self, candidate: Candidate, entry: Entry) -> Entry:
+        self.changes.append(Add(entry=entry, reason=f"said: {candidate.quote}"))
+        self.entries[entry.id] = entry
+        self.fresh.append(entry.id)
+        return entry
+
+    def _update(self, id: str, fields: Mapping[str, Any], reason: str) -> None:
+        if fields:
+            self.changes.append(Update(id=id, fields=dict(fields), reason=reason))
+            self.entries[id] = replace(self.entries[id], **fields)
+
+    def _decide(self, action: Action, id: str | None, candidate: Candidate, reason: str, detail: str = "") -> None:
+        self.decisions.append(Decision(action, id, candidate.content, reason, detail))
+
+    def _propose(self, kind: str, candidate: Candidate, changes: Iterable[Change], reason: str) -> None:
+        self.proposals.append(Proposed(kind, tuple(changes), reason))
+        self._decide("proposed", None, candidate, reason)
+
+    # --- contradiction ---------------------------------------------------------------------------
+
+    def _to_ask(self, candidate: Candidate, standing: Iterable[Entry]) -> str:
+        """Why a person is asked; "" if nobody need be."""
+        for one in standing:
+            if one.pinned:
+                return f"entry {one.id} is pinned and would be replaced"
+            if candidate.trust == "suspect" and one.trust != "suspect":
+                return f"a suspect text would replace entry {one.id}"
+            if self.conflicts == "ask":
+                return f"contradicts entry {one.id}"
+        return ""
+
+    def _ask(self, candidate: Candidate, made: Entry, standing: Iterable[Entry], why: str, *, new: bool) -> None:
+        adding: list[Change] = [Add(entry=made, reason=f"said: {candidate.quote}")] if new else []
+        replacing = [Supersede(id=one.id, by=made.id, reason=_said(candidate)) for one in standing]
+        self._propose("suspect" if candidate.trust == "suspect" else "conflict", candidate, (*adding, *replacing), why)
+
+    def _keep_both(self, candidate: Candidate, made: Entry, standing: list[Entry], reason: str, *, new: bool) -> None:
+        made = replace(made, links=_joined(made.links, [one.id for one in standing]))
+        if new:
+            self.create(candidate, reason, entry=made, detail="both kept")
+        else:
+            self._update(made.id, {"links": made.links, "contradicts": made.contradicts}, reason)
+
+    def _supersede(self, candidate: Candidate, made: Entry, standing: list[Entry], reason: str, *, new: bool) -> None:
+        """The winner is what was said last, or what is trusted most; each loser keeps half its strength."""
+        winner = next((one for one in standing if self._outranks(one, made)), None) if new else None
+        if winner is not None:
+            lost = fade.contradicted(made, winner.id, self.talk.now.date())
+            self.create(candidate, reason, entry=lost, detail=f"entry {winner.id} is held true")
+            return
+        if new:
+            self._add(candidate, made)
+            replaced = ", ".join(one.id for one in standing)
+            self._decide("updated" if standing else "created", made.id, candidate, reason, f"replaces {replaced}")
+        for one in standing:
+            self.changes.append(Supersede(id=one.id, by=made.id, reason=_said(candidate)))
+            self.entries[one.id] = fade.contradicted(one, made.id, self.talk.now.date())
+
+    def _outranks(self, one: Entry, made: Entry) -> bool:
+        """Whether a known entry stays true against the new one."""
+        if self.conflicts == "highest_trust" and _rank(one) != _rank(made):
+            return _rank(one) > _rank(made)
+        return one.created is not None and made.created is not None and one.created > made.created
+
+    def _may_not_merge(self, candidate: Candidate, target: Entry, text: str) -> str:
+        if target.pinned:
+            return "it is pinned"
+        if target.superseded_by is not None:
+            return "it is no longer held true"
+        if candidate.trust == "suspect" and target.trust != "suspect":
+            return "the new text is suspect"
+        lost = missing((target, candidate), text)
+        return f"{lost[0]} would be lost" if lost else ""
+
+
+def _mended(candidate: Candidate, target: Entry) -> dict[str, Any]:
+    """Fields that what was said again adds to an entry: a new last day, a place to file it."""
+    fields: dict[str, Any] = {}
+    if candidate.expires is not None and candidate.expires != target.expires and target.category == "todo":
+        fields["expires"] = candidate.expires
+    if candidate.group and not target.group:
+        fields["group"] = candidate.group
+    return fields
+
+
+def _said(candidate: Candidate) -> str:
+    """The reason of a change, as `why` reads it: the quote and the turns."""
+    return f"said: {candidate.quote}" + "".join(f" turn:{id}" for id in candidate.turn_ids[:3])
+
+
+def _rank(entry: Entry) -> int:
+    return TRUST_ORDER.index(entry.trust) if entry.trust is not None else len(TRUST_ORDER)
+
+
+def _joined(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))

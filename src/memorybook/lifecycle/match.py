@@ -1,0 +1,133 @@
+"""Candidates held against what is known: new, said again, changed, done, or not to be stored.
+
+By the model's word first (`reinforces`, `contradicts`), then by equal text, then by likeness, then by what rules can
+tell of a change. The laws themselves are in `lifecycle.ledger`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from memorybook.lifecycle.alike import by_words, same_statement
+from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.changed import replaces
+from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
+from memorybook.lifecycle.merge import missing
+from memorybook.model import Change, Discarded, Entry
+
+Neighbours = Callable[[str], Sequence[Entry]]
+"""Entries near a text, from vectors, words and shared names in turn, best first, at most 8."""
+
+Similarity = Callable[[str, str], float | None]
+"""Cosine of two texts; None where no embedder reads their language."""
+
+
+class Matched(NamedTuple):
+    """What candidates do to a book.
+
+    Attributes:
+        changes: For `Book.apply`, in order.
+        discarded: What is not stored, with the reason.
+        proposals: What waits for a person's word.
+        decisions: What became of each candidate, in order.
+    """
+
+    changes: tuple[Change, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    proposals: tuple[Proposed, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Decisions by action, `created`, `strengthened` …; 0 is left out."""
+        return Counter(one.action for one in self.decisions)
+
+
+def match(
+    candidates: Iterable[Candidate],
+    entries: Iterable[Entry],
+    *,
+    now: datetime,
+    session: str | None = None,
+    times: Mapping[str, datetime | None] | None = None,
+    heard: Collection[str] = (),
+    conflicts: Conflicts = "newest",
+    neighbours: Neighbours | None = None,
+    similarity: Similarity | None = None,
+) -> Matched:
+    """Work out what candidates of one talk change.
+
+    Args:
+        candidates: Grounded and screened, in order.
+        entries: All of the book, archived and superseded ones too.
+        now: When this is, UTC.
+        session: Where they were said; an entry is reinforced once for each session.
+        times: When turns were said, by id.
+        heard: Ids of entries that earlier operations of this session reinforced.
+        conflicts: See `Conflicts`.
+        neighbours: None looks by words alone.
+        similarity: None compares by words alone.
+    """
+    ledger = Ledger({one.id: one for one in entries}, Talk(now, session, times or {}, heard), conflicts)
+    near = neighbours or by_words(ledger.entries)
+    alike = similarity or (lambda one, other: None)
+    for candidate in candidates:
+        settle(ledger, candidate, near, alike)
+    return account(ledger)
+
+
+def account(ledger: Ledger) -> Matched:
+    """What a ledger came to."""
+    return Matched(tuple(ledger.changes), tuple(ledger.discarded), tuple(ledger.proposals), tuple(ledger.decisions))
+
+
+def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> None:
+    """Decide on one candidate."""
+    if settled(ledger, candidate, neighbours, similarity):
+        return
+    near = around(ledger, candidate, neighbours)
+    changed = [one for one in near if replaces(candidate, one)]
+    if changed:
+        ledger.replace(candidate, changed, "says otherwise of the same thing")
+    else:
+        ledger.create(candidate, "not known before")
+
+
+def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> bool:
+    """Decide on a candidate of which there is no doubt: named by the model, or the same statement as a known one."""
+    contradicted = [one for id in candidate.contradicts if (one := ledger.current(id)) is not None]
+    if contradicted:
+        ledger.replace(candidate, contradicted, "contradicts what was known")
+        return True
+    known = ledger.saying(candidate.content)
+    if known is not None:
+        ledger.strengthen(candidate, known, "the same words")
+        return True
+    repeated = [one for id in candidate.reinforces if (one := ledger.current(id)) is not None]
+    if repeated:
+        _repeat(ledger, candidate, repeated)
+        return True
+    for one in around(ledger, candidate, neighbours):
+        if same_statement(candidate.content, one.text, similarity(candidate.content, one.text)):
+            ledger.strengthen(candidate, one, "the same statement in other words")
+            return True
+    return False
+
+
+def around(ledger: Ledger, candidate: Candidate, neighbours: Neighbours) -> list[Entry]:
+    """The neighbours that are held true, as they will stand, and what this talk added."""
+    ids = dict.fromkeys((*ledger.fresh, *(one.id for one in neighbours(candidate.content))))
+    return [one for id in ids if (one := ledger.current(id)) is not None]
+
+
+def _repeat(ledger: Ledger, candidate: Candidate, repeated: Sequence[Entry]) -> None:
+    """The model says that entries were said again; where its wording says more than they do, that is not lost."""
+    first = repeated[0]
+    if missing([candidate], first.text):
+        ledger.merge(candidate, first, candidate.content, "said again with more")
+        return
+    for one in repeated:
+        ledger.strengthen(candidate, one, "said again")

@@ -1,0 +1,133 @@
+"""Two wordings made one, and what must not get lost by it: numbers, dates and names of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from memorybook.lifecycle import fade
+from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.days import Named, named
+from memorybook.lifecycle.figures import figures
+from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.names import Said, names_in, squeezed
+from memorybook.model import TRUST_ORDER, Entry, Trust
+from memorybook.text.tokens import tokens
+
+_WEEKDAY = (
+    r"(?i)\b(?P<en>mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?s?\b|(?:周|星期|礼拜)(?P<zh>[一二三四五六日天])"
+)
+_WEEK = {name: place for place, name in enumerate("mon tue wed thu fri sat sun".split())} | {
+    name: place for place, name in enumerate("一二三四五六日")
+}
+
+
+def missing(parents: Iterable[Entry | Candidate | str], text: str) -> tuple[str, ...]:
+    """The numbers, dates, days of the week and names of the parents that a text lacks, each as `the number '300'`.
+
+    Empty says that the text may stand for all of them. A number is kept in whatever notation (300, three hundred,
+    三百), a date with at least the parts it had, a name as it was or shortened as people do.
+
+    >>> missing(["Ann pays 300 euros", "Ann pays on Friday"], "Ann pays three hundred euros")
+    ("the day 'Friday'",)
+    """
+    found: dict[str, None] = {}
+    for parent in parents:
+        parts = (parent, ()) if isinstance(parent, str) else (_text(parent), parent.entities)
+        found.update(dict.fromkeys(_lost(*parts, text)))
+    return tuple(found)
+
+
+def merged(target: Entry, candidate: Candidate, text: str, *, id: str, heard: bool, entry: Entry) -> Entry:
+    """The entry that takes the place of `target` and of the new statement; nothing of either's worth is lost.
+
+    Args:
+        target: What was known; the caller archives it with `superseded_by` this one.
+        candidate: What was said now.
+        text: Of the new entry; see `missing`.
+        id: Of the new entry.
+        heard: Whether the target was heard in this session already, so that it is not reinforced by it again.
+        entry: The entry that the candidate alone would become.
+    """
+    known = target if heard else fade.reinforced(target, entry.scored)
+    return replace(
+        entry,
+        id=id,
+        text=text,
+        score=max(entry.score, fade.strength(known, entry.scored)),
+        hits=known.hits,
+        created=min((time for time in (target.created, entry.created) if time is not None), default=None),
+        tags=tuple(dict.fromkeys((*target.tags, *candidate.tags))),
+        entities=tuple(dict.fromkeys((*target.entities, *candidate.entities))),
+        links=tuple(dict.fromkeys((*target.links, *entry.links))),
+        contradicts=tuple(dict.fromkeys((*target.contradicts, *entry.contradicts))),
+        group=candidate.group or target.group,
+        expires=candidate.expires or target.expires,
+        metadata={**target.metadata, **entry.metadata},
+        trust=lowest(target.trust, candidate.trust),
+    )
+
+
+def lowest(one: Trust | None, other: Trust | None) -> Trust | None:
+    """The lower of two trusts; None, a person's own hand, is the highest."""
+    known = [trust for trust in (one, other) if trust is not None]
+    return min(known, key=TRUST_ORDER.index, default=None)
+
+
+def _text(parent: Entry | Candidate) -> str:
+    return parent.text if isinstance(parent, Entry) else parent.content
+
+
+# --- what a text lacks ---------------------------------------------------------------------------
+
+
+def _lost(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
+    yield from _lost_dates(parent, text)
+    yield from _lost_days(parent, text)
+    yield from _lost_numbers(parent, text)
+    yield from _lost_names(parent, entities, text)
+
+
+def _lost_dates(parent: str, text: str) -> Iterator[str]:
+    kept = named(text)
+    for one in named(parent):
+        if not any(_holds(other, one) for other in kept):
+            yield f"the date {parent[one.start : one.end].strip()!r}"
+
+
+def _holds(one: Named, other: Named) -> bool:
+    """Whether a date has every part that the other one has."""
+    pairs = ((one.year, other.year), (one.month, other.month), (one.day, other.day))
+    return all(part is None or have == part for have, part in pairs)
+
+
+def _lost_days(parent: str, text: str) -> Iterator[str]:
+    kept = {day for day, _ in weekdays(text)}
+    for day, word in weekdays(parent):
+        if day not in kept:
+            yield f"the day {word!r}"
+
+
+def weekdays(text: str) -> list[tuple[int, str]]:
+    """The days of the week that a text names, Monday as 0, each with its words."""
+    found = compiled(_WEEKDAY).finditer(text)
+    return [(_WEEK[(one["en"] or one["zh"]).lower().replace("天", "日")], one[0]) for one in found]
+
+
+def _lost_numbers(parent: str, text: str) -> Iterator[str]:
+    dates = [(one.start, one.end) for one in named(parent)]
+    kept = {value for one in figures(text) for value in one.values}
+    for one in figures(parent):
+        if one.sure and not one.values & kept and not any(start <= one.start < end for start, end in dates):
+            yield f"the number {one.text!r}"
+
+
+def _lost_names(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
+    bare, words = squeezed(text), set(tokens(text))
+    for name in names_in(parent, entities):
+        parts = set(tokens(name))
+        if not parts <= words and (len(parts) < 2 or squeezed(name) not in bare):
+            yield f"the name {name!r}"
+    other = Said([text], ()).unfounded(parent, ())  # names that open a sentence, and what is quoted
+    if other is not None:
+        yield other
