@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -362,3 +363,94 @@ def test_a_person_saving_at_that_moment_makes_it_look_again(memory: Memory, monk
     assert "- saved meanwhile" in page.read_text(encoding="utf-8")
     assert memory.entries().entries == ()
     assert len(memory.book.journal.operations()) == 2
+
+
+def crowded(memory: Memory) -> None:
+    """A MEMORY.md that holds as many archived entries as it can, and an archive of this month."""
+    old = [entry(f"old{n:03}", f"Old thing {n}", archived=True) for n in range(200)]
+    apply(memory, *(Add(entry=each) for each in old), Add(entry=entry("hot", "A hot one")))
+    apply(memory, Archive(id="hot"))
+    assert Path(memory.root, "archive", "2026-02.md").exists()
+
+
+def test_what_moved_on_to_an_archive_comes_back_with_the_undo(memory: Memory) -> None:
+    crowded(memory)
+    done = last(memory)
+    assert set(undo(memory, done).exact) == {"MEMORY.md", "archive/2026-02.md"}
+    assert not Path(memory.root, "archive", "2026-02.md").exists()
+    assert len(memory.book.memory().entries) == 201
+
+
+def test_entries_that_change_places_are_never_in_neither(memory: Memory) -> None:
+    crowded(memory)
+    [cold] = [each.id for each in memory.book.entries() if memory.book.memory().get(each.id) is None]
+    late = replace(entry("late", "Late", archived=True), last_activated=DAY + timedelta(days=1))
+    apply(memory, Update(id=cold, fields={"archived": False}), Add(entry=late))
+    known = {each.id for each in memory.book.entries()}
+    assert undo(memory, last(memory)).exact == ()
+    assert {each.id for each in memory.book.entries()} == known - {"late"}
+    assert {each.id: each.archived for each in memory.book.entries()}[cold]
+
+
+def test_an_entry_that_only_faded_since_is_taken_back(memory: Memory) -> None:
+    memory.remember("The tea is black")
+    done = last(memory)
+    [known] = memory.entries().entries
+    memory.remember("Something else")
+    apply(memory, Update(id=known.entry.id, fields={"scored": datetime(2026, 2, 25, tzinfo=UTC).date()}))
+    undo(memory, done)
+    assert [each.text for each in memory.book.entries()] == ["Something else"]
+
+
+def test_an_item_that_is_gone_is_not_taken_out_again(memory: Memory) -> None:
+    memory.append("buy milk", section="TODO")
+    done = last(memory)
+    page = Path(memory.root, "MEMORY.md")
+    page.write_text(page.read_text(encoding="utf-8").replace("buy milk", "buy oat milk"), encoding="utf-8")
+    with pytest.raises(Conflict, match="the item under 'TODO'"):
+        undo(memory, done)
+    page.write_text(page.read_text(encoding="utf-8").replace("buy oat milk", "buy milk"), encoding="utf-8")
+    undoing = undo(memory, done).operation
+    memory.append("another", section="TODO")
+    undo(memory, undoing or "")
+    assert "- buy milk" in page.read_text(encoding="utf-8")
+
+
+def test_many_conflicts_are_counted(memory: Memory) -> None:
+    done = apply(memory, *(Add(entry=entry(f"e{n}", f"Thing {n}")) for n in range(5)))
+    for n in range(5):
+        memory.update(f"e{n}", text=f"Other {n}")
+    with pytest.raises(Conflict, match="and 2 more"):
+        undo(memory, done)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("place", ["journal.begin", "documents.write", "transcripts.remove", "journal.done"])
+def test_an_interrupted_forget_is_finished_or_never_was(
+    memory: Memory, reopen: Reopen, tmp_path: Path, place: str, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    filled(memory)
+    path = chat(tmp_path, "Remember that my uncle is a xylophonist.")
+    memory.import_file(path)
+    memory.recall("uncle")
+    owner, name = getattr(memory.book, place.split(".")[0]), place.split(".")[1]
+    real = getattr(owner, name)
+
+    def dying(*given: object, **named: object) -> None:
+        if after:
+            real(*given, **named)
+        raise Crash
+
+    with monkeypatch.context() as patched, contextlib.suppress(Crash):
+        patched.setattr(owner, name, dying)
+        memory.forget(session="s1")
+    memory.close()
+    opened = reopen()
+    begun = place != "journal.begin" or after
+    assert opened.book.journal.pending() == []
+    assert opened.book.transcripts.counts()["turns"] == (0 if begun else 1)
+    assert bool(opened.search("xylophonist").hits[:1] and opened.search("xylophonist").has_relevant) is not begun
+    assert opened.import_file(path).entries == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memorybook.answers import Undone
 from memorybook.arguments import text_of
+from memorybook.errors import Unavailable
 from memorybook.verbs.history import told
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
     book = memory.book
     undone, operation, reversal = book.undo(id, actor=memory.actor, door=memory.door, dry_run=dry_run)
     if not dry_run:
-        book.refresh()
+        with suppress(Unavailable):  # the documents are as they should be; the next search brings the index along
+            book.refresh()
     return Undone(
         undone=undone.id,
         kind=undone.kind,
