@@ -118,6 +118,16 @@ def test_a_forgotten_entry_is_purged_by_its_id(memory: Memory) -> None:
     assert holding(memory.root, text) == []
 
 
+def test_a_forgotten_entry_takes_its_turn_and_summary_along(memory: Memory, tmp_path: Path) -> None:
+    memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "What a lovely day it was."))
+    [known] = memory.entries().entries
+    memory.update(known.entry.id, text="An uncle plays")
+    memory.forget(known.entry.id)
+    assert purge(memory, known.entry.id).remains == ()
+    assert holding(memory.root, "xylophonist") == []
+    assert memory.search("lovely day").hits
+
+
 def test_what_was_forgotten_and_said_again_stays(memory: Memory) -> None:
     text = SECRET["en"]
     memory.forget(memory.remember(text).known.entry.id)

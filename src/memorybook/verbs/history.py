@@ -79,7 +79,7 @@ def _told(operation: Operation, target: str | None = None) -> Iterator[str]:
 
 def told(change: Applied) -> str:
     """What a change did, in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
-    why = f" ({_cut(change.reason)})" if change.reason else ""
+    why = f" ({_cut(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
         return f"{change.kind} {change.target}: purged{why}"
     if change.kind in ("append", "drop", "put", "item", "turns"):

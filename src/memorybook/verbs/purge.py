@@ -108,8 +108,9 @@ def _erased(
         meant = Meant()
         if not _is_known(book, target or session or ""):
             raise
+    past = [*_past(book, target)] if target else []
     if target or query:
-        meant = _with_copies(book, meant, {query or ""})
+        meant = _with_copies(book, meant, past, query or "")
     targets = {entry.id for entry in meant.entries} | set(meant.documents)
     targets |= {f"session:{each.uuid}" for each in meant.sessions}
     targets |= {name for name in (target, session and f"session:{session}") if name}
@@ -153,7 +154,7 @@ def _said(change: Applied) -> Iterator[str]:
         elif change.kind in ("append", "drop", "put"):
             yield from _statements(change.target, text)
         else:
-            yield memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC)).text
+            yield _entry(text).text
 
 
 def _statements(path: str, text: str) -> Iterator[str]:
@@ -162,12 +163,24 @@ def _statements(path: str, text: str) -> Iterator[str]:
         yield note.text if note else line
 
 
-def _with_copies(book: Book, meant: Meant, texts: set[str]) -> Meant:
+def _past(book: Book, id: str) -> Iterator[Entry]:
+    """An entry as it stood at any time, as far as the journal knows."""
+    for operation in book.journal.operations(target=id):
+        for change in operation.changes:
+            if change.target == id and change.kind not in ("append", "drop", "put", "item", "turns"):
+                yield from (_entry(text) for text in (change.before, change.after) if text)
+
+
+def _entry(text: str) -> Entry:
+    return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def _with_copies(book: Book, meant: Meant, past: Iterable[Entry], query: str) -> Meant:
     """With the turns that its entries were made from, and every turn and line of notes and summaries that says it."""
     turns = {(turn.session, turn.id): turn for turn in meant.turns}
-    for entry in meant.entries:
+    for entry in (*meant.entries, *past):
         turns |= {(turn.session, turn.id): turn for turn in _turns_of(book, entry)}
-    holds = _holding(meant.texts | texts | {turn.text for turn in turns.values()})
+    holds = _holding({*meant.texts, query, *(entry.text for entry in past), *(turn.text for turn in turns.values())})
     for session in book.transcripts.sessions():
         turns |= {(t.session, t.id): t for t in book.transcripts.turns(session.uuid) if holds(t.text)}
     written = dict.fromkeys(meant.notes)
