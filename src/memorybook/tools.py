@@ -211,17 +211,72 @@ def memory_forget(
     target: str | None = None,
     query: str | None = None,
     session: str | None = None,
+    source: str | None = None,
     dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Forget one entry, everything relevant to a query, or a whole session. Give one of the three.
+    """Forget one entry, everything relevant to a query, a whole session, or a source. Give one of the four.
 
     Args:
         target: Id of the entry.
         query: Forget the entries and notes that are relevant to this.
         session: Forget this session, by uuid or name, with its turns and what came from it.
+        source: Forget a turn (turn:ID), a document, or an imported file, with what was remembered from it.
         dry_run: Only say what would go.
     """
-    return memory.forget(target, query=query, session=session, dry_run=dry_run).json()
+    return memory.forget(target, query=query, session=session, source=source, dry_run=dry_run).json()
+
+
+def memory_purge(
+    memory: Memory,
+    target: str | None = None,
+    query: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    forgotten: bool = False,
+    dry_run: bool = False,
+) -> dict[str, Any]:
+    """Erase something for good, with every copy of it: it cannot be undone. Give one of the five.
+
+    Args:
+        target: Id of the entry, also of one that was forgotten.
+        query: Erase the entries and notes that are relevant to this.
+        session: Erase this session, by uuid or name, with its turns and what came from it.
+        source: Erase a turn (turn:ID), a document, or an imported file, with what was remembered from it.
+        forgotten: Erase everything that was ever forgotten and not brought back.
+        dry_run: Only say what would go.
+    """
+    return memory.purge(
+        target, query=query, session=session, source=source, forgotten=forgotten, dry_run=dry_run
+    ).json()
+
+
+def memory_history(memory: Memory, id: str | None = None, limit: int | None = None) -> dict[str, Any]:
+    """Tell what was done to the book, newest first, with what changed and why.
+
+    Args:
+        id: Only what changed this entry, document path or session, or this one operation.
+        limit: At most this many operations; 20 if left out.
+    """
+    return memory.history(id, limit=20 if limit is None else limit).json()
+
+
+def memory_why(memory: Memory, id: str) -> dict[str, Any]:
+    """Tell why an entry is remembered: what was said, what changed it, which prompts it entered.
+
+    Args:
+        id: Id of the entry.
+    """
+    return memory.why(id).json()
+
+
+def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[str, Any]:
+    """Take back an operation; undoing an undo does it again.
+
+    Args:
+        operation: Its id, see memory_history.
+        dry_run: Only say what would happen.
+    """
+    return memory.undo(operation, dry_run=dry_run).json()
 
 
 def memory_status(memory: Memory) -> dict[str, Any]:
@@ -243,6 +298,10 @@ TOOLS: Mapping[str, Tool] = {
         memory_list,
         memory_recall,
         recall_memory,
+        memory_history,
+        memory_why,
+        memory_undo,
+        memory_purge,
         memory_status,
     )
 }

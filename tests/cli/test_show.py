@@ -235,7 +235,8 @@ def test_what_was_trusted(said: Any) -> None:
 
 def test_every_verb_that_answers_is_shown() -> None:
     writes_itself = {"watch", "completion", "demo"}
-    assert set(show._SHOWN) == set(VERBS) - writes_itself
+    for verb in set(VERBS) - writes_itself:
+        assert callable(show.drawing(verb))
 
 
 # --- the page ------------------------------------------------------------------------------------

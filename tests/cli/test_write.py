@@ -149,11 +149,14 @@ def test_pin(shell: Any, tools: Any, verb: str, pinned: bool) -> None:
 
 def test_forget_an_entry_without_asking(shell: Any, tools: Any) -> None:
     shell("delete", "a1")
-    assert tools.asked == [("memory_forget", {"target": "a1", "query": None, "session": None, "dry_run": False})]
+    meant = {"target": "a1", "query": None, "session": None, "source": None}
+    assert tools.asked == [("memory_forget", {**meant, "dry_run": False})]
 
 
-@pytest.mark.parametrize("words", [[], ["a1", "--query", "x"], ["--query", "x", "--session", "s"]])
-def test_forget_takes_exactly_one_of_three(shell: Any, tools: Any, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [[], ["a1", "--query", "x"], ["--query", "x", "--session", "s"], ["a1", "--source", "turn:1"]]
+)
+def test_forget_takes_exactly_one_of_four(shell: Any, tools: Any, words: list[str]) -> None:
     done = shell("forget", *words)
     assert (done.code, tools.asked) == (2, [])
     assert "forget needs one of" in done.err

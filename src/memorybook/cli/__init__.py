@@ -30,7 +30,11 @@ VERBS = {
     "update": ("write", "change an entry"),
     "pin": ("write", "keep an entry from fading"),
     "unpin": ("write", "let an entry fade again"),
-    "forget": ("write", "remove for good (alias: delete)"),
+    "forget": ("write", "take out of the book (alias: delete)"),
+    "history": ("history", "what was done to the book, and why"),
+    "why": ("history", "why an entry is in the book"),
+    "undo": ("history", "take back an operation"),
+    "purge": ("history", "erase for good, with every copy"),
     "import": ("capture", "take in a conversation from a file"),
     "init": ("upkeep", "make a book here"),
     "status": ("upkeep", "what is in the book, and how it is set up"),
@@ -45,7 +49,7 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset({"import", "sync", "rebuild", "watch", "demo"})
+_LONG = frozenset({"import", "sync", "rebuild", "purge", "watch", "demo"})
 """Verbs that may work for long and so need their garbage collected."""
 
 _WITH_VALUE = ("--book", "--project", "--set")
@@ -195,7 +199,14 @@ def overview() -> str:
     """The page of `memorybook --help`."""
     lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
     lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
-    groups = {"find": "Find", "write": "Write", "capture": "Take in", "upkeep": "Keep", "demo": "Look"}
+    groups = {
+        "find": "Find",
+        "write": "Write",
+        "history": "Look back",
+        "capture": "Take in",
+        "upkeep": "Keep",
+        "demo": "Look",
+    }
     for module, title in groups.items():
         lines += ["", title]
         lines += [f"  {verb:<12}{line}" for verb, (home, line) in VERBS.items() if home == module]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from memorybook.cli.call import Call, Command, Parser
-    from memorybook.cli.show import Page
+    from memorybook.cli.show import Drawing, Page
 
 
 def _history_arguments(parser: Parser) -> None:
@@ -196,7 +196,7 @@ COMMANDS: dict[str, Command] = {
     "purge": (_purge_arguments, _purge),
 }
 
-SHOWN: dict[str, Callable[[dict[str, Any], Page], None]] = {
+SHOWN: dict[str, Drawing] = {
     "history": _shown_history,
     "why": _shown_why,
     "undo": _shown_undo,

@@ -7,12 +7,15 @@ import sys
 
 from memorybook.cli.call import terminal_width, write
 from memorybook.cli.visible import remark, visible
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from memorybook.cli.call import Options
+
+    Drawing = Callable[[dict[str, Any], "Page"], None]
+    """Writes an answer for people."""
 
 _STYLES = {"strong": "\x1b[1m", "faint": "\x1b[2m", "good": "\x1b[32m", "warn": "\x1b[33m", "place": "\x1b[36m"}
 
@@ -112,7 +115,17 @@ def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
     if shown.get("disabled") and verb != "status":
         page.line("Memory is switched off: set enabled = true to use it.")
         return
-    _SHOWN[verb](shown, page)
+    drawing(verb)(shown, page)
+
+
+def drawing(verb: str) -> Drawing:
+    """What writes the answers of a verb: one of these, or one of its own module."""
+    from memorybook.cli import VERBS
+
+    found = _SHOWN.get(verb)
+    if found is None:
+        found = cast("Drawing", __import__(f"memorybook.cli.{VERBS[verb][0]}", fromlist=["SHOWN"]).SHOWN[verb])
+    return found
 
 
 # --- finding -------------------------------------------------------------------------------------
@@ -320,7 +333,7 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-_SHOWN: dict[str, Callable[[dict[str, Any], Page], None]] = {
+_SHOWN: dict[str, Drawing] = {
     "search": _hits,
     "recall": _block,
     "get": _got,

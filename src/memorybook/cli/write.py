@@ -198,6 +198,7 @@ def _forget_arguments(parser: Parser) -> None:
     add("target", nargs="?", metavar="ID", help="the entry's id")
     add("--query", metavar="TEXT", help="everything that says this")
     add("--session", metavar="ID", help="everything of this session")
+    add("--source", metavar="WHAT", help="everything from this turn, document or imported file")
     add("--dry-run", action="store_true", help="only show what would go")
     add("--yes", "-y", action="store_true", help="do not ask")
     parser.epilog = "examples:\n  memorybook forget a1b2c3\n  memorybook forget --query 我的电话号码 --dry-run"
@@ -205,9 +206,9 @@ def _forget_arguments(parser: Parser) -> None:
 
 def _forget(call: Call) -> dict[str, Any]:
     o = call.options
-    if sum(given is not None for given in (o.target, o.query, o.session)) != 1:
-        raise InvalidInput("forget needs one of: an entry's id, --query TEXT, --session ID")
-    meant: dict[str, Any] = {"target": o.target, "query": o.query, "session": o.session}
+    meant: dict[str, Any] = {name: getattr(o, name) for name in ("target", "query", "session", "source")}
+    if sum(given is not None for given in meant.values()) != 1:
+        raise InvalidInput("forget needs one of: an entry's id, --query TEXT, --session ID, --source WHAT")
     if o.target is None and not o.dry_run and not o.yes:
         planned = call.tool("memory_forget", **meant, dry_run=True)
         if planned.get("disabled"):
@@ -218,7 +219,7 @@ def _forget(call: Call) -> dict[str, Any]:
             call.warn("nothing in the book says this, so nothing is forgotten")
             return {"receipt": {**planned["receipt"], "dry_run": False}}
         call.warn(f"would forget {show.receipt_counts(planned['receipt'])}")
-        call.confirm("Forget this for good?")
+        call.confirm("Forget this?")
     return call.tool("memory_forget", **meant, dry_run=o.dry_run)
 
 
