@@ -1,73 +1,110 @@
 """Whether two texts make the same statement: how near they are, and what may not differ between them.
 
-Nearness alone takes "likes tea" for "dislikes tea" and "before" for "after"; so whatever is near is also compared by
-its numbers, dates, days, names, denials, opposites, and by the order of what it sets against each other.
+Nearness alone takes "likes tea" for "dislikes tea", "before" for "after", dark mode for light mode; so whatever is near
+is also compared by its numbers, dates, days, names, denials and opposites, by the order of what it sets against each
+other, and by the one word in which two like sentences differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.merge import missing
-from memorybook.lifecycle.sentences import is_chinese
 from memorybook.model import Entry
-from memorybook.text.tokens import han_share, is_telling, query_words, tokens
+from memorybook.text.tokens import is_telling, query_words
 
 SAME = 0.95
-"""Cosine from which two texts are the same statement, where nothing differs that may not."""
+"""Cosine from which two texts are the same statement, if nothing differs."""
 
-SAME_WORDS = 0.8
-"""Share of common words (Latin) from which they are, where no cosine is to be had."""
-
-SAME_CHARACTERS = 0.72
-"""The same of pairs of characters (Chinese)."""
-
-NEAR = 0.55
-"""Likeness from which an entry is a neighbour worth showing or linking to."""
+SAME_WORDS = 0.75
+"""Share of common words from which they are, if the new one has no word that the known one lacks."""
 
 MOST_NEAR = 8
 """Neighbours of one text."""
 
 
-def same_statement(one: str, other: str, cosine: float | None) -> bool:
-    """Whether two texts say the same.
+def same_statement(new: str, known: str, cosine: float | None) -> bool:
+    """Whether a new text says what a known one says, and nothing more.
 
-    By cosine at least 0.95; where there is none by their common words: Latin words at least 0.8 of all, pairs of
-    Chinese characters at least 0.72; and nothing may differ, see `differs`.
+    By cosine at least 0.95, or by their words: at least 0.75 of all words common, and none of the new text's missing
+    in the known one. In both cases nothing may differ, see `differs`.
     """
-    if cosine is not None:
-        near = cosine >= SAME
-    else:
-        near = overlap(one, other) >= (SAME_CHARACTERS if is_chinese(one) else SAME_WORDS)
-    return near and differs(one, other) is None
-
-
-def likeness(one: str, other: str, cosine: float | None) -> float:
-    """How near two texts are, 0..1: their cosine, or the share of the shorter one's words that the other has."""
-    first, second = telling(one), telling(other)
-    shared = len(first & second) / (min(len(first), len(second)) or 1) if min(len(first), len(second)) >= 3 else 0.0
-    return max(cosine or 0.0, shared)
+    by_words = overlap(new, known) >= SAME_WORDS and words(new) <= words(known)
+    return (by_words or (cosine is not None and cosine >= SAME)) and differs(new, known) is None
 
 
 def overlap(one: str, other: str) -> float:
-    """Common words by all words (Jaccard), 0..1; of Chinese texts common pairs of characters."""
-    first, second = _pieces(one), _pieces(other)
+    """Common words by all words (Jaccard), 0..1; see `words`."""
+    first, second = words(one), words(other)
     return len(first & second) / (len(first | second) or 1)
 
 
 @lru_cache(maxsize=4096)
-def _pieces(text: str) -> frozenset[str]:
-    """What is compared of a text: pairs of CJK characters, and all other words, stop words too."""
-    chinese = han_share(text) > 0
-    return frozenset(word for word in tokens(text) if not chinese or word.isascii() or len(word) > 1)
+def words(text: str) -> frozenset[str]:
+    """What a text is made of, for comparing wordings: its telling words, Chinese ones by character.
+
+    Words that stand for each other are one (likes, enjoys; 喜欢, 爱), words that only fill are left out (really, 一律).
+    """
+    return frozenset(_sequence(text))
 
 
 @lru_cache(maxsize=4096)
-def telling(text: str) -> frozenset[str]:
-    """The words of a text that say something."""
-    return frozenset(filter(is_telling, query_words(text)))
+def _sequence(text: str) -> tuple[str, ...]:
+    """The words of `words`, in order, with repetition."""
+    folded = text
+    for pattern, standing in _STANDING:
+        folded = compiled(pattern).sub(standing, folded)
+    return tuple(word for word in _units(folded) if word not in _FILLING)
+
+
+def _units(text: str) -> list[str]:
+    """Words and Chinese characters, as they come; identifiers whole."""
+    found = compiled("[\u3400-\u9fff]|[^\\W_\u3400-\u9fff]+(?:[-_./:@'’][^\\W_\u3400-\u9fff]+)*").findall(text)
+    units: list[str] = []
+    for one in found:
+        units += [one] if one > "\u3400" else query_words(compiled("['’](?:m|s|re|ve|ll|d)$").sub("", one))[:1]
+    return units
+
+
+_STANDING: tuple[tuple[str, str], ...] = tuple(
+    (rf"(?i)\b(?:{english})\b|{chinese}" if english and chinese else rf"(?i)\b(?:{english})\b" if english else chinese,
+     f" {word} ")
+    for word, english, chinese in (
+        ("prefer", "prefers?|would rather(?: have| use)?|favou?rs?|preference", "更喜欢|偏好|偏爱|更爱|宁愿"),
+        ("like", "likes?|loves?|enjoys?|(?:is|are|am) (?:fond of|keen on)", "喜欢|喜爱|热爱|爱(?=[吃喝看玩用听])"),
+        ("dislike", "dislikes?|hates?|(?:can't|cannot) stand|detests?", "讨厌|厌恶|反感"),
+        ("work", "works? (?:at|for)|(?:is|are|am) employed (?:at|by)|has a job at", "上班|任职|就职|工作"),
+        ("live", "lives?|resides?|(?:is|are) based in", "居住|住在|家在|定居|住"),
+        ("name", "(?:is |are )?(?:called|named)|names?", "名字是|名字叫|名叫|叫做?|名为"),
+        ("allergic", "allerg(?:ic|y|ies)(?: to)?", "过敏"),
+        ("child", "kids?|child(?:ren)?", "孩子|小孩|娃"),
+        ("daughter", "daughters?", "女儿|闺女"),
+        ("reply", "answers?|repl(?:y|ies)|respon(?:ds?|ses?)", "回答|答复|回复"),
+        ("conclusion", "conclusions?|bottom line", "结论"),
+        ("begin", "starts?|begins?", "开始"),
+        ("weekly", "every|each", "每个?"),
+        ("use", "uses?|using", "使用|采用|用(?!户)"),
+        ("week", "", "星期|礼拜|周"),
+        ("evening", "evenings?|nights?", "晚上|夜里|晚间|夜晚|晚"),
+        ("morning", "mornings?", "早上|上午|早晨|清晨"),
+        ("must", "must|have to|has to|needs? to|should", "必须|应该|需要|要|得(?=[先用写])"),
+        ("don't", "", "不要|不许|不得|不用|不能|不可|别(?=[再给用把让在叫说写])|禁止|勿"),
+    )
+)  # fmt: skip
+"""Words that stand for each other."""
+
+_FILLING = frozenset(
+    "the a an is are was were be been am do doe did has have had will would can could to of in on at for with and or it"
+    " its that this these those there so as by from than then user i my me we our you your he him his she her they"
+    " their them really very quite truly just also still always usually general normal current now right pleas kind"
+    " actual definit absolut simpli lot much must when about"
+    " 的 了 是 在 我 你 您 他 她 它 们 用 户 吗 呢 吧 啊 呀 也 都 就 还 很 把 被 给 对 地 得 着 过 之 其 而 但 且 若 请"
+    " 一 个 些 时 候 候 律 直 目 前 现 以 后 往 去 来 会 能 所 有 人 说 讲 麻 烦 平 通 常 均".split()
+)
+"""Words that say nothing about what is stated."""
 
 
 # --- what may not differ -------------------------------------------------------------------------
@@ -89,7 +126,18 @@ def turned(one: str, other: str) -> str | None:
         sides = tuple(tuple(compiled(side).search(text) is not None for side in pair) for text in (one, other))
         if sides in (((True, False), (False, True)), ((False, True), (True, False))):
             return "an opposite"
-    return "the order" if _ordered(one) != _ordered(other) and _reordered(one, other) else None
+    return "the order" if _reordered(one, other) else _exchanged(one, other)
+
+
+def _exchanged(one: str, other: str) -> str | None:
+    """The word that stands in the place of another in two sentences which are the same but for that; None if none."""
+    first, second = _sequence(one), _sequence(other)
+    codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+    other_than_equal = [code for code in codes if code[0] != "equal"]
+    if len(codes) < 2 or len(other_than_equal) != 1 or other_than_equal[0][0] != "replace":
+        return None
+    _, start, end, _, _ = other_than_equal[0]
+    return f"the word {' '.join(first[start:end])!r}"
 
 
 _DENIALS = (
@@ -130,23 +178,22 @@ _OPPOSITES = tuple(
 """Words of which one text must not have the first where the other has the second."""
 
 _SETTING_APART = (
-    r"(?i)\b(?:over|than|instead|rather|not|before|after|from|to|into|beats?|replaces?d?|follow(?:s|ed)?)\b|n['’]t\b"
-    r"|而不是|不是|不用|不要|不如|比|胜过|超过|代替|替代|换成|改成|换到|改用|从|先|再|之前|之后|给"
+    r"(?i)\b(?:over|than|instead|rather|not|before|after|from|into|beats?|replac\w+|follow\w*|reports? to|owes?)\b"
+    r"|n['’]t\b|而不是|不是|不用|不要|不如|比|胜过|超过|代替|替代|换成|改成|换到|改用|从|先|之前|之后|欠|给"
 )
 
 
-def _ordered(text: str) -> tuple[str, ...]:
-    """The telling words of a text that sets things against each other, in order; () of another."""
-    if compiled(_SETTING_APART).search(text) is None:
-        return ()
-    return tuple(filter(is_telling, query_words(text)))
-
-
 def _reordered(one: str, other: str) -> bool:
-    """Whether the words that two texts have in common come in another order."""
-    first, second = _ordered(one), _ordered(other)
-    shared = set(first) & set(second)
-    return [word for word in first if word in shared] != [word for word in second if word in shared]
+    """Whether a text sets things against each other that come in another order in the other text."""
+    if compiled(_SETTING_APART).search(one) is None and compiled(_SETTING_APART).search(other) is None:
+        return False
+    shared = words(one) & words(other)
+    return _places(one, shared) != _places(other, shared)
+
+
+def _places(text: str, shared: frozenset[str]) -> list[str]:
+    """Those of its words, in the order in which they come first."""
+    return [word for word in dict.fromkeys(_sequence(text)) if word in shared]
 
 
 # --- neighbours by words -------------------------------------------------------------------------
@@ -156,16 +203,15 @@ def by_words(entries: Mapping[str, Entry]) -> Callable[[str], Sequence[Entry]]:
     """Neighbours from words alone: the entries that share most telling words with a text, at most 8."""
 
     def neighbours(text: str) -> Sequence[Entry]:
-        words = telling(text)
-        shared = {one.id: len(words & telling(one.text)) for one in entries.values()}
+        wanted = _telling(text)
+        shared = {one.id: len(wanted & _telling(one.text)) for one in entries.values()}
         near = sorted((one for one in entries.values() if shared[one.id]), key=lambda one: (-shared[one.id], one.id))
         return near[:MOST_NEAR]
 
     return neighbours
 
 
-def names_of(text: str, entities: Iterable[str]) -> frozenset[str]:
-    """The names of a text and those given with it, as they are compared."""
-    from memorybook.lifecycle.names import names_in, squeezed
-
-    return frozenset(filter(None, map(squeezed, (*names_in(text, entities), *entities))))
+@lru_cache(maxsize=4096)
+def _telling(text: str) -> frozenset[str]:
+    """What neighbours are found by: words, pairs of characters, and what stands for either in the other language."""
+    return frozenset(filter(is_telling, query_words(text))) | {one for one in words(text) if one.isascii()}

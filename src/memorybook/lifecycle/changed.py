@@ -1,25 +1,239 @@
 """What rules can tell of a statement that is no longer true: few cases, all of them plain.
 
-A firm statement of one attribute with another value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
+A firm statement of an attribute that has one value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
 that names what it was before (from A to B, 从 A 换成 B), and a todo that is done. Whatever is doubtful is left alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
+from memorybook.lifecycle.alike import denies, words
 from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.days import named
+from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.names import names_in, squeezed
 from memorybook.model import Entry
+from memorybook.text.tokens import is_question
 
 
 class Claim(NamedTuple):
-    """What a text says of somebody: `attribute` of `subject` is `value`, all folded."""
+    """What a text says of somebody: `attribute` of `subject` is `value`, and not `against` where it says so."""
 
     subject: str
     attribute: str
     value: str
+    against: str = ""
 
 
-def replaces(candidate: Candidate, entry: Entry) -> bool:
-    """Whether an entry is no longer true by what was said, as far as rules can tell."""
+_MOST = 600
+"""Characters of a text that are looked at."""
+
+
+def replaces(candidate: Candidate, entry: Entry) -> str | None:
+    """Why an entry is no longer true by what was said, as far as rules can tell; None if they cannot."""
+    if not _is_firm(candidate.content):
+        return None
+    if entry.category == "todo" and _is_done(candidate, entry):
+        return "the todo is done"
+    if _is_changed(candidate.content, entry):
+        return "says what it was changed from"
+    known = claims(entry.text)
+    if any(_conflict(new, old) for new in claims(candidate.content) for old in known):
+        return "says otherwise of the same thing"
+    return None
+
+
+_LOOSE = (
+    r"(?i)\b(?:might|maybe|perhaps|consider\w*|think(?:s|ing)? (?:about|of)|would like|wants?|plan(?:s|ned|ning)?"
+    r"|hop(?:es?|ing)|if|could|wish\w*|used to|was|were|had|before)\b"
+    r"|考虑|可能|也许|打算|想|计划|如果|要是|准备|希望|以前|曾经|之前|原来|当时"
+)
+
+
+def _is_firm(text: str) -> bool:
+    """Whether a text says how things are, not how they might be or were."""
+    return compiled(_LOOSE).search(text) is None and not is_question(text)
+
+
+# --- attributes that have one value --------------------------------------------------------------
+
+_WHO = r"(?P<who>[Tt]he [Uu]ser|[Uu]ser|I|[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
+_WHOSE = r"(?P<who>[Tt]he [Uu]ser's|[Mm]y|[A-Z][\w-]+(?: [A-Z][\w-]+)?'s)"
+_SOON = r"(?: (?:now|currently))?"
+_VALUE = r"(?P<value>[^,.;:()\n]{1,50}?)"
+_CUT = r"(?= (?:as|in|since|with|and|but|for|from|when|because|near|now|on|at|these days)\b|[,.;:(\n]|$)"
+_ONE = (
+    r"(?:(?:favou?rite|preferred|main|primary|default|native|current) [a-z]+(?: [a-z]+)?"
+    r"|name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|position|employer|boss"
+    r"|manager|editor|time ?zone|home ?town|salary|budget|deadline|wife|husband|nickname|blood type|weight|height|rank)"
+)
+_HAN_WHO = r"(?:^|(?<=[，。；、]))(?P<who>用户|我|[\u3400-\u9fff]{2,4}?)"
+_HAN_SOON = r"(?:现在|目前|如今|已经?)?"
+_HAN_VALUE = r"(?P<value>[^，。；、！？（）()\s]{1,30}?)"
+_HAN_CUT = r"(?=了?(?:[，。；、！？（(\s]|$))"
+_HAN_ONE = (
+    r"(?:最喜欢的[\u3400-\u9fff]{1,6}|默认[\u3400-\u9fff]{1,6}|主力[\u3400-\u9fff]{1,4}|名字|姓名|生日|年龄|邮箱|电话"
+    r"|手机号?|地址|职位|职级|岗位|老板|上司|领导|编辑器|时区|母语|家乡|老家|血型|体重|身高|工资|薪水|月薪|预算|截止日期?|妻子|丈夫|老婆|老公|爱人|昵称)"
+)
+_CLAIMS: tuple[tuple[str, str], ...] = (
+    ("work", rf"\b{_WHO}{_SOON} works?{_SOON} (?:at|for) {_VALUE}{_CUT}"),
+    ("work", rf"\b{_WHO} (?:has )?(?:joined|(?:got|started|took) a (?:new )?job (?:at|with)) {_VALUE}{_CUT}"),
+    ("live", rf"\b{_WHO}{_SOON} (?:lives?|resides?){_SOON} in {_VALUE}{_CUT}"),
+    ("live", rf"\b{_WHO} (?:has |have )?(?:moved|relocated) to (?P<value>[A-Z][^,.;:()\n]{{0,50}}?){_CUT}"),
+    ("", rf"\b{_WHOSE} (?P<attribute>{_ONE}) is{_SOON} (?:called )?{_VALUE}{_CUT}"),
+    ("prefer", rf"\b{_WHO}{_SOON} prefers? {_VALUE} (?:over|to|rather than|instead of) (?P<against>[^,.;\n]+?){_CUT}"),
+    ("prefer", rf"\b{_WHO}{_SOON} prefers? (?!(?:to|not)\b){_VALUE}(?=[.\n]|$)"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}在{_HAN_VALUE}(?:工作|上班|任职|就职|[做当]\S)"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}(?:加入|入职|跳槽[到去]|换到)了?{_HAN_VALUE}{_HAN_CUT}"),
+    ("live", rf"{_HAN_WHO}{_HAN_SOON}(?:住在|家在|搬[到去]|定居在?|租住在)了?{_HAN_VALUE}(?:居住)?{_HAN_CUT}"),
+    (
+        "",
+        rf"{_HAN_WHO}的(?P<attribute>{_HAN_ONE}){_HAN_SOON}(?:是|叫|为|改[成为]|换成|变成)了?\s*{_HAN_VALUE}{_HAN_CUT}",
+    ),
+    (
+        "prefer",
+        rf"{_HAN_WHO}{_HAN_SOON}(?:更喜欢|偏好|偏爱|更爱)\s*{_HAN_VALUE}\s*[，,]?(?:而不是|胜过|不喜欢|不要)"
+        rf"\s*(?P<against>[^，。；\s]{{1,30}}?){_HAN_CUT}",
+    ),
+    ("prefer", rf"{_HAN_WHO}{_HAN_SOON}(?:更喜欢|偏好|偏爱|更爱)\s*{_HAN_VALUE}(?=[。！]?$)"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def claims(text: str) -> tuple[Claim, ...]:
+    """What a text firmly says of attributes that have one value; of a long text its beginning."""
+    text = " ".join(text[:_MOST].replace("’", "'").split())
+    return tuple(_claims(text)) if _is_firm(text) else ()
+
+
+def _claims(text: str) -> Iterator[Claim]:
+    found_preference = False
+    for attribute, pattern in _CLAIMS:
+        if attribute == "prefer" and found_preference:
+            continue
+        for found in compiled(pattern).finditer(text):
+            parts = found.groupdict()
+            if denies(parts["value"]):
+                continue
+            found_preference |= attribute == "prefer"
+            yield Claim(
+                _subject(parts["who"]),
+                attribute or parts["attribute"].lower(),
+                parts["value"].strip().lower(),
+                (parts.get("against") or "").strip().lower(),
+            )
+
+
+def _subject(who: str) -> str:
+    bare = squeezed(who.removesuffix("'s"))
+    return "user" if bare in ("i", "my", "user", "theuser", "用户", "我") else bare
+
+
+def _conflict(new: Claim, old: Claim) -> bool:
+    if (new.subject, new.attribute) != (old.subject, old.attribute):
+        return False
+    if new.attribute == "prefer":
+        return _prefers_otherwise(new, old)
+    return not _within(new.value, old.value)
+
+
+def _within(one: str, other: str) -> bool:
+    """Whether two values may be one, said more or less exactly."""
+    first, second = words(one), words(other)
+    bare = squeezed(one), squeezed(other)
+    return first <= second or second <= first or bare[0] in bare[1] or bare[1] in bare[0]
+
+
+def _prefers_otherwise(new: Claim, old: Claim) -> bool:
+    """B over A after A over B, B after A over B, or one kind of a thing after another (dark mode, light mode)."""
+    if new.against and (_is(new.against, old.value) and (not old.against or _is(old.against, new.value))):
+        return True
+    if not new.against and old.against:
+        return _is(old.against, new.value)
+    return not new.against and not old.against and _is_other_kind(new.value, old.value)
+
+
+def _is(one: str, other: str) -> bool:
+    return squeezed(one) == squeezed(other)
+
+
+def _is_other_kind(one: str, other: str) -> bool:
+    """Whether two names of a thing differ in the one word, or the one or two characters, that come first."""
+    first, second = one.split(), other.split()
+    if len(first) > 1 or len(second) > 1:
+        return len(first) == len(second) and first[0] != second[0] and first[1:] == second[1:]
+    return len(one) == len(other) >= 4 and one[0] != other[0] and one[2:] == other[2:] and one > "\u3400"
+
+
+# --- a change that names what was before ----------------------------------------------------------
+
+_FROM = (
+    r"(?i)\b(?P<about>[^.;]{0,80}?)\bfrom (?P<old>[^,.;]{1,40}?) to (?P<new>[^,.;]{1,60})",
+    r"(?i)\b(?P<about>[^.;]{0,80}?)\breplac(?:ed|es) (?P<old>[^,.;]{1,40}?) (?:with|by) (?P<new>[^,.;]{1,60})",
+    r"(?P<about>[^。；;]{0,60}?)从\s*(?P<old>[^，。；;]{1,30}?)\s*"
+    r"(?:换成|换到|改成|改为|改到|改用|调[整到为]{1,2}|推迟到|延[期到]{1,2}|提前到|加到|涨到|降到|收到|升[级到]{1,2}|迁[移到]{1,2})"
+    r"\s*(?P<new>[^，。；;]{1,40})",
+)
+_CHANGING = (
+    r"(?i)\b(?:switch|mov|chang|migrat|rais|lower|postpon|reschedul|increas|reduc|cut|push|grew|went|replac|upgrad|extend)"
+    r"|[换改调推延提加涨降收升迁]"
+)
+
+
+def _is_changed(text: str, entry: Entry) -> bool:
+    """Whether a text says that something was changed from what the entry says of the same thing."""
+    for pattern in _FROM:
+        for found in compiled(pattern).finditer(text):
+            if compiled(_CHANGING).search(found[0]) and _names_old(found["about"], found["old"], found["new"], entry):
+                return True
     return False
+
+
+def _names_old(about: str, old: str, new: str, entry: Entry) -> bool:
+    """Whether the entry has the old value, not the new one, and all names and most words of what it is about."""
+    bare = squeezed(entry.text)
+    if not squeezed(old) or squeezed(old) not in bare or squeezed(new) in bare:
+        return False
+    subject = compiled(r"\d{4}-\d\d-\d\d").sub(" ", about)
+    topic = words(subject) - words(old) - _MOVING
+    known = words(entry.text) | {squeezed(one) for one in entry.entities}
+    return len(topic) >= 2 and len(topic & known) >= 0.6 * len(topic)
+
+
+_MOVING = frozenset(
+    "switch move chang migrat rais lower postpon reschedul increas reduc cut push grew went replac".split()
+)
+
+# --- todos ----------------------------------------------------------------------------------------
+
+_DONE = (
+    r"(?i)\b(?:done|finished|completed|submitted|shipped|delivered|paid|sent|handed in|called off|cancell?ed|dropped)\b"
+    r"|已(?!经?有)|完成了|搞定|[做写交办买付发](?:完|好|掉|出去)?了|提交了|取消了|不做了"
+)
+
+
+def _is_done(candidate: Candidate, entry: Entry) -> bool:
+    """Whether what was to be done is said to be done, or dropped."""
+    if candidate.category == "todo" or compiled(_DONE).search(candidate.content) is None or denies(candidate.content):
+        return False
+    wanted = words(_without_dates(entry.text)) - _DOING
+    return len(wanted) >= 2 and len(wanted & words(_without_dates(candidate.content))) >= 0.6 * len(wanted)
+
+
+_DOING = frozenset("need todo rememb remind plan by 记 待 办 记 得 提 醒 前 之 内 定 于".split())
+
+
+def _without_dates(text: str) -> str:
+    for one in reversed(sorted(named(text), key=lambda one: one.start)):
+        text = f"{text[: one.start]} {text[one.end :]}"
+    return text
+
+
+def shares_name(candidate: Candidate, entry: Entry) -> bool:
+    """Whether a candidate and an entry speak of the same named thing."""
+    new = {squeezed(name) for name in (*candidate.entities, *names_in(candidate.content, ()))}
+    old = {squeezed(name) for name in (*entry.entities, *names_in(entry.text, ()))}
+    return bool(new & old - {""})

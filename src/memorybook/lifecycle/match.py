@@ -89,9 +89,9 @@ def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similar
     if settled(ledger, candidate, neighbours, similarity):
         return
     near = around(ledger, candidate, neighbours)
-    changed = [one for one in near if replaces(candidate, one)]
+    changed = {one.id: why for one in near if (why := replaces(candidate, one)) is not None}
     if changed:
-        ledger.replace(candidate, changed, "says otherwise of the same thing")
+        ledger.replace(candidate, [one for one in near if one.id in changed], next(iter(changed.values())))
     else:
         ledger.create(candidate, "not known before")
 
