@@ -181,6 +181,21 @@ def test_everything_from_a_source(memory: Memory, tmp_path: Path) -> None:
     assert memory.import_file(path).entries == 0
 
 
+def test_a_session_that_lost_a_line_is_not_captured_anew(memory: Memory, tmp_path: Path) -> None:
+    said = ["Remember that my uncle is a xylophonist.", "Remember that the heron stands in the garden all day."]
+    memory.import_file(chat(tmp_path, *said))
+    [uncle] = [known.entry for known in memory.entries().entries if "uncle" in known.entry.text]
+    purge(memory, uncle.id)
+    assert memory.import_file(chat(tmp_path, *said)).json() | {"skipped": []} == {
+        **dict.fromkeys(["new_turns", "entries", "strengthened", "notes", "redacted"], 0),
+        "sessions": 1,
+        "turns": 2,
+        "skipped": [],
+        "warnings": [],
+        "summaries": [],
+    }
+
+
 def test_exactly_one_thing_is_meant(memory: Memory) -> None:
     for given in ({}, {"target": "a", "forgotten": True}, {"query": "a", "session": "b"}):
         with pytest.raises(InvalidInput):

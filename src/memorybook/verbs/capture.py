@@ -256,9 +256,12 @@ def _store(memory: Memory, session: Session, turns: Sequence[Turn]) -> _Stored:
 
 def _last_page(memory: Memory, path: str) -> _Page:
     """What the journal says was last written; without a journal, what stands there, as a person's words."""
-    for operation in memory.book.journal.operations(target=path, limit=1):
-        applied = [change for change in operation.changes if change.target == path][-1]
-        return _Page(applied.after, applied.reason == SUMMARIZED)
+    for operation in memory.book.journal.operations(target=path):
+        for change in reversed(operation.changes):
+            whole = change.kind == "put" or (change.kind == "drop" and change.after is None)
+            if change.target == path and whole:
+                text = _text(memory, path) if change.purged else change.after
+                return _Page(text, change.reason == SUMMARIZED and not change.purged)
     return _Page(_text(memory, path), False)
 
 
