@@ -49,7 +49,7 @@ _NAMED = (
     rf"|\b(?P<d6>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m6>{_MONTH})(?:,?\s+(?P<y6>{_YEAR})\b)?"
     rf"|\b(?P<m7>{_MONTH}),?\s+(?:of\s+)?(?P<y7>{_YEAR})\b"
     r"|(?-i:\b(?P<m8>January|February|March|April|May|June|July|August|September|October|November|December)\b)"
-    r"|\bthe\s+(?P<d9>\d{1,2})(?:st|nd|rd|th)\b"
+    rf"|\bthe\s+(?P<d9>\d{{1,2}})(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?{_MONTH})"
     rf"|(?<![\w.:/-])(?P<y10>{_YEAR})(?![\w:/]|-\d|\.\d)"
 )
 
@@ -63,7 +63,9 @@ def _named(found: re.Match[str]) -> Named | None:
     parts: dict[str, int] = {}
     for name, part in found.groupdict().items():
         if part is not None:
-            parts[name[0]] = _month(part) if name[0] == "m" and part[0].isalpha() and part.isascii() else numeral(part)
+            parts[name[0]] = (
+                _month(part) if name[0] == "m" and part[0].isalpha() and part.isascii() else han_or_figures(part)
+            )
     year, month, day = parts.get("y"), parts.get("m"), parts.get("d")
     if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
         return None
@@ -74,7 +76,7 @@ def _month(name: str) -> int:
     return _MONTHS.index(name[:3].lower()) + 1
 
 
-def numeral(text: str) -> int:
+def han_or_figures(text: str) -> int:
     """A number up to 99 in figures or Chinese numerals."""
     if text.isdigit():
         return int(text)
@@ -224,7 +226,7 @@ def _counts(text: str) -> Iterable[float]:
         return (2,)
     if text in ("a", "an"):
         return (1,)
-    return (_WORDS.index(text) + 1,) if text in _WORDS else (numeral(text),)
+    return (_WORDS.index(text) + 1,) if text in _WORDS else (han_or_figures(text),)
 
 
 _RELATIVE: tuple[tuple[str, _SpansOf], ...] = (

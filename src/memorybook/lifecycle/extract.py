@@ -14,6 +14,7 @@ from datetime import datetime, tzinfo
 from math import log, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from memorybook.errors import LLMFailed
 from memorybook.lifecycle import prompts, talk
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.lifecycle.hints import compiled
@@ -81,9 +82,17 @@ def extract(
         return Extraction(skipped=shown.skipped)
     chosen = talk.language_of(shown.pieces) if language == "auto" else language
     pieces, spent = _fitted(shown.pieces, llm, now, chosen)
-    reading, usage = _asked(pieces, llm, tuple(known), now, chosen)
+    try:
+        reading, usage = _asked(pieces, llm, tuple(known), now, chosen)
+    except LLMFailed as failed:
+        failed.usage = _sum(spent, failed.usage)
+        raise
     imported = session is not None and session.source.startswith("import:")
-    return _completed(reading, found, shown, imported=imported, usage=usage if spent is None else spent + usage)
+    return _completed(reading, found, shown, imported=imported, usage=_sum(spent, usage))
+
+
+def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
+    return one + other if one is not None and other is not None else one or other
 
 
 def _fitted(
@@ -203,7 +212,9 @@ def _one_line(text: str) -> str:
 # --- after the answer ----------------------------------------------------------------------------
 
 
-def _completed(reading: Reading, found: Extraction, shown: talk.Talk, *, imported: bool, usage: Usage) -> Extraction:
+def _completed(
+    reading: Reading, found: Extraction, shown: talk.Talk, *, imported: bool, usage: Usage | None
+) -> Extraction:
     """The reading, screened, without what the user asked to forget, with the orders that it lacks."""
     requests = _requests(found.forget_requests, reading.forget_requests)
     places = {turn.id: place for place, piece in enumerate(shown.pieces) for turn in piece.turns}

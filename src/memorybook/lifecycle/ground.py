@@ -109,7 +109,9 @@ class _Talk:
         thing = self.unfounded(one.content, one.entities, sources)
         if thing:
             return f"{thing} stands in no turn that it rests on"
-        quote = found_quote(one, [self._turns[place] for place in places], self._turns)
+        own = [self._turns[place] for place in places]
+        near = [self._turns[place] for place in self._near(places) if place not in places]
+        quote = found_quote(one, own, near, self._turns)
         if quote is None:
             return "says nothing that stands in the turns it rests on"
         return replace(
@@ -132,12 +134,15 @@ class _Talk:
             frozenset().union(*(values for values, _ in read)), frozenset().union(*(days for _, days in read))
         )
 
+    def _near(self, places: Iterable[int]) -> list[int]:
+        """These places and those beside them."""
+        return sorted({each + by for each in places for by in (-1, 0, 1) if 0 <= each + by < len(self._turns)})
+
     def _sources(self, places: Sequence[int], one: Candidate) -> _Sources:
         """What the turns at these places say, those beside them, and the entries that the candidate names."""
-        near = {place + beside for place in places for beside in (-1, 0, 1) if 0 <= place + beside < len(self._turns)}
         values: set[float] = set()
         spans: set[Span] = set()
-        for place in sorted(near):
+        for place in self._near(places):
             turn_values, turn_spans = self._of_turn(place)
             values |= turn_values
             spans |= turn_spans
@@ -190,14 +195,15 @@ def _values(text: str) -> set[float]:
         for value in one.values
     }
     hours = compiled(r"(\d{1,2})\s*(?:点|时(?!间)|[ap]\.?m\b)").findall(text.lower())
-    return found | {float(hour) + 12 for hour in hours if int(hour) <= 12}
+    half = {30.0} if compiled(r"(?i)[点时]半|\bhalf\s+past\b").search(text) else set()
+    return found | half | {float(hour) + 12 for hour in hours if int(hour) <= 12}
 
 
 def _unfounded_date(content: str, sources: _Sources) -> str | None:
     """The first date of a text that nobody can have meant; None if there is none."""
     for one in named(content):
         if not among(one, sources.spans) and not _as_numbers(one, sources.values):
-            return f"the date {content[one.start : one.end].strip()!r}"
+            return f"the date {content[one.start : one.end].rstrip(' .,')!r}"
     return None
 
 

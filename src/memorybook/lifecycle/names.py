@@ -71,8 +71,10 @@ class Said:
         return any(other in self._words or other in self._squeezed for other in _OTHER_NAMES.get(word, ()))
 
     def _has_run(self, run: str) -> bool:
-        """Whether at least half of a Chinese name's pairs of characters were used: 锦澜 stands for 锦澜纺织."""
+        """Whether half of a Chinese name's pairs of characters were used, or the first of a long one."""
         pairs = [run[place : place + 2] for place in range(len(run) - 1)]
+        if len(run) >= 4 and pairs[0] in self._squeezed:
+            return True
         return sum(pair in self._squeezed for pair in pairs) * 2 >= len(pairs)
 
     def unfounded(self, content: str, entities: Iterable[str]) -> str | None:
@@ -125,17 +127,20 @@ def _latin(content: str) -> Iterator[str]:
 
 def _opening_name(content: str) -> str | None:
     """The word that an English text begins with, where it reads like somebody's name: `Martin moved to …`."""
-    found = compiled(r"([A-Z][a-z]{2,})(?:['’]s)?\s+([a-z]+)").match(content)
+    found = compiled(r"([A-Z][a-z]{2,})(['’]s)?\s+([a-z]+)").match(content)
     if found is None or found[1].lower() in _OPENERS | _NO_NAMES or found[1].endswith(("ing", "ly")):
         return None
-    verb = found[2] in _VERBS or found[2].endswith("ed") or "’s" in found[0] or "'s" in found[0]
-    return found[1] if verb or found[2].endswith("s") else None
+    return found[1] if found[2] or found[3] in _VERBS else None
 
 
 _VERBS = frozenset(
-    "is was has had will would can could may might must lost went made took met got found built left bought began said"
-    " and or keeps keep wrote won came said told sent ran felt knew grew read put paid sold spent".split()
+    "lost went met said told asked wants wanted likes liked loves loved works worked lives lived moved prefers"
+    " preferred decided plans planned bought started believes thinks thought hopes hoped needs uses used agreed joined"
+    " studies studied teaches taught owns enjoys enjoyed hates knows knew feels felt keeps kept wrote writes reads runs"
+    " ran took made got quit left wishes owes drives drinks eats cooks plays played speaks spoke visited attended"
+    " married graduated learned practices practiced tries tried wears volunteers volunteered suggested advised".split()
 )
+"""What people do, and things hardly ever."""
 
 
 def fold(text: str) -> str:

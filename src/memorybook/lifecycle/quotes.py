@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import squeezed
 from memorybook.lifecycle.sentences import is_chinese, prose, sentences
 from memorybook.model import Turn
@@ -26,11 +27,11 @@ class Quote(NamedTuple):
     turn_ids: tuple[str, ...] = ()
 
 
-def found_quote(one: Candidate, own: Sequence[Turn], turns: Sequence[Turn]) -> Quote | None:
+def found_quote(one: Candidate, own: Sequence[Turn], near: Sequence[Turn], turns: Sequence[Turn]) -> Quote | None:
     """The candidate's quote, found or replaced by the best sentence of its turns; None if none says anything of it.
 
     A quote may be shortened with an ellipsis, and differ in case, spaces and marks. If it stands in another turn of
-    the talk, the candidate rests on that one too.
+    the talk, or only a turn beside its own ones speaks of it, the candidate rests on that one too.
     """
     if one.quote:
         if any(stands_in(one.quote, turn.text) for turn in own):
@@ -38,15 +39,16 @@ def found_quote(one: Candidate, own: Sequence[Turn], turns: Sequence[Turn]) -> Q
         other = next((turn for turn in turns if stands_in(one.quote, turn.text)), None)
         if other is not None:
             return Quote(one.quote, (other.id,))
-        near = _nearest(one.quote, own)
-        if near is not None and near[1] >= ALIKE:
-            return Quote(near[0])
-    best = _nearest(one.content, own)
-    if best is None:
-        return None
-    text, share = best
-    foreign = is_chinese(one.content) != is_chinese(text)
-    return Quote(text) if share >= 0.2 or foreign or one.reinforces else None
+        text, share, _ = _nearest(one.quote, own)
+        if share >= ALIKE:
+            return Quote(text)
+    text, share, _ = _nearest(one.content, own)
+    if share == 0:
+        beside, share, id = _nearest(one.content, near)
+        if share > 0:
+            return Quote(beside, (id,))
+    foreign = text and is_chinese(one.content) != is_chinese(text)
+    return Quote(text) if share > 0 or foreign or one.reinforces else None
 
 
 def stands_in(quote: str, text: str) -> bool:
@@ -61,16 +63,20 @@ def stands_in(quote: str, text: str) -> bool:
     return bool(parts)
 
 
-def _nearest(wanted: str, turns: Iterable[Turn]) -> tuple[str, float] | None:
-    """The sentence that has most of the words wanted, and their share; None if the turns have no sentence."""
-    words = set(query_words(wanted))
-    best: tuple[str, float] | None = None
+def _nearest(wanted: str, turns: Iterable[Turn]) -> tuple[str, float, str]:
+    """The sentence that has most of the words wanted, their share 0..1, and its turn; "", 0 and "" if there is none."""
+    words = {word for word in query_words(wanted) if compiled(r"[^\W\d_]").search(word)}
+    words |= set(compiled("[\u3400-\u9fff]").findall(wanted)) - _PARTICLES
+    best = "", 0.0, ""
     for turn in turns:
         for text in _sentences(turn.text):
             share = len(words & set(tokens(text))) / (len(words) or 1)
-            if best is None or share > best[1]:
-                best = text[:WIDTH], share
+            if not best[0] or share > best[1]:
+                best = text[:WIDTH], share, turn.id
     return best
+
+
+_PARTICLES = frozenset("的了是在我你您他她它们和与就都也这那有不")
 
 
 def _sentences(text: str) -> list[str]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from math import isfinite
 from typing import Any, NamedTuple, cast
 
 from memorybook.lifecycle.candidate import Candidate, ForgetRequest
@@ -230,7 +229,7 @@ def _importance(value: Any) -> Importance:
         return _IMPORTANCES.get(word, "medium")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "medium"
-    if not isfinite(value) or not 0 <= value <= 10:
+    if not 0 <= value <= 10:  # NaN is not either
         raise _Bad("has an importance that is no number from 0 to 1")
     share = value / 10 if value > 1 else value
     return "high" if share >= 0.7 else "medium" if share >= 0.5 else "low"

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.lifecycle.figures import figures, han_number
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("300", 300), ("三百", 300), ("3百", 300), ("three hundred", 300), ("0.3k", 300), ("3,412", 3412),
+        ("2k", 2000), ("1.2万", 12000), ("一万二", 12000),
+        ("12 thousand", 12000), ("三千五", 3500),
+        ("twenty-five", 25),
+        ("fifteen", 15), ("四百多条", 400), ("二十来米", 20), ("百分之十五", 15), ("40%", 40),
+        ("300ms", 300), ("16G", 16),
+        ("3 亿", 3e8), ("a dozen", 12), ("twice", 2),
+        ("两台", 2), ("27.4", 27.4), ("numeric(18,4)", 18),
+        ("第三", 3), ("1,000,000", 1e6), ("5 million", 5e6), ("一百零五", 105),
+    ],
+)  # fmt: skip
+def test_the_same_number_has_the_same_value_however_it_is_written(text: str, value: float) -> None:
+    assert value in {value for one in figures(text) for value in one.values}
+
+
+def test_a_time_is_its_hour_in_both_ways_and_its_minute() -> None:
+    [one] = figures("at 14:30")
+    assert one.values == {14, 2, 30}
+    [whole] = figures("at 3:00")
+    assert whole.values == {3, 15}
+
+
+@pytest.mark.parametrize("text", ["utf8mb4", "K3s", "L4/L5", "p95", "UUIDv7", "a_2"])
+def test_letters_with_figures_in_them_are_names(text: str) -> None:
+    assert figures(text) == []
+
+
+@pytest.mark.parametrize("text", ["万一", "一律", "一个", "second to none", "they both left", "一清二楚"])
+def test_what_may_be_no_number_is_not_sure(text: str) -> None:
+    assert not any(one.sure for one in figures(text))
+
+
+@pytest.mark.parametrize("text", ["三个人", "十分钟", "四百多条", "seven", "12"])
+def test_what_counts_is_sure(text: str) -> None:
+    assert any(one.sure for one in figures(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("十", 10),
+        ("三百", 300),
+        ("一千零一", 1001),
+        ("三亿五千万", 350_000_000),
+        ("二〇二六", 2026),
+        ("", None),
+        ("三x", None),
+    ],
+)
+def test_chinese_numerals(text: str, value: float | None) -> None:
+    assert han_number(text) == value
+
+
+@given(number=st.integers(min_value=10, max_value=99_999_999))
+def test_every_number_is_read_back_from_chinese(number: int) -> None:
+    assert han_number(_in_chinese(number)) == number
+
+
+def _in_chinese(number: int) -> str:
+    """A number up to 99,999,999 in full Chinese numerals."""
+    high, low = divmod(number, 10_000)
+    text = f"{_below_ten_thousand(high)}万" if high else ""
+    if low and high and low < 1_000:
+        text += "零"
+    return text + (_below_ten_thousand(low) if low else "")
+
+
+def _below_ten_thousand(number: int) -> str:
+    digits, text, gap = "零一二三四五六七八九", "", False
+    for unit, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
+        digit = number // unit % 10
+        if digit:
+            text += ("零" if gap and text else "") + digits[digit] + name
+            gap = False
+        else:
+            gap = bool(text)
+    return text
+
+
+@given(text=st.text(max_size=100) | st.text(alphabet="0123456789.,:一二十百万亿零k%", max_size=40))
+def test_no_text_fails(text: str) -> None:
+    for one in figures(text):
+        assert text[one.start : one.end] == one.text

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.ground import Grounded, ground
+from memorybook.lifecycle.names import Said, names_in
+from memorybook.lifecycle.quotes import stands_in
+from memorybook.model import Entry, Role, Turn
+
+WEDNESDAY = datetime(2026, 3, 25, 12, tzinfo=UTC)
+
+
+def said(text: str, id: str, role: Role = "user", speaker: str = "", time: datetime | None = WEDNESDAY) -> Turn:
+    return Turn(id=id, session="s", text=text, role=role, speaker=speaker or role, time=time)
+
+
+TALK = (
+    said("My name is Ada Lovelace, I work at Hooli as an engineer.", "t1"),
+    said("Nice to meet you. What are you up to?", "t2", "assistant"),
+    said("We moved to PostgreSQL 16 yesterday, it took 3 hours and cost 2k euros.", "t3"),
+    said("Good to hear.", "t4", "assistant"),
+    said("Next Friday I meet Dr. Bruce at 14:30, twelve people will come.", "t5"),
+    said("Anything else? The other project has 77 open tickets.", "t6", "assistant"),
+    said("No, thanks. We use utf8mb4 in src/store/db.go, v2 of the API.", "t7"),
+)
+
+CHINESE = (
+    said("我叫顾怀川，在青梭科技做后端，手上的项目叫「织桥」", "c1"),
+    said("好的。", "c2", "assistant"),
+    said("昨天老婆苏眠买了三百块的芒果，上周三还中了两万，下个月5号全家去青岛", "c3"),
+    said("玩得开心。", "c4", "assistant"),
+    said("锦澜那边的验收会改到周五上午 10 点半，4 核 8G 的机器两台", "c5"),
+)
+
+
+def candidate(content: str, *turns: str, quote: str = "", **fields: Any) -> Candidate:
+    return Candidate(content=content, category="fact", importance="medium", turn_ids=turns, quote=quote, **fields)
+
+
+def grounded(one: Candidate, talk: tuple[Turn, ...] = TALK, **fields: Any) -> Grounded:
+    return ground([one], talk, **fields)
+
+
+def why(content: str, *turns: str, talk: tuple[Turn, ...] = TALK, **fields: Any) -> str:
+    [gone] = grounded(candidate(content, *turns, **fields), talk).set_aside
+    return gone.reason
+
+
+@pytest.mark.parametrize(
+    ("content", "turn"),
+    [
+        ("Ada Lovelace works at Hooli.", "t1"),
+        ("Ada's team moved to PostgreSQL 16 on 2026-03-24.", "t3"),
+        ("The move to Postgres took three hours and cost 2,000 euros.", "t3"),
+        ("Ada meets Dr. Bruce on Friday 2026-04-03 at 2:30 pm with 12 people.", "t5"),
+        ("Ada meets Bruce in April 2026.", "t5"),
+        ("As of 2026-03-25 Ada uses utf8mb4 and v2 of the API (src/store/db.go).", "t7"),
+        ("Losing sleep is not an option for Ada, who uses utf8mb4.", "t7"),
+    ],
+)
+def test_what_was_said_is_kept(content: str, turn: str) -> None:
+    assert grounded(candidate(content, turn)).set_aside == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "turn"),
+    [
+        ("2026-03-24 顾怀川的妻子苏眠买了 300 元的芒果。", "c3"),
+        ("顾怀川 2026-03-18 中了 20000 元。", "c3"),
+        ("顾怀川 2026-03-18 中了 2 万元。", "c3"),
+        ("顾怀川全家 2026-04-05 去青岛。", "c3"),
+        ("锦澜纺织的验收会改到 2026-03-27 上午 10:30。", "c5"),
+        ("织桥用两台 4 核 8G 的机器。", "c5"),
+        ("织桥用 2 台机器，每台 8G。", "c5"),
+    ],
+)
+def test_what_was_said_in_chinese_is_kept(content: str, turn: str) -> None:
+    assert grounded(candidate(content, turn), CHINESE).set_aside == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "turn", "reason"),
+    [
+        ("The move took 5 hours.", "t3", "the number '5'"),
+        ("The move took five hours.", "t3", "the number 'five'"),
+        ("The move cost 20,000 euros.", "t3", "the number '20,000'"),
+        ("The team moved to PostgreSQL 17.", "t3", "the number '17'"),
+        ("Ada meets Bruce at 15:45.", "t5", "the number '15:45'"),
+        ("The team moved on 2026-03-21.", "t3", "the date '2026-03-21'"),
+        ("The team moved in November 2025.", "t3", "the date 'November 2025'"),
+        ("Ada meets Bruce on 10 April.", "t5", "the date '10 April'"),
+        ("John Doe works at Hooli.", "t1", "the name 'Doe'"),
+        ("Martin works at Hooli.", "t1", "the name 'Martin'"),
+        ("Ada works at Initech.", "t1", "the name 'Initech'"),
+        ("Ada uses latin1 everywhere.", "t7", "the name 'latin1'"),
+        ('Ada wrote "The Mythical Man-Month".', "t1", "the name 'Mythical'"),
+    ],
+)
+def test_what_nobody_said_is_set_aside_and_named(content: str, turn: str, reason: str) -> None:
+    assert why(content, turn) == f"{reason} stands in no turn that it rests on"
+
+
+@pytest.mark.parametrize(
+    ("content", "turn", "reason"),
+    [
+        ("苏眠买了 500 元的芒果。", "c3", "the number '500'"),
+        ("苏眠买了五百元的芒果。", "c3", "the number '五百'"),
+        ("顾怀川中了 3 万元。", "c3", "the number '3 万'"),
+        ("顾怀川全家 2026-04-15 去青岛。", "c3", "the date '2026-04-15'"),
+        ("顾怀川全家 9 月 5 日去青岛。", "c3", "the date '9 月 5 日'"),
+        ("用户叫张三。", "c1", "the name '张三'"),
+        ("邹凯在青梭科技做后端。", "c1", "the name '邹凯'"),
+        ("苏眠读了《百年孤独》。", "c3", "the words '百年孤独'"),
+        ("织桥改用 MongoDB。", "c5", "the name 'MongoDB'"),
+    ],
+)
+def test_what_nobody_said_in_chinese_is_set_aside(content: str, turn: str, reason: str) -> None:
+    assert why(content, turn, talk=CHINESE) == f"{reason} stands in no turn that it rests on"
+
+
+def test_a_number_is_looked_for_near_and_a_telling_one_everywhere() -> None:
+    far = candidate("There are 77 open tickets.", "t1", quote="I work at Hooli")
+    assert grounded(far).set_aside != ()
+    assert grounded(replace(far, turn_ids=("t5",), quote="")).set_aside == ()
+    talk = (*TALK, said("It has 840 tickets.", "t8"))
+    assert grounded(replace(far, content="There are 840 open tickets."), talk).set_aside == ()
+
+
+def test_a_listed_entity_that_stands_in_the_content_must_be_known() -> None:
+    assert why("她喜欢去绍兴。", "c3", talk=CHINESE, entities=("绍兴",)).startswith("the name '绍兴'")
+
+
+def test_entities_that_nobody_named_are_taken_out() -> None:
+    [kept] = grounded(candidate("Ada works at Hooli.", "t1", entities=("Ada", "Hooli", "Initech", "colleagues"))).kept
+    assert kept.entities == ("Ada", "Hooli")
+
+
+def entry(id: str, text: str, **fields: Any) -> Entry:
+    return Entry(
+        id=id,
+        text=text,
+        category="fact",
+        score=0.8,
+        scored=date(2026, 1, 5),
+        last_activated=date(2026, 1, 5),
+        **fields,
+    )
+
+
+KNOWN = [entry("e1", "2026-01-05 起，小满每周三晚 7 点游泳。"), entry("e2", "Ada's boss is Gavin Belson.")]
+
+
+def test_names_of_known_entries_may_be_used() -> None:
+    one = candidate("Gavin Belson leads the move.", "t3")
+    assert grounded(one, known=KNOWN).set_aside == ()
+    assert grounded(one).set_aside != ()
+
+
+def test_numbers_and_dates_of_an_entry_that_is_named_may_be_used() -> None:
+    one = candidate("2026-01-05 起，小满每周三晚 7 点游泳。", "t7", quote="No, thanks")
+    assert grounded(replace(one, reinforces=("e1",)), known=KNOWN).set_aside == ()
+    assert grounded(one, known=KNOWN).set_aside == ()  # a copy of it
+    assert grounded(replace(one, content="小满 2026-01-05 开始，每周三晚 7 点"), known=KNOWN).set_aside != ()
+
+
+def test_relative_days_are_those_of_the_zone() -> None:
+    late = (said("I got the job yesterday", "z", time=datetime(2026, 3, 25, 20, tzinfo=UTC)),)
+    one = candidate("The user got the job on 2026-03-25.", "z")
+    assert grounded(one, late, zone=timezone(timedelta(hours=8))).set_aside == ()
+    assert grounded(replace(one, content="The user got the job on 2026-03-26."), late).set_aside != ()
+
+
+def test_turns_without_a_time_are_of_now() -> None:
+    talk = (said("I got the job yesterday", "z", time=None),)
+    one = candidate("The user got the job on 2026-03-24.", "z")
+    assert grounded(one, talk, now=WEDNESDAY).set_aside == ()
+    assert grounded(one, talk).set_aside != ()
+    assert grounded(one, (said("On 2026-03-24 I got the job, not on 2026-13-99", "z", time=None),)).set_aside == ()
+
+
+@pytest.mark.parametrize(
+    ("expires", "kept"), [(date(2026, 4, 3), True), (date(2026, 4, 30), True), (date(2026, 9, 1), False)]
+)
+def test_a_last_day_that_nobody_spoke_of_is_taken_out(expires: date, kept: bool) -> None:
+    [one] = grounded(candidate("Ada meets Bruce.", "t5", expires=expires)).kept
+    assert (one.expires == expires) is kept
+
+
+# --- quotes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("it took 3 hours", "We moved, it took 3 hours."),
+        ("IT TOOK  3 hours!", "We moved — it took 3 hours"),
+        ("We moved … 3 hours", "We moved, it took 3 hours."),
+        ("We moved ... 3 hours", "We moved, it took 3 hours."),
+        ("“先插 consumed_event”", "先插consumed_event，再 ack"),
+        ("全角ＡＢＣ", "全角ABC"),
+    ],
+)
+def test_a_quote_may_differ_in_what_does_not_matter(quote: str, text: str) -> None:
+    assert stands_in(quote, text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"), [("3 hours … We moved", "We moved, it took 3 hours."), ("…", "text"), ("", "x")]
+)
+def test_other_words_are_no_quote(quote: str, text: str) -> None:
+    assert not stands_in(quote, text)
+
+
+def kept_quote(one: Candidate, talk: tuple[Turn, ...] = TALK) -> tuple[str, tuple[str, ...]]:
+    [kept] = grounded(one, talk).kept
+    return kept.quote, kept.turn_ids
+
+
+def test_a_true_quote_stays_as_it_is() -> None:
+    assert kept_quote(candidate("Ada works at Hooli.", "t1", quote="i work at HOOLI"))[0] == "i work at HOOLI"
+
+
+def test_a_quote_from_another_turn_brings_that_turn() -> None:
+    assert kept_quote(candidate("Ada works at Hooli.", "t3", quote="I work at Hooli")) == (
+        "I work at Hooli",
+        ("t3", "t1"),
+    )
+
+
+def test_a_quote_with_a_slip_becomes_the_sentence() -> None:
+    one = candidate(
+        "It took 3 hours.", "t3", quote="We moved to PostgreSQL yesterday, it took three hours, cost 2k euros"
+    )
+    assert kept_quote(one)[0] == TALK[2].text
+
+
+def test_an_invented_or_missing_quote_becomes_the_best_sentence() -> None:
+    assert kept_quote(candidate("Ada works at Hooli.", "t1", quote="I run the whole company"))[0] == TALK[0].text
+    assert kept_quote(candidate("苏眠买了芒果。", "c3"), CHINESE)[0] == CHINESE[2].text
+
+
+def test_a_turn_beside_its_own_may_hold_what_it_says() -> None:
+    one = candidate("The other project has many open tickets.", "t5")
+    assert kept_quote(one) == ("The other project has 77 open tickets.", ("t5", "t6"))
+
+
+def test_what_shares_no_word_with_its_turns_is_set_aside() -> None:
+    assert why("Likes sailing.", "t7") == "says nothing that stands in the turns it rests on"
+    assert why("喜欢帆船。", "c2", talk=CHINESE[:2]) == "says nothing that stands in the turns it rests on"
+
+
+def test_another_language_needs_no_shared_word() -> None:
+    assert grounded(candidate("用户不能吃海鲜。", "t1")).set_aside == ()
+
+
+def test_a_quote_may_be_a_line_of_code() -> None:
+    talk = (said("```\nout: internal/store/db\n```", "k", "tool"),)
+    assert kept_quote(candidate("Code goes to internal/store/db.", "k"), talk)[0] == "out: internal/store/db"
+
+
+def test_what_rests_on_no_turn_is_set_aside() -> None:
+    assert why("Ada works at Hooli.", "t99") == "rests on no turn of the talk"
+    assert why("Ada works at Hooli.") == "rests on no turn of the talk"
+
+
+def test_what_is_set_aside_keeps_its_quote() -> None:
+    [gone] = grounded(candidate("John Doe works here.", "t1", quote="I work at Hooli")).set_aside
+    assert (gone.text, gone.quote) == ("John Doe works here.", "I work at Hooli")
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def test_names_may_be_spelled_apart_or_shortened() -> None:
+    lore = Said(["I left DoorDash for pg and k8s at 锦澜"], [])
+    assert all(lore.names(name) for name in ("Door Dash", "PostgreSQL", "Kubernetes", "锦澜纺织", ""))
+    assert not any(lore.names(name) for name in ("MySQL", "青梭科技", "Door Bell"))
+
+
+def test_the_beginning_of_a_sentence_makes_no_name() -> None:
+    assert list(names_in("Dance is fun. Music helps Gina, on Monday", ())) == ["Gina"]
+    assert list(names_in("用 Go 写的 utf8mb4", ())) == ["Go", "utf8mb4"]
+
+
+@given(content=st.text(max_size=80), quote=st.text(max_size=40), text=st.text(max_size=80))
+def test_no_text_fails(content: str, quote: str, text: str) -> None:
+    one = candidate(content or "x", "a", quote=quote, entities=(text[:10],), expires=date(2026, 3, 3))
+    found = ground([one], [said(text, "a")], known=[entry("e", text.strip() or "y")])
+    assert len(found.kept) + len(found.set_aside) == 1
+
+
+@given(words=st.lists(st.sampled_from(TALK[2].text.split()), min_size=4, unique=True))
+def test_words_of_a_turn_are_always_grounded_in_it(words: list[str]) -> None:
+    assert grounded(candidate(" ".join(words), "t3")).set_aside == ()
