@@ -43,7 +43,8 @@ def said(capsys: pytest.CaptureFixture[str]) -> Any:
     """Show an answer; what stands on stdout and on stderr."""
 
     def run(verb: str, shown: dict[str, Any], *, quiet: bool = False) -> tuple[str, str]:
-        show.answer(verb, shown, show.Page(SimpleNamespace(no_color=False, quiet=quiet)))
+        options: Any = SimpleNamespace(no_color=False, quiet=quiet)
+        show.answer(verb, shown, show.Page(options))
         return capsys.readouterr()
 
     return run
