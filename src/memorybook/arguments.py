@@ -39,11 +39,11 @@ def statement_of(text: str) -> str:
     return text_of(text, "text", limit=MAX_TEXT)
 
 
-def size_of(max_results: int | None, default: int) -> int:
+def size_of(max_results: int | None, default: int, name: str = "max_results") -> int:
     """How many results are wanted, 1..200."""
     size = default if max_results is None else max_results
     if not 1 <= size <= 200:
-        raise InvalidInput(f"max_results {size} is not in 1..200")
+        raise InvalidInput(f"{name} {size} is not in 1..200")
     return size
 
 

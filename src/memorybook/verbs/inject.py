@@ -1,0 +1,208 @@
+"""What a prompt should hold of the book for a question: half from the session, half from everything, numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook import arguments as given
+from memorybook.hits import Hit, Passage, Query
+from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
+from memorybook.recall.search import RELEVANT
+from memorybook.text.screen import screen
+from memorybook.text.tokens import count_tokens, normalise
+from memorybook.verbs.read import WORTH_A_LOOK, language_of, masked
+
+if TYPE_CHECKING:
+    from memorybook.hits import Answer
+    from memorybook.memory import Memory
+
+POOL = 200
+"""Hits of each search that are looked at; what is cut is counted among these."""
+
+_TITLE = {"en": "## Relevant Memory", "zh": "## 相关记忆"}
+
+
+class Cut(NamedTuple):
+    """What was left out of a block, though a reader might have wanted it.
+
+    Attributes:
+        below: Hits under the threshold that are worth a look all the same (relevance from 0.3).
+        best: The highest relevance among them, 0..1; 0 if there are none.
+        over: Hits that reach the threshold and had no place.
+    """
+
+    below: int = 0
+    best: float = 0.0
+    over: int = 0
+
+    def told(self, threshold: float, limit: int, language: str = "en") -> str:
+        """In words, `2 more below 0.70 (best 0.52)`; "" if nothing was cut."""
+        chinese = language == "zh"
+        parts = []
+        if self.below:
+            words = "另有 {} 条低于 {:.2f}（最高 {:.2f}）" if chinese else "{} more below {:.2f} (best {:.2f})"
+            parts.append(words.format(self.below, threshold, self.best))
+        if self.over:
+            words = "另有 {} 条超出 {} 条的上限" if chinese else "{} more over the limit of {}"
+            parts.append(words.format(self.over, limit))
+        return ("；" if chinese else "; ").join(parts)
+
+
+class Injected(NamedTuple):
+    """A block for the prompt, and what it is made of.
+
+    Attributes:
+        text: The block between its markers; "" if no memory reaches the threshold.
+        tokens: Estimated size of `text`.
+        memories: The hits in it, best first; the numbers of the block are their places, from 1.
+        threshold: Least relevance of a memory, 0..1. Age and score of an entry never count here.
+        limit: Most memories.
+        has_relevant: Whether anything, shown or not, is about the question: as in a search with that threshold.
+        cut: What was left out.
+        language: Of the block, `en` or `zh`.
+        state: Of the index, see `hits.Answer`.
+        disabled: True when memory is switched off: nothing was searched.
+    """
+
+    text: str
+    tokens: int
+    memories: tuple[Hit, ...]
+    threshold: float
+    limit: int
+    has_relevant: bool
+    cut: Cut
+    language: str
+    state: Mapping[str, Any]
+    disabled: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """`{"text", "tokens", "memories": [{"number", "type", …}], "threshold", "has_relevant", "cut": {…}, …}`."""
+        told = self.cut.told(self.threshold, self.limit, self.language)
+        return {
+            "text": self.text,
+            "tokens": self.tokens,
+            "memories": [
+                {"number": number, "type": type_of(hit.passage), **hit.json()}
+                for number, hit in enumerate(self.memories, 1)
+            ],
+            "threshold": self.threshold,
+            "max_memories": self.limit,
+            "has_relevant": self.has_relevant,
+            "cut": {"below_threshold": self.cut.below, "over_limit": self.cut.over, "told": told},
+            "disabled": self.disabled,
+            "index": dict(self.state),
+        }
+
+
+def retrieve_and_inject(
+    memory: Memory,
+    query: str,
+    session_id: str | None = None,
+    *,
+    min_score: float | None = None,
+    max_memories: int | None = None,
+) -> Injected:
+    """The block `## Relevant Memory` for a question, ready to be put into a prompt.
+
+    Half of the places (the larger half) go to the best memories of the session, the others to the best of the whole
+    book; what one half does not need the other takes. Each piece of evidence stands in it once, the most relevant
+    first. What is suspect, replaced by something newer, or the question itself as it was stored, is left out. Entries
+    in the block are counted as used.
+
+    Args:
+        query: What the user just said, in any language.
+        session_id: Uuid or name of a session; one without memories, or None, leaves all places to the whole book.
+        min_score: Lowest relevance, 0..1; None takes the setting `inject_min_score`.
+        max_memories: At most this many, 1..200; None takes the setting.
+
+    Raises:
+        InvalidInput: A blank query or a value out of range.
+    """
+    config = memory.config
+    query = given.text_of(query, "query")
+    least = given.relevance_of(min_score, config.inject_min_score)
+    limit = given.size_of(max_memories, config.max_memories, name="max_memories")
+    if not config.enabled:
+        off = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
+        return Injected("", 0, (), least, limit, False, Cut(), "en", off, disabled=True)
+    everything = _searched(memory, query, None, least)
+    own = _searched(memory, query, session_id, least).hits if session_id else ()
+    sessions = {hit.passage.session for hit in own}
+    found = list(once([*own, *everything.hits]))
+    fit = [hit for hit in found if hit.relevance >= least]
+    chosen = halved(fit, [hit for hit in fit if hit.passage.session in sessions], limit)
+    below = [hit.relevance for hit in found if hit.relevance < least]
+    cut = Cut(len(below), max(below, default=0.0), len(fit) - len(chosen))
+    language = language_of(config.language, [query, *(hit.snippet for hit in chosen)])
+    text = block(chosen, cut.told(least, limit, language), language=language) if chosen else ""
+    used = [hit.passage.entry for hit in chosen if hit.passage.entry]
+    if used:
+        memory.book.count_access(used, query=masked(config, query), session=session_id)
+    relevant = any(hit.relevance >= max(least, RELEVANT) for hit in found)
+    tokens = count_tokens(text) if text else 0
+    return Injected(text, tokens, tuple(chosen), least, limit, relevant, cut, language, everything.state)
+
+
+def _searched(memory: Memory, query: str, session: str | None, least: float) -> Answer:
+    """What there is for the query, down to what is worth a look."""
+    asked = normalise(query)
+
+    def keep(passage: Passage) -> bool:
+        echo = passage.source == "turn" and normalise(passage.text) == asked
+        return passage.trust != "suspect" and passage.state != "superseded" and not echo and not screen(passage.text)
+
+    wanted = Query(query, pool=POOL, session=session)
+    return memory.book.search(wanted, limit=POOL, min_score=min(least, WORTH_A_LOOK), keep=keep)
+
+
+def once(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Each piece of evidence once, the most relevant first; of equally relevant ones the earlier.
+
+    A hit is left out if an earlier one is the same passage, rests on the same turn, or says all that it says.
+    """
+    places: set[object] = set()
+    texts: list[str] = []
+    for hit in sorted(hits, key=lambda hit: -hit.relevance):
+        passage = hit.passage
+        marks: set[object] = {(passage.path, passage.start_line, passage.entry, passage.session, passage.position)}
+        if passage.turn is not None:
+            marks.add((passage.session, passage.turn))
+        text = normalise(passage.text)
+        if not marks & places and not any(text in other for other in texts):
+            texts.append(text)
+            yield hit
+        places |= marks
+
+
+def halved(hits: Sequence[Hit], own: Sequence[Hit], limit: int) -> list[Hit]:
+    """At most `limit` hits, in their order: up to half of them, rounded up, of the session's own, then the best."""
+    taken = list(own[: (limit + 1) // 2])
+    taken += islice((hit for hit in hits if hit not in taken), limit - len(taken))
+    return [hit for hit in hits if hit in taken]
+
+
+def block(hits: Sequence[Hit], cut: str, *, language: str) -> str:
+    """The hits as `[1] [type] (score: 0.83) text (where)`, marked as data; `cut` says what is missing."""
+    lines = [f"[{number}] {_line(hit)}" for number, hit in enumerate(hits, 1)]
+    note = [f"（{cut}）" if language == "zh" else f"({cut})"] if cut else []
+    return "\n".join([OPEN, _TITLE[language], WORDING[language].data, *lines, *note, CLOSE])
+
+
+def _line(hit: Hit) -> str:
+    p = hit.passage
+    where = f"turn:{p.turn}" if p.source == "turn" else f"{p.path}#L{p.start_line}-L{p.end_line}"
+    who = f"{fenced(p.speaker)}: " if p.speaker else ""
+    day = f"{p.date}, " if p.date else ""
+    return f"[{type_of(p)}] (score: {_shown(hit.relevance)}) {who}{fenced(hit.snippet)} ({day}{where})"
+
+
+def _shown(relevance: float) -> str:
+    """Two decimals, rounded down: what is shown never passes a threshold that the value does not."""
+    return f"{int(relevance * 100 + 1e-9) / 100:.2f}"
+
+
+def type_of(passage: Passage) -> str:
+    """The category of an entry, else what the passage is: `note`, `summary`, `document`, `turn`."""
+    return passage.category or passage.source
