@@ -122,8 +122,16 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
         quote=context.turn.text[sentence.start : sentence.end],
         expires=expires,
         trust=context.trust,
-        told=cue.kind == "explicit" or (cue.importance == "high" and category in ("preference", "workflow")),
+        told=_is_told(cue, category, text),
     )
+
+
+def _is_told(cue: Cue, category: Category, text: str) -> bool:
+    """Whether a sentence is an order: to remember, or to do something always."""
+    if cue.kind == "explicit":
+        return True
+    standing = re.search(r"(?i)以后|今后|往后|\bfrom now on\b|\bgoing forward\b", text) is not None
+    return cue.importance == "high" and (category in ("preference", "workflow") or standing)
 
 
 _LEANING = r"(?i:(?:it|this|that|these|those|they|he|she)(?:'\w+|\b))|[这那它他她]"
