@@ -11,9 +11,26 @@ from pathlib import Path
 
 import pytest
 
-from memorybook.errors import Conflict, NotFound
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats import memory_md, turns_json
 from memorybook.memory import Memory
-from memorybook.model import Add, Append, Archive, Change, Drop, Entry, Put, Reinforce, Remove, Supersede, Turn, Update
+from memorybook.model import (
+    Add,
+    Append,
+    Applied,
+    Archive,
+    Change,
+    Drop,
+    Entry,
+    Operation,
+    Put,
+    Reinforce,
+    Remove,
+    Session,
+    Supersede,
+    Turn,
+    Update,
+)
 from memorybook.verbs.undo import undo
 from verbs.conftest import Reopen, files
 
@@ -454,3 +471,82 @@ def test_an_interrupted_forget_is_finished_or_never_was(
     assert opened.book.transcripts.counts()["turns"] == (0 if begun else 1)
     assert bool(opened.search("xylophonist").hits[:1] and opened.search("xylophonist").has_relevant) is not begun
     assert opened.import_file(path).entries == 0
+
+
+ENTRY = "### [{id}] fact | 0.50 | 2026-02-24 | 1\n{text}\n<!-- score: 0.5; scored: 2026-02-24 -->"
+
+PENDING: dict[str, tuple[Applied, str, str]] = {
+    "an item": (Applied(kind="item", target="MEMORY.md", before=None, after="TODO\nwash up"), "MEMORY.md", "- wash up"),
+    "an item out": (Applied(kind="item", target="MEMORY.md", before="TODO\nmine", after=None), "MEMORY.md", "!- mine"),
+    "a line": (Applied(kind="append", target="daily/x.md", before=None, after="- x"), "daily/x.md", "- x\n"),
+    "a line out": (
+        Applied(kind="drop", target="sessions/a.md", before="about tea", after=""),
+        "sessions/a.md",
+        "!about",
+    ),
+    "a page": (Applied(kind="put", target="sessions/b.md", before=None, after="new\n"), "sessions/b.md", "new\n"),
+    "a page out": (Applied(kind="drop", target="sessions/a.md", before="# a talk\n\nabout tea\n", after=None), "", ""),
+    "another page": (Applied(kind="put", target="sessions/a.md", before="other", after="new"), "sessions/a.md", "!new"),
+    "an entry": (
+        Applied(kind="add", target="n1", before=None, after=ENTRY.format(id="n1", text="New one")),
+        "MEMORY.md",
+        "[n1]",
+    ),
+    "an entry out": (Applied(kind="remove", target="cold1", before="", after=None), "archive/2026-01.md", "!cold one"),
+    "turns": (Applied(kind="turns", target="session:s", before=None, after=""), "", ""),
+}
+
+
+@pytest.mark.parametrize("name", PENDING)
+def test_what_an_older_version_left_undone_is_finished(memory: Memory, reopen: Reopen, name: str) -> None:
+    """Its journal has no patches: each change is carried out by itself, where nothing stands against it."""
+    filled(memory)
+    change, path, text = PENDING[name]
+    if name == "an entry out":
+        [cold] = [each for each in memory.book.entries() if each.id == "cold1"]
+        change = replace(change, before=memory_md.render_entry(cold))
+    if name == "turns":
+        turn = Turn(id="t1", session="s", text="hello", position=0)
+        change = replace(change, after=turns_json.render(Session(uuid="s"), [turn], whole=True))
+    time = memory.book.now()
+    memory.book.journal.begin(Operation(id="o1", time=time, actor="", door="", changes=(change,)))
+    memory.close()
+    opened = reopen()
+    assert opened.book.journal.pending() == []
+    if name == "turns":
+        assert [turn.text for turn in opened.book.transcripts.turns("s")] == ["hello"]
+    elif name == "a page out":
+        assert not Path(opened.root, "sessions", "a.md").exists()
+    else:
+        page = Path(opened.root, path).read_text(encoding="utf-8")
+        assert (text.removeprefix("!") in page) is not text.startswith("!")
+
+
+def test_an_entry_cannot_supersede_itself(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    with pytest.raises(InvalidInput, match="itself"):
+        apply(memory, Supersede(id=tea, by=tea))
+    with pytest.raises(NotFound, match="nobody"):
+        apply(memory, Supersede(id=tea, by="nobody"))
+
+
+def test_an_entry_is_superseded_once(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    new = entry(tea, "The tea is green")  # the id is taken, so that it gets another one
+    apply(memory, Add(entry=new))
+    [other] = [each for each in memory.book.entries() if each.id != tea]
+    apply(memory, Supersede(id=tea, by=other.id))
+    [old] = [each for each in memory.book.entries() if each.id == tea]
+    assert (old.superseded_by, old.state) == (other.id, "superseded")
+    again = memory.book.apply([Supersede(id=tea, by=other.id)], actor="user", door="test")
+    assert again.operation is None
+    assert again.outcomes[0].entry == old
+
+
+def test_what_supersedes_may_turn_out_to_be_known_already(memory: Memory) -> None:
+    tea = memory.remember("The tea is black").known.entry.id
+    green = memory.remember("The tea is green").known.entry.id
+    apply(memory, Add(entry=entry("new", "the tea is GREEN")), Supersede(id=tea, by="new"))
+    [old] = [each for each in memory.book.entries() if each.id == tea]
+    assert old.superseded_by == green
+    assert old.score < 0.31
