@@ -53,6 +53,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"},
+    "providers": CORE
+    | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
     "tools": {"errors", "memory", "standard", "typed"},
     "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},
@@ -61,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 FREE_OF_THIRD_PARTIES = {
     "errors", "model", "hits", "protocols", "formats", "lifecycle", "recall", "config", "workspace", "answers",
-    "draft", "book", "tools", "memory", "lifetime",
+    "draft", "book", "tools", "memory", "lifetime", "providers",
 }  # fmt: skip
 
 MAY_USE_SQLITE = {"storage"}

@@ -271,6 +271,8 @@ class Draft:
         key = statement(change.line)
         if key in document.texts:
             return Outcome(None, path=change.path, line=document.texts[key])
+        if change.apart and (document.added or document.lines)[-1:] not in ([], [""]):
+            document.added.append("")
         document.added.append(change.line)
         document.texts[key] = len(document.lines) + len(document.added)
         applied = Applied(kind="append", target=change.path, before=None, after=change.line, reason=change.reason)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memorybook import answers
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
+    from memorybook.replies import Usage
 
 
 class Lifetime:
@@ -28,6 +29,28 @@ class Lifetime:
         if not self._memory.config.enabled:
             raise Unavailable("memory is switched off: set enabled = true")
         return self._memory
+
+    def _spent(self) -> Usage:
+        """What its language model used today, as budgets ask for it."""
+        from memorybook.replies import Usage
+
+        spent = self._memory.book.journal.spent(self._memory.book.now().date())
+        return Usage(
+            calls=spent.calls,
+            failed=spent.failed,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+        )
+
+    def _spend(self, usage: Usage) -> None:
+        """Note what it used."""
+        self._memory.book.journal.spend(
+            self._memory.book.now().date(),
+            calls=usage.calls,
+            failed=usage.failed,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+        )
 
     # --- what was done -------------------------------------------------------------------------
 

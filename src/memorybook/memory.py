@@ -10,7 +10,7 @@ from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
 from memorybook.lifetime import Lifetime
 from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, tzinfo
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook.typed import TYPE_CHECKING, Any, cast
 from memorybook.workspace import book_root
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memorybook.inference.callable import Function
     from memorybook.model import Trust
     from memorybook.protocols import LLM, Embedder, Index
-    from memorybook.replies import Usage
 
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
@@ -57,6 +56,7 @@ class Memory(Lifetime):
         self.embedder = embedder
         self._given = llm
         self._llm: LLM | None = None
+        self._others: dict[str, LLM] = {}
 
     def __enter__(self) -> Memory:
         return self
@@ -79,8 +79,8 @@ class Memory(Lifetime):
 
     def close(self) -> None:
         """Release files and connections; closing twice does nothing."""
-        close = getattr(self._llm, "close", None)
-        if close is not None and self._given is None:
+        opened = [*self._others.values(), *([self._llm] if self._given is None else [])]
+        for close in filter(None, (getattr(llm, "close", None) for llm in opened)):
             close()
         self.book.close()
 
@@ -104,34 +104,34 @@ class Memory(Lifetime):
             self._llm = open_llm(self.config.llm)
         return self._llm
 
-    def metered(self) -> Metered | None:
-        """The language model within the budgets, for one operation; None if there is none. Raises as `llm` does."""
-        llm = self.llm
+    def metered(self, given: LLM | Function | None = None, *, model: str = "") -> Metered | None:
+        """The language model within the budgets, for one operation; None if there is none. Raises as `llm` does.
+
+        Args:
+            given: Asked in the place of the memory's own; one that is within budgets already stays as it is.
+            model: Asked in the place of the configured one, where neither this call nor `open` was given one.
+        """
+        llm = self._chosen(given, model)
         if llm is None:
             return None
         from memorybook.inference.budget import Metered
 
+        if isinstance(llm, Metered):
+            return llm
         return Metered(llm, self.config.llm.budget, spent_today=self._spent, record=self._spend)
 
-    def _spent(self) -> Usage:
-        from memorybook.replies import Usage
+    def _chosen(self, given: LLM | Function | None, model: str) -> LLM | None:
+        if given is not None:
+            from memorybook.inference.callable import as_llm
 
-        spent = self.book.journal.spent(self.book.now().date())
-        return Usage(
-            calls=spent.calls,
-            failed=spent.failed,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-        )
+            return as_llm(given)
+        if self._given is not None or model in ("", self.config.llm.model):
+            return self.llm
+        if model not in self._others:
+            from memorybook.inference.llm import open_llm
 
-    def _spend(self, usage: Usage) -> None:
-        self.book.journal.spend(
-            self.book.now().date(),
-            calls=usage.calls,
-            failed=usage.failed,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-        )
+            self._others[model] = cast("LLM", open_llm(self.config.llm._replace(model=model)))
+        return self._others[model]
 
     # --- finding -------------------------------------------------------------------------------
 

@@ -267,13 +267,15 @@ class Supersede:
 class Append:
     """Append one line to a document, or, with `section`, as a list item under that heading of `MEMORY.md`.
 
-    Left out, and reported as duplicate, if the same normalised text stands there already.
+    Left out, and reported as duplicate, if the same normalised text stands there already. With `apart` it is a
+    paragraph of its own: there is a blank line before it.
     """
 
     path: str
     line: str
     section: str | None = None
     reason: str = ""
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,7 +428,8 @@ class Parked:
     next: datetime | None = None
 
 
-ProposalState = Literal["open", "accepted", "rejected"]
+ProposalState = Literal["open", "accepted", "rejected", "withdrawn"]
+"""`withdrawn`: what it was about changed, so that it no longer fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from memorybook.answers import Known, Receipt
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Candidates, Query, SyncReport
     from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
+    from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
     from memorybook.replies import Form, Message, Reply, ToolSchema
 
     Vectors = memoryview[float] | npt.NDArray[np.float32]
@@ -342,3 +344,53 @@ class LLM(Protocol):
             LLMFailed: No answer, or none that can be used; holds the usage.
             BudgetSpent: It may not be asked.
         """
+
+
+@runtime_checkable
+class MemoryProvider(Protocol):
+    """A policy over a book: what goes into the prompt, what is remembered. Safe to share between threads.
+
+    Attributes:
+        name: `flat`, `tiered` or `agentic`.
+        failure: Why the last recall gave nothing; "" if it did not fail.
+    """
+
+    name: str
+    failure: str
+
+    def recall(self, query: str) -> str:
+        """The block for a prompt, between markers by which it is cut out again; "" if there is nothing to say.
+
+        A recall that fails gives "" too and logs a warning, for a turn of a talk must not fail by it.
+        """
+
+    def memorize(self, given: MemorizeInput) -> MemorizeResult:
+        """Remember the messages that have left the window, see `providers.window`. Never raises.
+
+        Of the system's words, of what recall had put in and of secrets nothing is sent to a model or kept.
+        """
+
+    def close(self) -> None:
+        """Release what is held; closing twice does nothing. The memory is its opener's to close."""
+
+
+@runtime_checkable
+class Manageable(MemoryProvider, Protocol):
+    """A provider whose memories can be looked after one by one, by the ids of entries."""
+
+    def pin(self, id: str) -> Known:
+        """Keep the entry from fading, and from being archived or reworded by itself. Raises NotFound."""
+
+    def unpin(self, id: str) -> Known:
+        """Let it go its way again. Raises NotFound."""
+
+    def delete(self, id: str) -> Receipt:
+        """Forget it, so that it does not come back. Raises NotFound."""
+
+
+@runtime_checkable
+class Evolvable(MemoryProvider, Protocol):
+    """A provider that holds a single statement against what is known."""
+
+    def evolve(self, content: str) -> Evolution:
+        """What becomes of the statement. Raises InvalidInput for a blank one, and what writing raises."""

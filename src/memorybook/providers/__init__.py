@@ -1,0 +1,57 @@
+"""Providers: what goes into a prompt and what is remembered, as three policies over the same book.
+
+`flat` keeps one page that a model rewrites, `tiered` (the default) keeps entries by their laws, `agentic` lets new
+statements meet their neighbours. All three read and write the book that `memorybook.open` opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from memorybook.errors import InvalidInput
+from memorybook.providers.values import (
+    Action,
+    Evolution,
+    MemorizeInput,
+    MemorizeResult,
+    Provider,
+    Window,
+    window,
+)
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.protocols import Manageable
+
+__all__ = [
+    "PROVIDERS", "Action", "Evolution", "MemorizeInput", "MemorizeResult", "Provider", "Window", "open_provider",
+    "window",
+]  # fmt: skip
+
+PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+
+
+def open_provider(memory: Memory, name: str | None = None) -> Manageable:
+    """The provider of that name over this memory, which stays its caller's to close.
+
+    Args:
+        memory: An open memory.
+        name: `flat`, `tiered` or `agentic`; None takes the setting `provider`.
+
+    Raises:
+        InvalidInput: There is no such provider.
+    """
+    name = name or memory.config.provider
+    if name == "flat":
+        from memorybook.providers.flat import Flat
+
+        return Flat(memory)
+    if name == "tiered":
+        from memorybook.providers.tiered import Tiered
+
+        return Tiered(memory)
+    if name == "agentic":
+        from memorybook.providers.agentic import Agentic
+
+        return Agentic(memory)
+    raise InvalidInput(f"there is no provider {name!r}: it is one of {', '.join(PROVIDERS)}")
