@@ -18,6 +18,13 @@ ATTEMPTS = 8
 """How often a change is worked in anew when a person saves the document in the same moment."""
 
 
+MOST_PATCHED = 32
+"""How many operations are carried out together with patches of the documents between them, which cost a rendering each.
+
+Those of larger batches are undone change by change.
+"""
+
+
 class Group(NamedTuple):
     """Changes that become one operation.
 
@@ -79,7 +86,8 @@ class Writer:
             look.look(group.changes)  # the slow part, without the lock
 
         def work(draft: Draft) -> list[_Planned]:
-            return [self._worked_in(draft, group, actor, door, kind) for group in groups]
+            patched = len(groups) <= MOST_PATCHED
+            return [self._worked_in(draft, group, actor, door, kind, patched=patched) for group in groups]
 
         return [Result(planned.operation, planned.outcomes) for planned in self._carried_out(work)]
 
@@ -117,7 +125,7 @@ class Writer:
     def _draft(self) -> Draft:
         return Draft(Pages(self._documents, self._transcripts, parse=self._parse, now=self._now()))
 
-    def _worked_in(self, draft: Draft, group: Group, actor: str, door: str, kind: str) -> _Planned:
+    def _worked_in(self, draft: Draft, group: Group, actor: str, door: str, kind: str, *, patched: bool) -> _Planned:
         """The operation of these changes, once they are worked into the draft."""
         outcomes = tuple(draft.do(change) for change in group.changes)
         applied = tuple(outcome.applied for outcome in outcomes if outcome.applied is not None)
@@ -137,7 +145,7 @@ class Writer:
             usage=group.usage,
             done=False,
         )
-        return _Planned(operation, outcomes, draft.pages.step(), bury)
+        return _Planned(operation, outcomes, draft.pages.step() if patched else (), bury)
 
     def _carried_out(self, work: Callable[[Draft], list[_Planned]]) -> list[_Planned]:
         """Work into what is on disk now, journal and write, anew for as long as a person's save comes in between."""

@@ -287,6 +287,20 @@ def test_sessions_imported_together_come_back_one_by_one(memory: Memory, tmp_pat
     }
 
 
+def test_of_very_many_sessions_each_is_taken_back_change_by_change(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    known = {each.id: each for each in memory.book.entries()}
+    many = tmp_path / "many.jsonl"
+    lines = [Path(chat(tmp_path, f"Remember that the box {n} is red.", session=f"s{n}")).read_text() for n in range(40)]
+    many.write_text("".join(lines), encoding="utf-8")
+    memory.import_file(str(many))
+    assert len(memory.book.entries()) == len(known) + 40
+    for operation in memory.book.journal.operations(limit=40):
+        assert "MEMORY.md" in undo(memory, operation.id).adapted
+    assert {each.id: each for each in memory.book.entries()} == known
+    assert [path.name for path in Path(memory.root, "sessions").glob("*.md")] == ["a.md"]
+
+
 def test_operations_of_an_older_journal_are_undone_entry_by_entry(memory: Memory) -> None:
     tea = memory.remember("The tea is black").known.entry.id
     memory.append("a line")

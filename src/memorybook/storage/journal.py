@@ -17,7 +17,6 @@ from memorybook.storage.journal_rows import (
     patch_of,
     unforced,
 )
-from memorybook.storage.queues import Queues
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.typed import TYPE_CHECKING, Any
 
@@ -25,8 +24,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.model import Operation, Patch
+    from memorybook.storage.queues import Queues
 
 _PATCH = "path, before, after, hunks"
+
+if not TYPE_CHECKING:
+
+    class Queues:
+        """What waits and what was used: brought in when it is asked for, as a search does not."""
+
+        def __getattr__(self, name):
+            from memorybook.storage import queues
+
+            return getattr(queues.Queues, name).__get__(self)
 
 
 def new_operation_id(time: datetime) -> str:
