@@ -266,6 +266,12 @@ class Journal(Protocol):
     def mark_memorized(self, session: str, digest: str, *, operation: str, time: datetime) -> None:
         """Record that this content of the session was memorized. Durable on return."""
 
+    def reached(self, session: str) -> int:
+        """Position of the turn up to which the session was memorized; -1 if nothing of it was."""
+
+    def reach(self, session: str, position: int, *, time: datetime) -> None:
+        """Record that the session was memorized up to that turn; never goes back. Durable on return."""
+
     def spend(
         self, day: date, *, calls: int = 0, failed: int = 0, input_tokens: int = 0, output_tokens: int = 0
     ) -> None:

@@ -266,6 +266,12 @@ class JournalConformance:
         assert journal.memorized("s1", "d") == "o1"
         assert journal.memorized("s2", "d") is None
 
+    def test_how_far_a_session_was_memorized_never_goes_back(self, journal: Journal) -> None:
+        assert journal.reached("s1") == -1
+        journal.reach("s1", 7, time=START)
+        journal.reach("s1", 3, time=START)
+        assert (journal.reached("s1"), journal.reached("s2")) == (7, -1)
+
     def test_what_is_spent_adds_up_by_day(self, journal: Journal) -> None:
         day = date(2026, 2, 24)
         assert journal.spent(day) == Spent()

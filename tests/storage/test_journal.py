@@ -21,7 +21,11 @@ from memorybook.storage.journal_rows import MIGRATIONS
 from memorybook.storage.sqlite import Damaged
 from memorybook.text.patch import diff, pack
 
-HISTORY = ("710c0d584b0a282117e5a0625ace703d", "ec2cb1c9d610cbd50cf749504bdb075e")
+HISTORY = (
+    "710c0d584b0a282117e5a0625ace703d",
+    "ec2cb1c9d610cbd50cf749504bdb075e",
+    "9a46f66dd4c8abdfba6cdb6156dd0285",
+)
 
 WRITER = """
 import sys

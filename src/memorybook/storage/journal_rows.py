@@ -12,7 +12,8 @@ Tables, for people who like SQL (times are ISO 8601 in UTC):
   ("" if none did); they hold as long as that operation is not undone.
 - `access`: how often an entry was used. `prompts`: the last prompts that it entered.
 - `parked`: work to try again. `proposals`: changes that wait for a person's word.
-- `memorized`: which content of a session was memorized, by which operation. `spent`: LLM use by day.
+- `memorized`: which content of a session was memorized, by which operation. `reached`: up to which turn of a session
+  everything was. `spent`: LLM use by day.
 
 Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same column.
 """
@@ -146,6 +147,13 @@ MIGRATIONS: tuple[str, ...] = (
         query TEXT NOT NULL
     );
     CREATE INDEX prompts_by_entry ON prompts (entry, seq);
+    """,
+    """
+    CREATE TABLE reached (
+        session TEXT PRIMARY KEY,
+        position INTEGER NOT NULL,
+        time TEXT NOT NULL
+    ) WITHOUT ROWID;
     """,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""

@@ -162,6 +162,21 @@ class Queues:
                 (bindable(session), bindable(digest), bindable(operation), stamp(time)),
             )
 
+    def reached(self, session: str) -> int:
+        """Position of the turn up to which the session was memorized; -1 if nothing of it was."""
+        db = self._store.existing()
+        row = None if db is None else db.first("SELECT position FROM reached WHERE session=?", (bindable(session),))
+        return -1 if row is None else int(row[0])
+
+    def reach(self, session: str, position: int, *, time: datetime) -> None:
+        """Record that the session was memorized up to the turn at `position`; never goes back. Durable on return."""
+        with immediate(self._store.created()) as db:
+            db.execute(
+                "INSERT INTO reached (session, position, time) VALUES (?, ?, ?) ON CONFLICT (session) DO UPDATE"
+                " SET position=excluded.position, time=excluded.time WHERE position<excluded.position",
+                (bindable(session), position, stamp(time)),
+            )
+
     # --- what LLM calls used -------------------------------------------------------------------
 
     def spend(
