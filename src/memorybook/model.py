@@ -443,7 +443,7 @@ class Proposal:
         reason: Why, one sentence.
         time: When it was proposed, UTC.
         state: See `ProposalState`.
-        operation: Id of the operation that carried it out; None while it is open, or if it was rejected.
+        operation: Id of the operation that carried it out, or that notes why it was rejected; None while it is open.
     """
 
     id: str

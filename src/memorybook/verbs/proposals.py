@@ -1,0 +1,212 @@
+"""Proposals as the journal keeps them: which are the same, which belong together, what they say, whether they fit.
+
+Beside each change stands how the entry was that it is about (`seen`), and the session it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memorybook.errors import NotFound
+from memorybook.formats import changes_json
+from memorybook.lifecycle import fade
+from memorybook.lifecycle.ledger import Proposed
+from memorybook.model import (
+    Add,
+    Append,
+    Archive,
+    Change,
+    Entry,
+    Proposal,
+    Put,
+    Reinforce,
+    Remove,
+    Supersede,
+    Update,
+)
+from memorybook.pages import statement
+from memorybook.text.tokens import digest, text_digest
+
+if TYPE_CHECKING:
+    from memorybook.book import Book
+
+_ABOUT_ENTRIES = (Update, Reinforce, Archive, Remove, Supersede)
+_KINDS: tuple[tuple[str, type[Any]], ...] = (
+    ("remove", Remove),
+    ("replace", Supersede),
+    ("archive", Archive),
+    ("change", Update),
+    ("new", Add),
+    ("repeat", Reinforce),
+    ("note", Append),
+    ("summary", Put),
+)
+_PASSING = frozenset({"score", "scored"})
+
+
+def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:
+    """What makes these changes the same proposal as others; see `key_of`."""
+    return key_of([kept(change, entries, None) for change in changes])
+
+
+def key_of(changes: Sequence[Mapping[str, Any]]) -> str:
+    """What makes two proposals the same: they do the same to entries that are as they were, or say the same anew."""
+    named = {change["entry"]["id"]: digest(change["entry"]["text"]) for change in changes if change.get("do") == "add"}
+    return text_digest(repr(sorted(_key(change, named) for change in changes)))
+
+
+def _key(change: Mapping[str, Any], named: Mapping[str, str]) -> str:
+    kind = change.get("do")
+    if kind == "add":
+        return f"add {digest(change['entry']['text'])}"
+    if kind == "append":
+        return f"append {digest(statement(change['line']))}"
+    if kind == "put":
+        return f"put {change['path']} {text_digest(change['text'])}"
+    fields = {name: value for name, value in change.get("fields", {}).items() if name not in _PASSING}
+    fields = {name: named.get(value, value) if isinstance(value, str) else value for name, value in fields.items()}
+    by = change.get("by", "")
+    where = (change.get("path"), change.get("line"), change.get("session") if kind == "removeturns" else None)
+    return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
+
+
+def kept(change: Change, entries: Mapping[str, Entry], session: str | None) -> dict[str, Any]:
+    """The change as it is kept: with the session it belongs to, and how the entry stands that it is about."""
+    shown = changes_json.render(change)
+    if session is not None and "session" not in shown:
+        shown["session"] = session
+    if isinstance(change, _ABOUT_ENTRIES) and change.id in entries:
+        shown["seen"] = _stamp(change, entries[change.id])
+    return shown
+
+
+def _stamp(change: Change, entry: Entry) -> str:
+    """How an entry stands, as far as a change depends on it: the same on every day that it only fades."""
+    said = (entry.text, entry.category, entry.archived, entry.pinned, entry.superseded_by, entry.expires)
+    if isinstance(change, Reinforce | Supersede):
+        return text_digest(repr(said))
+    anew = fade.fade(1.0, scored=entry.last_activated, activated=entry.last_activated, today=entry.scored)
+    used = (entry.hits, entry.last_activated, f"{entry.score / anew:.3g}" if anew else "")
+    return text_digest(repr((said, used)))
+
+
+def proposals_of(changes: Iterable[Change], verb: str) -> Iterator[Proposed]:
+    """The changes in proposals of their own, but for those that belong together."""
+    for group in _together(changes):
+        kind = next((name for name, of in _KINDS if any(isinstance(change, of) for change in group)), "forget")
+        reasons = "; ".join(dict.fromkeys(change.reason for change in group if change.reason))
+        yield Proposed(kind, tuple(group), f"{verb}: {reasons}" if reasons else verb)
+
+
+def _together(changes: Iterable[Change]) -> list[list[Change]]:
+    """Changes that name the same entries, each group in order."""
+    groups: list[tuple[set[str], list[Change]]] = []
+    for change in changes:
+        ids = _ids(change)
+        mine: tuple[set[str], list[Change]] = (set(ids), [])
+        for group in [group for group in groups if group[0] & ids]:
+            groups.remove(group)
+            mine = (mine[0] | group[0], mine[1] + group[1])
+        groups.append((mine[0], [*mine[1], change]))
+    return [group for _, group in groups]
+
+
+def _ids(change: Change) -> set[str]:
+    """The entries that a change is about."""
+    if isinstance(change, Add):
+        return {change.entry.id}
+    if not isinstance(change, _ABOUT_ENTRIES):
+        return set()
+    by = change.by if isinstance(change, Supersede) else None
+    if isinstance(change, Update):
+        by = change.fields.get("superseded_by")
+    return {change.id} | ({by} if by else set())
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> Iterator[str]:
+    """The changes in words."""
+    said = {id: entry.text for id, entry in entries.items()}
+    said |= {change["entry"]["id"]: change["entry"]["text"] for change in changes if change.get("do") == "add"}
+    for change in changes:
+        kind, id = change.get("do"), str(change.get("id", ""))
+        text = _line(said.get(id, "(gone)"))
+        if kind == "add":
+            yield f"+ {_line(change['entry']['text'])}"
+        elif kind == "append":
+            yield f"+ {change['path']}: {_line(change['line'])}"
+        elif kind == "supersede":
+            yield f"{id} is no longer true: {text} (now: {_line(said.get(change['by'], '(gone)'))})"
+        elif kind == "update":
+            yield f"{id}, {', '.join(_fields(change))}: {text}"
+        elif kind in ("archive", "remove", "reinforce"):
+            yield f"{kind} {id}: {text}"
+        else:
+            yield f"{kind} {change.get('path') or change.get('session')}"
+
+
+def _fields(change: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in change["fields"].items():
+        if name not in _PASSING:
+            yield f"{name.replace('_', ' ')} → {value if value is not None else 'nothing'}"
+
+
+def _line(text: str, most: int = 300) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+# --- whether they fit -----------------------------------------------------------------------------
+
+
+def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
+    """Why a proposal no longer fits what stands there now; "" if it does."""
+    added = _added(book, proposal, entries)
+    return next((why for change in proposal.changes if (why := _against(book, change, added, entries))), "")
+
+
+def fitting(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> list[Change]:
+    """The changes of a proposal that fit what stands there now."""
+    added = _added(book, proposal, entries)
+    return [changes_json.parse(each) for each in proposal.changes if not _against(book, each, added, entries)]
+
+
+def _against(book: Book, shown: Mapping[str, Any], added: set[str], entries: Mapping[str, Entry]) -> str:
+    """What stands against a change; "" if nothing does."""
+    try:
+        change = changes_json.parse(shown)
+    except ValueError as error:
+        return str(error)
+    if isinstance(change, Add):
+        if change.entry.id in entries:
+            return f"entry {change.entry.id} is in the book already"
+        return "it was forgotten since" if book.journal.buried([digest(change.entry.text)]) else ""
+    if isinstance(change, Put):
+        standing = _text(book, change.path)
+        return "" if change.made_from in (None, standing) else f"{change.path} was changed since"
+    if not isinstance(change, _ABOUT_ENTRIES):
+        return ""
+    entry = entries.get(change.id)
+    if entry is None:
+        return "" if change.id in added else f"entry {change.id} is gone"
+    if _stamp(change, entry) != shown.get("seen"):
+        return f"entry {change.id} was changed since"
+    if isinstance(change, Supersede) and change.by not in entries and change.by not in added:
+        return f"entry {change.by} is gone"
+    return ""
+
+
+def _text(book: Book, path: str) -> str:
+    try:
+        return book.documents.read(path).text
+    except NotFound:
+        return ""
+
+
+def _added(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
+    """Ids of the entries that a proposal can still add."""
+    adding = [change for change in proposal.changes if change.get("do") == "add"]
+    return {change["entry"]["id"] for change in adding if not _against(book, change, set(), entries)}
