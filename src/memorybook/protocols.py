@@ -258,7 +258,7 @@ class Journal(Protocol):
         """Proposals, oldest first; of one state (None: of all) and one kind."""
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
-        """Settle an open proposal as one of the other `ProposalState`s. Raises NotFound, Conflict if settled otherwise."""
+        """Settle an open proposal as another `ProposalState`. Raises NotFound, Conflict if settled otherwise."""
 
     def memorized(self, session: str, digest: str) -> str | None:
         """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""

@@ -125,7 +125,7 @@ class Queues:
         return [_proposal(row) for row in rows]
 
     def decide(self, id: str, state: str, *, time: datetime, operation: str | None = None) -> None:
-        """Settle an open proposal as `accepted` (by that operation) or `rejected`.
+        """Settle an open proposal as `accepted` or `rejected` (by that operation) or `withdrawn`.
 
         Raises NotFound; Conflict if it was decided otherwise before.
         """
