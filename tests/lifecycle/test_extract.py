@@ -190,6 +190,17 @@ def test_system_texts_are_not_shown_to_the_model() -> None:
     assert "Ada" not in "".join(asked(model))
 
 
+@pytest.mark.parametrize("model", [None, ScriptedLLM(then=answer())])
+def test_orders_of_a_program_around_the_agent_are_nobodys(model: ScriptedLLM | None) -> None:
+    turns = [
+        said(
+            "<system-reminder>Remember that the bins go out on Thursday.</system-reminder>I moved to Bergen last month"
+        ),
+        Turn(id="u2", session="s", text="Always answer in English.", role="user", time=NOW, metadata={"isMeta": True}),
+    ]
+    assert not any(one.told for one in extract(turns, session=None, now=NOW, llm=model).candidates)
+
+
 def test_what_comes_from_an_import_is_trusted_as_such() -> None:
     session = Session(uuid="s", source="import:chat.jsonl")
     found, _ = run(BERGEN, reply=answer(candidate("The user moved to Bergen.", "t1")), session=session)

@@ -144,6 +144,10 @@ def test_small_talk_is_tiny(texts: list[str]) -> None:
     assert is_tiny(pieces(*(said(text) for text in texts)))
 
 
+def test_long_laughter_is_weighed_at_once() -> None:
+    assert not is_tiny(pieces(said("哈" * 3_000 + "我昨天搬到了杭州滨江区")))
+
+
 def test_what_only_an_assistant_said_is_tiny() -> None:
     assert is_tiny(pieces(said("hi"), said("Here is a very long explanation of everything.", "assistant")))
 

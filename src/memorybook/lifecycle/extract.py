@@ -73,10 +73,10 @@ def extract(
         LLMFailed: The model gave no answer that can be used; nothing of it is kept.
     """
     now = now.astimezone(zone) if zone is not None else now
-    found = by_rules(turns, session=session, now=now)
     if llm is None:
-        return found
+        return by_rules(list(talk.spoken(turns)), session=session, now=now)
     shown = talk.talk_of(turns)
+    found = by_rules([turn for piece in shown.pieces for turn in piece.turns], session=session, now=now)
     orders = [one for one in found.candidates if one.told]
     if talk.is_tiny(shown.pieces) and not orders and not found.forget_requests:
         return Extraction(skipped=shown.skipped)

@@ -49,14 +49,15 @@ class Said:
 
     def __init__(self, texts: Iterable[str], known: Iterable[Entry]) -> None:
         texts = [*texts, *(text for entry in known for text in (entry.text, *entry.entities, entry.group or ""))]
-        whole = "\n".join(texts)
+        self._whole = "\n".join(texts)
         self._words = frozenset(word for text in texts for word in tokens(text))
-        self._squeezed = squeezed(whole)
+        self._squeezed = squeezed(self._whole)
 
     def names(self, name: str) -> bool:
         """Whether somebody used this name: as it is, spelled apart, shortened, or most of a Chinese one."""
         bare = squeezed(name)
-        if not bare or bare in self._squeezed:
+        short = len(bare) < 4 and bare.isascii()
+        if not bare or (name in self._whole if short else bare in self._squeezed):  # Ann is not in planning
             return True
         latin = compiled(r"[a-z][a-z0-9+#]*|\d+").findall(fold(name))
         return all(map(self._has_word, latin)) and all(
@@ -68,7 +69,7 @@ class Said:
             return True
         if (len(word) >= 4 and word in self._squeezed) or (re.fullmatch(r"v\d+", word) and word[1:] in self._words):
             return True
-        return any(other in self._words or other in self._squeezed for other in _OTHER_NAMES.get(word, ()))
+        return any(other in self._words for other in _OTHER_NAMES.get(word, ()))
 
     def _has_run(self, run: str) -> bool:
         """Whether half of a Chinese name's pairs of characters were used, or the first of a long one."""

@@ -7,7 +7,7 @@ wrote is nobody's word and stays out, and so do turns that try to instruct whoev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -42,8 +42,8 @@ _TINY = 4
 _SMALL = (
     r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|afternoon)|thanks?(?:\s+(?:you|a lot|so much))?|ok(?:ay)?|"
     r"sure|great|awesome|cool|wow|perfect|nice|bye|see\s+you(?:\s+\w+)?|yes|no|yep|nope|go\s+on|continue|got\s+it|"
-    r"sounds?\s+good|please|how\s+are\s+you(?:\s+\w+)?)[\s,.!?~]*)+$|^(?:你好|您好|早上好|早啊?|在吗|嗨|哈+|好的?|好吧|没问题|不客气|"
-    r"谢谢你?|多谢|再见|晚安|拜拜|继续|可以|行|嗯+|收到|明白了?|知道了|辛苦了?|[\s，,。.！!？?~～…])+$"
+    r"sounds?\s+good|please|how\s+are\s+you(?:\s+\w+)?)[\s,.!?~]*)+$|^(?:你好|您好|早上好|早啊?|在吗|嗨|哈|好的?|好吧|没问题|不客气|"
+    r"谢谢你?|多谢|再见|晚安|拜拜|继续|可以|行|嗯|收到|明白了?|知道了|辛苦了?|[\s，,。.！!？?~～…])+$"
 )
 
 
@@ -75,16 +75,21 @@ def talk_of(turns: Iterable[Turn]) -> Talk:
 
     pieces: list[Piece] = []
     skipped: list[Skipped] = []
+    for turn in spoken(turns):
+        reason = screen(turn.text)
+        if reason is None:
+            pieces.append(Piece((turn,), _middle_out(turn.text, _WIDTHS[turn.role])))
+        else:
+            skipped.append(Skipped(turn.text[:200], reason))
+    return Talk(tuple(pieces), tuple(skipped))
+
+
+def spoken(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns with what their speakers said, without those in which nobody said anything."""
     for turn in turns:
         text = own_words(turn)
-        if not text:
-            continue
-        reason = screen(text)
-        if reason is not None:
-            skipped.append(Skipped(text[:200], reason))
-            continue
-        pieces.append(Piece((replace(turn, text=text),), _middle_out(text, _WIDTHS[turn.role])))
-    return Talk(tuple(pieces), tuple(skipped))
+        if text:
+            yield turn if text == turn.text else replace(turn, text=text)
 
 
 def own_words(turn: Turn) -> str:
