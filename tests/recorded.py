@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -205,3 +206,34 @@ def entry_of(one: Candidate, id: str, day: date, created: datetime) -> Entry:
         expires=one.expires,
         trust=one.trust,
     )
+
+
+def report(name: str) -> dict[str, Any]:
+    """Counts of one replay: `python -m tests.recorded` prints them."""
+    model = RecordedLLM(recorded(name))
+    sessions = list(replay(name, model))
+    prompts = sorted(model.prompts)
+    reasons = Counter(
+        re.sub("'.*'", "…", gone.reason)
+        for one in sessions
+        for gone in (*one.extraction.discarded, *one.grounded.set_aside)
+    )
+    return {
+        "sessions": len(sessions),
+        "calls": len(prompts),
+        "candidates": sum(len(one.recorded.extraction["candidates"]) for one in sessions),
+        "kept": sum(len(one.grounded.kept) for one in sessions),
+        "reinforcing": sum(bool(each.reinforces) for one in sessions for each in one.grounded.kept),
+        "contradicting": sum(bool(each.contradicts) for one in sessions for each in one.grounded.kept),
+        "set aside": dict(reasons),
+        "turns left out": dict(Counter(reason for one in sessions for _, reason in one.extraction.skipped)),
+        "requests to forget": sum(len(one.extraction.forget_requests) for one in sessions),
+        "prompt tokens p50, max": (prompts[len(prompts) // 2], prompts[-1]),
+        "talk tokens p50, max": (sorted(model.talks)[len(prompts) // 2], max(model.talks)),
+        "records named that the prompt showed, did not": (model.shown, model.unshown),
+    }
+
+
+if __name__ == "__main__":
+    for each in NAMES:
+        print(each, json.dumps(report(each), ensure_ascii=False, indent=1))

@@ -174,11 +174,11 @@ class _Line(NamedTuple):
 def telling(pieces: Sequence[Piece], limit: int) -> list[Piece]:
     """The most telling sentences of the pieces, at most `limit` tokens of them, in the order of the talk.
 
-    People's sentences with a cue go first, then those with names and numbers, then their other statements; an
-    assistant's and a tool's last.
+    People's sentences with a cue go first, then events, then those with names and numbers and what they say of
+    themselves, then their other statements; an assistant's last, a tool's never.
     """
     lines = [line for place, piece in enumerate(pieces) for line in _lines(place, piece)]
-    room = limit
+    room = limit * 99 // 100  # tokens of a whole are not quite the sum of those of its sentences
     taken: dict[int, list[_Line]] = {}
     for line in sorted(lines, key=lambda line: (-line.worth, line.place, line.start)):
         cost = line.tokens + (0 if line.place in taken else _OVERHEAD)
@@ -208,9 +208,15 @@ def _worth(sentence: Sentence, said: str, role: str) -> float:
         return 4.0
     if is_event(sentence.text, talk=kind, turn=said):
         return 3.0
-    worth = 1.0 if content_size(sentence.text) >= 4 else 0.3
-    return worth * (0.5 if sentence.question else 1.0) + (1.0 if _TELLING.search(sentence.text) else 0.0)
+    size = content_size(sentence.text)
+    worth = min(size, 24) / 24 + (1.0 if _TELLING.search(sentence.text) else 0.0)
+    if _OWN.search(sentence.text):
+        worth += 0.7
+    return worth * (0.3 if sentence.question or size < 4 else 1.0)
 
+
+_OWN = re.compile(r"\b(?:I|I'\w+|[Mm]y|[Mm]ine|[Ww]e|[Oo]ur)\b|[我咱]")
+"""The speaker speaks of themselves."""
 
 _TELLING = re.compile(r"\d|(?<=[a-z,] )[A-Z][a-z]|[「《`]")
 """A number, a name that does not begin the sentence, or a term in quotation marks."""
