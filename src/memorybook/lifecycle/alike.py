@@ -22,6 +22,15 @@ SAME = 0.95
 SAME_WORDS = 0.75
 """Share of common words from which they are, if the new one has no word that the known one lacks."""
 
+REPEATED = 0.85
+"""Cosine from which, with nothing differing, one text repeats another, where no model is there to judge."""
+
+REPEATED_WORDS = 0.6
+"""The same, as a share of common words."""
+
+RELATED = 0.55
+"""Likeness from which a model is asked about two texts, and from which they are linked."""
+
 MOST_NEAR = 8
 """Neighbours of one text."""
 
@@ -34,6 +43,13 @@ def same_statement(new: str, known: str, cosine: float | None) -> bool:
     """
     by_words = overlap(new, known) >= SAME_WORDS and words(new) <= words(known)
     return (by_words or (cosine is not None and cosine >= SAME)) and differs(new, known) is None
+
+
+def likeness(one: str, other: str, cosine: float | None) -> float:
+    """How much two texts have to do with each other, 0..1: their cosine, or the share of the shorter one's words."""
+    first, second = words(one), words(other)
+    size = min(len(first), len(second))
+    return max(cosine or 0.0, len(first & second) / size if size > 1 else 0.0)
 
 
 def overlap(one: str, other: str) -> float:

@@ -14,7 +14,7 @@ from memorybook.lifecycle.alike import denies, words
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.days import named
 from memorybook.lifecycle.hints import compiled
-from memorybook.lifecycle.names import names_in, squeezed
+from memorybook.lifecycle.names import squeezed
 from memorybook.model import Entry
 from memorybook.text.tokens import is_question
 
@@ -67,12 +67,12 @@ _VALUE = r"(?P<value>[^,.;:()\n]{1,50}?)"
 _CUT = r"(?= (?:as|in|since|with|and|but|for|from|when|because|near|now|on|at|these days)\b|[,.;:(\n]|$)"
 _ONE = (
     r"(?:(?:favou?rite|preferred|main|primary|default|native|current) [a-z]+(?: [a-z]+)?"
-    r"|name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|position|employer|boss"
-    r"|manager|editor|time ?zone|home ?town|salary|budget|deadline|wife|husband|nickname|blood type|weight|height|rank)"
+    r"|name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|position|boss"
+    r"|employer|manager|editor|time ?zone|home ?town|salary|budget|deadline|wife|husband|nickname|blood type|weight|height|rank)"
 )
 _HAN_WHO = r"(?:^|(?<=[，。；、]))(?P<who>用户|我|[\u3400-\u9fff]{2,4}?)"
 _HAN_SOON = r"(?:现在|目前|如今|已经?)?"
-_HAN_VALUE = r"(?P<value>[^，。；、！？（）()\s]{1,30}?)"
+_HAN_VALUE = r"\s*(?P<value>[^，。；、！？（）()\s]{1,30}?)"
 _HAN_CUT = r"(?=了?(?:[，。；、！？（(\s]|$))"
 _HAN_ONE = (
     r"(?:最喜欢的[\u3400-\u9fff]{1,6}|默认[\u3400-\u9fff]{1,6}|主力[\u3400-\u9fff]{1,4}|名字|姓名|生日|年龄|邮箱|电话"
@@ -84,14 +84,14 @@ _CLAIMS: tuple[tuple[str, str], ...] = (
     ("live", rf"\b{_WHO}{_SOON} (?:lives?|resides?){_SOON} in {_VALUE}{_CUT}"),
     ("live", rf"\b{_WHO} (?:has |have )?(?:moved|relocated) to (?P<value>[A-Z][^,.;:()\n]{{0,50}}?){_CUT}"),
     ("", rf"\b{_WHOSE} (?P<attribute>{_ONE}) is{_SOON} (?:called )?{_VALUE}{_CUT}"),
-    ("prefer", rf"\b{_WHO}{_SOON} prefers? {_VALUE} (?:over|to|rather than|instead of) (?P<against>[^,.;\n]+?){_CUT}"),
+    ("prefer", rf"\b{_WHO}{_SOON} prefers? {_VALUE} (?:over|to|rather than|instead of) (?P<against>[^,.;]+?){_CUT}"),
     ("prefer", rf"\b{_WHO}{_SOON} prefers? (?!(?:to|not)\b){_VALUE}(?=[.\n]|$)"),
     ("work", rf"{_HAN_WHO}{_HAN_SOON}在{_HAN_VALUE}(?:工作|上班|任职|就职|[做当]\S)"),
     ("work", rf"{_HAN_WHO}{_HAN_SOON}(?:加入|入职|跳槽[到去]|换到)了?{_HAN_VALUE}{_HAN_CUT}"),
     ("live", rf"{_HAN_WHO}{_HAN_SOON}(?:住在|家在|搬[到去]|定居在?|租住在)了?{_HAN_VALUE}(?:居住)?{_HAN_CUT}"),
     (
         "",
-        rf"{_HAN_WHO}的(?P<attribute>{_HAN_ONE}){_HAN_SOON}(?:是|叫|为|改[成为]|换成|变成)了?\s*{_HAN_VALUE}{_HAN_CUT}",
+        rf"{_HAN_WHO}的(?P<attribute>{_HAN_ONE}){_HAN_SOON}(?:是|叫|为|改[成为]|[换变]成)了?{_HAN_VALUE}{_HAN_CUT}",
     ),
     (
         "prefer",
@@ -230,10 +230,3 @@ def _without_dates(text: str) -> str:
     for one in reversed(sorted(named(text), key=lambda one: one.start)):
         text = f"{text[: one.start]} {text[one.end :]}"
     return text
-
-
-def shares_name(candidate: Candidate, entry: Entry) -> bool:
-    """Whether a candidate and an entry speak of the same named thing."""
-    new = {squeezed(name) for name in (*candidate.entities, *names_in(candidate.content, ()))}
-    old = {squeezed(name) for name in (*entry.entities, *names_in(entry.text, ()))}
-    return bool(new & old - {""})

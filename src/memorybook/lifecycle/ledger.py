@@ -15,7 +15,7 @@ from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.merge import merged, missing
-from memorybook.model import TRUST_ORDER, Add, Change, Discarded, Entry, Reinforce, Supersede, Update
+from memorybook.model import TRUST_ORDER, Add, Archive, Change, Discarded, Entry, Reinforce, Supersede, Trust, Update
 from memorybook.text.tokens import normalise
 
 Conflicts = Literal["newest", "highest_trust", "ask", "keep_both"]
@@ -69,6 +69,11 @@ class Talk(NamedTuple):
     def said(self, candidate: Candidate) -> datetime:
         """When it was said first."""
         return next((time for id in candidate.turn_ids if (time := self.times.get(id)) is not None), self.now)
+
+    def last_said(self, candidate: Candidate) -> datetime:
+        """When it was said last."""
+        times = [time for id in candidate.turn_ids if (time := self.times.get(id)) is not None]
+        return max(times, default=self.now)
 
 
 @dataclass(slots=True)
@@ -130,11 +135,31 @@ class Ledger:
             trust=candidate.trust,
         )
 
+    def unmergeable(self, candidate: Candidate, target: Entry, text: str) -> str:
+        """Why a text may not take the place of both; "" if it may."""
+        if target.pinned:
+            return "it is pinned"
+        if target.superseded_by is not None:
+            return "it is no longer held true"
+        if candidate.trust == "suspect" and target.trust != "suspect":
+            return "the new text is suspect"
+        lost = missing((target, candidate), text)
+        return f"{lost[0]} would be lost" if lost else ""
+
     # --- what may become of a candidate ----------------------------------------------------------
 
-    def create(self, candidate: Candidate, reason: str, *, entry: Entry | None = None, detail: str = "") -> Entry:
-        """A new entry; `entry` is what `entry_of` gave, with more said of it."""
-        made = self._add(candidate, entry or self.entry_of(candidate))
+    def create(
+        self,
+        candidate: Candidate,
+        reason: str,
+        *,
+        links: Iterable[str] = (),
+        contradicts: Iterable[str] = (),
+        detail: str = "",
+    ) -> Entry:
+        """A new entry, linked to those of these ids."""
+        made = replace(self.entry_of(candidate), links=_joined(links, ()), contradicts=_joined(contradicts, ()))
+        self._add(candidate, made)
         self._decide("created", made.id, candidate, reason, detail)
         return made
 
@@ -165,44 +190,51 @@ class Ledger:
         return self.entries[target.id]
 
     def replace(
-        self, candidate: Candidate, targets: Iterable[Entry], reason: str, *, entry: Entry | None = None
+        self, candidate: Candidate, targets: Iterable[Entry], reason: str, *, links: Iterable[str] = ()
     ) -> None:
         """The targets are no longer true by what was said: the law of contradiction, by the strategy of this book.
 
         What a person pinned, and trusted entries where the candidate is suspect, wait for a person's word.
         """
-        made = entry or self.entry_of(candidate)
-        standing = [self.entries[one.id] for one in targets if self.entries[one.id].superseded_by is None]
-        standing = [one for one in standing if one.id != made.id]
-        known = self.saying(made.text)
-        if known is not None and all(one.id != known.id for one in standing):
+        known = self.saying(candidate.content)
+        standing = [one for target in targets if (one := self.current(target.id)) is not None and one != known]
+        if known is not None:
             self.strengthen(candidate, known, reason)
-            made = self.entries[known.id]
-        else:
-            known = None
-        made = replace(made, contradicts=_joined(made.contradicts, [one.id for one in standing]))
+            known = self.entries[known.id]
+        if not standing and known is not None:
+            return
+        ids = [one.id for one in standing]
+        made = known or replace(self.entry_of(candidate), links=_joined(links, ()))
+        made = replace(made, contradicts=_joined(made.contradicts, ids))
         asked = self._to_ask(candidate, standing)
         if asked:
             self._ask(candidate, made, standing, asked, new=known is None)
         elif self.conflicts == "keep_both":
-            self._keep_both(candidate, made, standing, reason, new=known is None)
+            self._keep_both(candidate, made, ids, reason, new=known is None)
         else:
             self._supersede(candidate, made, standing, reason, new=known is None)
 
-    def merge(self, candidate: Candidate, target: Entry, text: str, reason: str, *, entry: Entry | None = None) -> None:
+    def merge(self, candidate: Candidate, target: Entry, text: str, reason: str, *, links: Iterable[str] = ()) -> None:
         """One new entry of both, the target archived; both kept and linked where that would lose something."""
         target = self.entries[target.id]
-        plain = entry or self.entry_of(candidate)
-        refused = self._may_not_merge(candidate, target, text)
+        links = _joined([target.id], links)
+        refused = self.unmergeable(candidate, target, text)
         if refused:
-            linked = replace(plain, links=_joined(plain.links, [target.id]))
-            self.create(candidate, reason, entry=linked, detail=f"not merged with {target.id}: {refused}")
+            self.create(candidate, reason, links=links, detail=f"not merged with {target.id}: {refused}")
             return
-        both = merged(target, candidate, text, id=plain.id, heard=self._is_heard(target), entry=plain)
-        made = self._add(candidate, replace(both, links=_joined(both.links, [target.id])))
-        self._heard.add(made.id)
-        self._update(target.id, {"archived": True, "superseded_by": made.id}, f"merged into {made.id}: {reason}")
-        self._decide("merged", made.id, candidate, reason, f"of {target.id}")
+        known = self.saying(text)
+        if known is not None:
+            self.strengthen(candidate, known, reason)
+            made = known
+        else:
+            plain = replace(self.entry_of(candidate), links=links)
+            made = self._add(candidate, merged(target, plain, text, heard=self._is_heard(target)))
+            self._decide("merged", made.id, candidate, reason, f"of {target.id}")
+        if made.id != target.id:
+            why = f"merged into {made.id}: {reason}"
+            self.changes += (Supersede(id=target.id, by=made.id, reason=why), Archive(id=target.id, reason=why))
+            old = fade.contradicted(self.entries[target.id], made.id, self.talk.now.date())
+            self.entries[target.id] = replace(old, archived=True)
 
     def discard(self, candidate: Candidate, reason: str) -> None:
         """Not stored; the journal keeps why."""
@@ -259,19 +291,21 @@ class Ledger:
         replacing = [Supersede(id=one.id, by=made.id, reason=_said(candidate)) for one in standing]
         self._propose("suspect" if candidate.trust == "suspect" else "conflict", candidate, (*adding, *replacing), why)
 
-    def _keep_both(self, candidate: Candidate, made: Entry, standing: list[Entry], reason: str, *, new: bool) -> None:
-        made = replace(made, links=_joined(made.links, [one.id for one in standing]))
+    def _keep_both(self, candidate: Candidate, made: Entry, ids: list[str], reason: str, *, new: bool) -> None:
+        made = replace(made, links=_joined(made.links, ids))
         if new:
-            self.create(candidate, reason, entry=made, detail="both kept")
+            self._add(candidate, made)
+            self._decide("created", made.id, candidate, reason, "both kept")
         else:
             self._update(made.id, {"links": made.links, "contradicts": made.contradicts}, reason)
 
     def _supersede(self, candidate: Candidate, made: Entry, standing: list[Entry], reason: str, *, new: bool) -> None:
         """The winner is what was said last, or what is trusted most; each loser keeps half its strength."""
-        winner = next((one for one in standing if self._outranks(one, made)), None) if new else None
+        today = self.talk.now.date()
+        winner = next((one for one in standing if self._outranks(one, candidate)), None) if new else None
         if winner is not None:
-            lost = fade.contradicted(made, winner.id, self.talk.now.date())
-            self.create(candidate, reason, entry=lost, detail=f"entry {winner.id} is held true")
+            self._add(candidate, fade.contradicted(made, winner.id, today))
+            self._decide("created", made.id, candidate, reason, f"entry {winner.id} is held true")
             return
         if new:
             self._add(candidate, made)
@@ -279,23 +313,13 @@ class Ledger:
             self._decide("updated" if standing else "created", made.id, candidate, reason, f"replaces {replaced}")
         for one in standing:
             self.changes.append(Supersede(id=one.id, by=made.id, reason=_said(candidate)))
-            self.entries[one.id] = fade.contradicted(one, made.id, self.talk.now.date())
+            self.entries[one.id] = fade.contradicted(one, made.id, today)
 
-    def _outranks(self, one: Entry, made: Entry) -> bool:
-        """Whether a known entry stays true against the new one."""
-        if self.conflicts == "highest_trust" and _rank(one) != _rank(made):
-            return _rank(one) > _rank(made)
-        return one.created is not None and made.created is not None and one.created > made.created
-
-    def _may_not_merge(self, candidate: Candidate, target: Entry, text: str) -> str:
-        if target.pinned:
-            return "it is pinned"
-        if target.superseded_by is not None:
-            return "it is no longer held true"
-        if candidate.trust == "suspect" and target.trust != "suspect":
-            return "the new text is suspect"
-        lost = missing((target, candidate), text)
-        return f"{lost[0]} would be lost" if lost else ""
+    def _outranks(self, one: Entry, candidate: Candidate) -> bool:
+        """Whether a known entry stays true against what was said."""
+        if self.conflicts == "highest_trust" and _rank(one.trust) != _rank(candidate.trust):
+            return _rank(one.trust) > _rank(candidate.trust)
+        return one.created is not None and one.created > self.talk.last_said(candidate)
 
 
 def _mended(candidate: Candidate, target: Entry) -> dict[str, Any]:
@@ -313,8 +337,8 @@ def _said(candidate: Candidate) -> str:
     return f"said: {candidate.quote}" + "".join(f" turn:{id}" for id in candidate.turn_ids[:3])
 
 
-def _rank(entry: Entry) -> int:
-    return TRUST_ORDER.index(entry.trust) if entry.trust is not None else len(TRUST_ORDER)
+def _rank(trust: Trust | None) -> int:
+    return TRUST_ORDER.index(trust) if trust is not None else len(TRUST_ORDER)
 
 
 def _joined(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import by_words, same_statement
+from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.changed import replaces
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
@@ -72,7 +72,7 @@ def match(
         similarity: None compares by words alone.
     """
     ledger = Ledger({one.id: one for one in entries}, Talk(now, session, times or {}, heard), conflicts)
-    near = neighbours or by_words(ledger.entries)
+    near = neighbours or by_words(dict(ledger.entries))
     alike = similarity or (lambda one, other: None)
     for candidate in candidates:
         settle(ledger, candidate, near, alike)
@@ -124,10 +124,26 @@ def around(ledger: Ledger, candidate: Candidate, neighbours: Neighbours) -> list
 
 
 def _repeat(ledger: Ledger, candidate: Candidate, repeated: Sequence[Entry]) -> None:
-    """The model says that entries were said again; where its wording says more than they do, that is not lost."""
-    first = repeated[0]
-    if missing([candidate], first.text):
-        ledger.merge(candidate, first, candidate.content, "said again with more")
-        return
-    for one in repeated:
-        ledger.strengthen(candidate, one, "said again")
+    """The model says that entries were said again."""
+    repeat(ledger, candidate, repeated[0], "said again")
+    for one in repeated[1:]:
+        if ledger.current(one.id) is not None:
+            ledger.strengthen(candidate, one, "said again")
+
+
+def repeat(ledger: Ledger, candidate: Candidate, one: Entry, reason: str, *, links: Sequence[str] = ()) -> None:
+    """An entry was said again; where the new wording has numbers, dates or names that it lacks, they are not lost.
+
+    If the new wording has all of the old one as well, it takes its place, else both stay. What is the same but for a
+    denial was not said again, whoever says so.
+    """
+    content = candidate.content
+    if overlap(content, one.text) >= REPEATED_WORDS and denies(content) != denies(one.text):
+        ledger.create(candidate, reason, links=(one.id, *links), detail=f"denies what entry {one.id} says")
+    elif not missing([candidate], one.text):
+        ledger.strengthen(candidate, one, reason)
+    elif ledger.unmergeable(candidate, one, content):
+        ledger.strengthen(candidate, one, reason)
+        ledger.create(candidate, "says more", links=(one.id, *links))
+    else:
+        ledger.merge(candidate, one, content, f"{reason}, with more", links=links)

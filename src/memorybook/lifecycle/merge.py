@@ -38,34 +38,35 @@ def missing(parents: Iterable[Entry | Candidate | str], text: str) -> tuple[str,
     return tuple(found)
 
 
-def merged(target: Entry, candidate: Candidate, text: str, *, id: str, heard: bool, entry: Entry) -> Entry:
-    """The entry that takes the place of `target` and of the new statement; nothing of either's worth is lost.
+def merged(target: Entry, new: Entry, text: str, *, heard: bool) -> Entry:
+    """The entry that takes the place of a known one and of a new statement; nothing of either's worth is lost.
 
     Args:
-        target: What was known; the caller archives it with `superseded_by` this one.
-        candidate: What was said now.
-        text: Of the new entry; see `missing`.
-        id: Of the new entry.
+        target: What was known; the caller archives it, superseded by this one.
+        new: What the new statement alone would become; its id, day and session are those of the merged entry.
+        text: Of the merged entry; see `missing`.
         heard: Whether the target was heard in this session already, so that it is not reinforced by it again.
-        entry: The entry that the candidate alone would become.
     """
-    known = target if heard else fade.reinforced(target, entry.scored)
+    known = target if heard else fade.reinforced(target, new.scored)
     return replace(
-        entry,
-        id=id,
+        new,
         text=text,
-        score=max(entry.score, fade.strength(known, entry.scored)),
+        score=max(new.score, fade.strength(known, new.scored)),
         hits=known.hits,
-        created=min((time for time in (target.created, entry.created) if time is not None), default=None),
-        tags=tuple(dict.fromkeys((*target.tags, *candidate.tags))),
-        entities=tuple(dict.fromkeys((*target.entities, *candidate.entities))),
-        links=tuple(dict.fromkeys((*target.links, *entry.links))),
-        contradicts=tuple(dict.fromkeys((*target.contradicts, *entry.contradicts))),
-        group=candidate.group or target.group,
-        expires=candidate.expires or target.expires,
-        metadata={**target.metadata, **entry.metadata},
-        trust=lowest(target.trust, candidate.trust),
+        created=min((time for time in (target.created, new.created) if time is not None), default=None),
+        tags=_joined(target.tags, new.tags),
+        entities=_joined(target.entities, new.entities),
+        links=_joined(target.links, new.links),
+        contradicts=_joined(target.contradicts, new.contradicts),
+        group=new.group or target.group,
+        expires=new.expires or target.expires,
+        metadata={**target.metadata, **new.metadata},
+        trust=lowest(target.trust, new.trust),
     )
+
+
+def _joined(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
 
 
 def lowest(one: Trust | None, other: Trust | None) -> Trust | None:
