@@ -67,8 +67,8 @@ _VALUE = r"(?P<value>[^,.;:()\n]{1,50}?)"
 _CUT = r"(?= (?:as|in|since|with|and|but|for|from|when|because|near|now|on|at|these days)\b|[,.;:(\n]|$)"
 _ONE = (
     r"(?:(?:favou?rite|preferred|main|primary|default|native|current) [a-z]+(?: [a-z]+)?"
-    r"|name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|position|boss"
-    r"|employer|manager|editor|time ?zone|home ?town|salary|budget|deadline|wife|husband|nickname|blood type|weight|height|rank)"
+    r"|name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|position|rank"
+    r"|employer|boss|manager|editor|time ?zone|home ?town|salary|budget|deadline|wife|husband|nickname|weight|height)"
 )
 _HAN_WHO = r"(?:^|(?<=[，。；、]))(?P<who>用户|我|[\u3400-\u9fff]{2,4}?)"
 _HAN_SOON = r"(?:现在|目前|如今|已经?)?"
