@@ -284,6 +284,36 @@ def test_names_may_be_spelled_apart_or_shortened() -> None:
     assert not any(lore.names(name) for name in ("MySQL", "青梭科技", "Door Bell"))
 
 
+def test_people_and_short_forms_are_known_by_what_they_come_from() -> None:
+    lore = Said(["I came from Sweden to study machine learning"], [])
+    assert lore.names("Swedish")
+    assert lore.names("ML")
+    assert not lore.names("Japanese")
+    assert not lore.names("CTO")
+
+
+@pytest.mark.parametrize(
+    ("heard", "content"),
+    [
+        ("开了一个半小时的会", "会开了 1.5 小时。"),
+        ("得分四点五", "得分 4.5。"),
+        ("涨了三成", "涨了 30%。"),
+        ("住了半年", "住了 6 个月。"),
+        ("We talked for half an hour", "They talked for 30 minutes."),
+        ("the party is at half past nine", "The party is at 9:30."),
+        ("I asked Ada, Bob and Cyd to come", "Three people were asked to come: Ada, Bob and Cyd."),
+        ("我请了小满、陶然和卢坤", "请了三个人：小满、陶然和卢坤。"),
+    ],
+)
+def test_numbers_that_are_said_without_saying_them(heard: str, content: str) -> None:
+    assert grounded(candidate(content, "h"), (said(heard, "h"),)).set_aside == ()
+
+
+def test_a_list_that_is_shorter_than_its_number_does_not_count() -> None:
+    talk = (said("我请了小满和陶然", "h"),)
+    assert grounded(candidate("请了五个人：小满和陶然。", "h"), talk).set_aside != ()
+
+
 def test_a_short_name_is_no_part_of_another_word() -> None:
     lore = Said(["We were planning to google it"], [])
     assert not lore.names("Ann")

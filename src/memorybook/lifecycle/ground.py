@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.days import Named, Span, among, meant, named
-from memorybook.lifecycle.figures import Figure, figures
+from memorybook.lifecycle.figures import Figure, figures, han_number
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import Said
 from memorybook.lifecycle.quotes import found_quote
@@ -195,8 +195,20 @@ def _values(text: str) -> set[float]:
         for value in one.values
     }
     hours = compiled(r"(\d{1,2})\s*(?:点|时(?!间)|[ap]\.?m\b)").findall(text.lower())
-    half = {30.0} if compiled(r"(?i)[点时]半|\bhalf\s+past\b").search(text) else set()
-    return found | half | {float(hour) + 12 for hour in hours if int(hour) <= 12}
+    found.update(float(hour) + 12 for hour in hours if int(hour) <= 12)
+    found.update(value for pattern, value in _HALVES if compiled(pattern).search(text))
+    for whole, part in compiled("([零一二两三四五六七八九十百]+)[点个](半|[零一二三四五六七八九]+)").findall(text):
+        found.add((han_number(whole) or 0) + (0.5 if part == "半" else float(f"0.{int(han_number(part) or 0)}")))
+    return found | {(han_number(tenths) or 0) * 10 for tenths in compiled("([一二三四五六七八九])成").findall(text)}
+
+
+_HALVES = (
+    (r"(?i)[点时]半|\bhalf\s+past\b|半个?(?:小时|钟头)|\bhalf\s+an\s+hour\b", 30.0),
+    (r"(?i)半年|\bhalf\s+a\s+year\b", 6.0),
+    (r"(?i)一刻|\bquarter\s+(?:past|of\s+an\s+hour)\b", 15.0),
+    (r"(?i)半|\bhalf\b", 0.5),
+)
+"""Numbers that people say without saying them."""
 
 
 def _unfounded_date(content: str, sources: _Sources) -> str | None:
@@ -217,7 +229,8 @@ def _unfounded_number(content: str, sources: _Sources) -> str | None:
     """The first number of a text that nobody said; None if there is none."""
     dates = [(one.start, one.end) for one in named(content)]
     for one in figures(content):
-        if one.sure and not any(start <= one.start < end for start, end in dates) and not _counted(one, sources):
+        dated = any(start <= one.start < end for start, end in dates)
+        if one.sure and not dated and not _counted(one, sources) and not _listed(one, content):
             return f"the number {one.text!r}"
     return None
 
@@ -228,6 +241,15 @@ def _counted(one: Figure, sources: _Sources) -> bool:
         parts = [float(part) for part in re.split("[:：.]", one.text)]
         return all(part == 0 or {part, part - 12, part + 12} & sources.values for part in parts)
     return bool(one.values & sources.values) or any(value in (0.0, 1.0) for value in one.values)
+
+
+def _listed(one: Figure, content: str) -> bool:
+    """Whether a small number counts what the text lists after it: three people: Ada, Bob and Cyd."""
+    found = compiled(r"[^。.!！?？]*?[:：（(—](?P<list>[^。.!！?？）)]*)").match(content, one.end)
+    if found is None:
+        return False
+    count = len(compiled(r"[、，,;；和与及&]|\band\b").split(found["list"]))
+    return any(2 <= value <= count <= value + 1 for value in one.values)
 
 
 def _spoken_of(day: date, one: Candidate, sources: _Sources) -> bool:

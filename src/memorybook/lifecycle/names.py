@@ -52,6 +52,7 @@ class Said:
         self._whole = "\n".join(texts)
         self._words = frozenset(word for text in texts for word in tokens(text))
         self._squeezed = squeezed(self._whole)
+        self._initials = " ".join("".join(word[0] for word in re.findall("[a-z]+", text.lower())) for text in texts)
 
     def names(self, name: str) -> bool:
         """Whether somebody used this name: as it is, spelled apart, shortened, or most of a Chinese one."""
@@ -59,6 +60,8 @@ class Said:
         short = len(bare) < 4 and bare.isascii()
         if not bare or (name in self._whole if short else bare in self._squeezed):  # Ann is not in planning
             return True
+        if name.isascii() and name.isupper() and 2 <= len(name) <= 5 and bare in self._initials:
+            return True  # ML, where machine learning was said
         latin = compiled(r"[a-z][a-z0-9+#]*|\d+").findall(fold(name))
         return all(map(self._has_word, latin)) and all(
             map(self._has_run, compiled("[\u3400-\u9fff]{2,}").findall(name))
@@ -69,7 +72,10 @@ class Said:
             return True
         if (len(word) >= 4 and word in self._squeezed) or (re.fullmatch(r"v\d+", word) and word[1:] in self._words):
             return True
-        return any(other in self._words for other in _OTHER_NAMES.get(word, ()))
+        if any(other in self._words for other in _OTHER_NAMES.get(word, ())):
+            return True
+        people = re.fullmatch(r"([a-z]{3})[a-z]*(?:ish|ese|ian|ean|can|man)", word)  # Swedish, where Sweden was said
+        return people is not None and any(other.startswith(people[1]) for other in self._words)
 
     def _has_run(self, run: str) -> bool:
         """Whether half of a Chinese name's pairs of characters were used, or the first of a long one."""
