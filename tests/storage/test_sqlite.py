@@ -21,13 +21,13 @@ from memorybook.storage.sqlite import (
     Damaged,
     Store,
     check_version,
-    checkpoint,
     connect,
     immediate,
     migrate,
     reading,
     user_version,
 )
+from memorybook.storage.vacuum import checkpoint
 
 FORKS = """
 import os, sys
@@ -502,3 +502,37 @@ def test_a_file_in_a_folder_that_cannot_be_written_is_read_as_it_stands(
     frozen.execute("DELETE FROM t")
     assert db.execute("SELECT x FROM t") == []
     frozen.close()
+
+
+OPENER = """
+import sys
+from memorybook.storage.sqlite import Store, immediate
+
+store = Store(sys.argv[1], ("CREATE TABLE a (b); CREATE TABLE c (d)", "ALTER TABLE a ADD COLUMN e"))
+sys.stdin.readline()
+with immediate(store.created()) as db:
+    db.execute("INSERT INTO a VALUES (1, 2)")
+store.close()
+"""
+
+
+def test_processes_that_make_the_same_database_wait_for_each_other(tmp_path: Path) -> None:
+    """SQLite itself does not wait where several switch a new file to a write-ahead log at once."""
+    paths = [str(tmp_path / f"{n}.sqlite") for n in range(6)]
+    openers = [
+        subprocess.Popen([sys.executable, "-c", OPENER, path], stdin=subprocess.PIPE, text=True)
+        for path in paths
+        for _ in range(3)
+    ]
+    for opener in openers:
+        assert opener.stdin is not None
+        opener.stdin.write("go\n")
+        opener.stdin.flush()
+    assert [opener.wait(60) for opener in openers] == [0] * len(openers)
+    for opener in openers:
+        assert opener.stdin is not None
+        opener.stdin.close()
+    for path in paths:
+        connection = apsw.Connection(path)
+        assert connection.execute("SELECT count(*) FROM a").fetchall() == [(3,)]
+        connection.close()

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from _thread import RLock
 from _weakref import ref
+from time import sleep
 
 import apsw
 
@@ -299,21 +300,6 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
         )
 
 
-def checkpoint(connection: Connection) -> bool:
-    """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
-
-    Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
-    """
-    with connection.lock:
-        raw = connection.raw
-        raw.set_busy_timeout(100)
-        try:
-            row = connection.first("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            raw.set_busy_timeout(connection.timeout_milliseconds)
-        return row is not None and row[0] == 0
-
-
 def user_version(connection: Connection) -> int:
     """Version of the schema, 0 for a new database."""
     row = connection.first("PRAGMA user_version")
@@ -424,8 +410,18 @@ def _state(path: str) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_size
 
 
+_WAL_TRIES = 1000
+
+
 def _use_write_ahead_log(raw: apsw.Connection) -> None:
-    mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
+    for left in range(_WAL_TRIES, -1, -1):
+        try:
+            mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
+            break
+        except apsw.BusyError:  # SQLite does not wait where several processes do this to a new file at once
+            if not left:
+                raise
+            sleep(0.005)
     if mode is None or mode[0] != "wal":
         raise apsw.CantOpenError(f"the file system has no write-ahead log (journal mode {mode})")
 

@@ -142,7 +142,7 @@ class SqliteIndex:
 
     def vacuum(self) -> bool:
         """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
-        from memorybook.storage.sqlite import checkpoint
+        from memorybook.storage.vacuum import checkpoint
 
         return self._mended(checkpoint)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
 from memorybook.storage.columns import as_json, bindable, maybe_bindable, readable, row_limit
-from memorybook.storage.sqlite import Connection, Store, checkpoint, connect, immediate, reading
+from memorybook.storage.sqlite import Connection, Store, connect, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
     EMBEDDING,
@@ -125,6 +125,8 @@ class SqliteTranscripts:
             gone = _remove_session(db, number) if turn_ids is None else _remove_turns(db, number, turn_ids)
             if gone or turn_ids is None:
                 _bury(db, session, gone, _next_revision(db))
+        from memorybook.storage.vacuum import checkpoint
+
         checkpoint(db)
         return len(gone)
 

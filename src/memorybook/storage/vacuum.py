@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.storage.sqlite import Connection, checkpoint
+from memorybook.storage.sqlite import Connection
 
 
 def vacuum(connection: Connection | None) -> bool:
@@ -17,3 +17,18 @@ def vacuum(connection: Connection | None) -> bool:
         checkpoint(connection)
         connection.execute("PRAGMA secure_delete=ON; VACUUM")
         return checkpoint(connection)
+
+
+def checkpoint(connection: Connection) -> bool:
+    """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
+
+    Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
+    """
+    with connection.lock:
+        raw = connection.raw
+        raw.set_busy_timeout(100)
+        try:
+            row = connection.first("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            raw.set_busy_timeout(connection.timeout_milliseconds)
+        return row is not None and row[0] == 0
