@@ -48,7 +48,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "embedding": VALUES,
     "book": CORE | {"lifecycle", "recall", "draft", "reversal", "writing", "embedding"},
     # only memory wires back ends
-    "lifetime": CORE | {"answers", "memory", "verbs"},
+    "lifetime": CORE | {"answers", "memory", "remembering", "verbs"},
+    "remembering": {"errors", "memory", "verbs"},
     "memory": CORE
     | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"},
     "verbs": CORE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memorybook.errors import Unavailable
-from memorybook.standard import Callable
+from memorybook.standard import Callable, Mapping
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from memorybook import answers
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
+    from memorybook.remembering import Running
     from memorybook.replies import Usage
 
 
@@ -174,6 +175,23 @@ class Lifetime:
         from memorybook.verbs import capture
 
         return capture.import_file(self._on, path, scope=scope, progress=progress)
+
+    # --- tasks ---------------------------------------------------------------------------------
+
+    def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
+        """A task that is remembered once it is finished: `with memory.task("Deploy") as task: task.log("…")`.
+
+        What it taught is judged and stored in the background; neither that nor its failing is noticed by the caller.
+        An exception is remembered, and goes on unchanged.
+
+        Args:
+            goal: What is to be done.
+            session: Session that the memories belong to; None makes them everybody's.
+            metadata: JSON object of your own, kept with what is remembered.
+        """
+        from memorybook.remembering import Running
+
+        return Running(self._memory, goal, session=session, metadata=metadata)
 
     # --- upkeep --------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memorybook.inference.callable import Function
     from memorybook.model import Trust
     from memorybook.protocols import LLM, Embedder, Index
+    from memorybook.remembering import Keeper
 
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
@@ -39,6 +40,9 @@ class Memory(Lifetime):
             through `cli` is trusted as the user's word, the rest as an agent's.
         embedder: What makes its vectors; None for words alone.
         llm: A language model, or a function that is one; None takes the configured one.
+
+    Attributes:
+        keeper: What stores finished tasks in the background; None before the first.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Memory(Lifetime):
         self._given = llm
         self._llm: LLM | None = None
         self._others: dict[str, LLM] = {}
+        self.keeper: Keeper | None = None
 
     def __enter__(self) -> Memory:
         return self
@@ -78,7 +83,9 @@ class Memory(Lifetime):
     """Trust stamped on what comes through this door."""
 
     def close(self) -> None:
-        """Release files and connections; closing twice does nothing."""
+        """Store the tasks that are finished, release files and connections; closing twice does nothing."""
+        if self.keeper is not None:
+            self.keeper.close()
         opened = [*self._others.values(), *([self._llm] if self._given is None else [])]
         for close in filter(None, (getattr(llm, "close", None) for llm in opened)):
             close()

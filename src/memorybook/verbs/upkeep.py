@@ -54,7 +54,7 @@ def status(memory: Memory) -> dict[str, Any]:
         "pending_operations": book.pending_operations(),
         "index": {},
         "degraded": [],
-        "warnings": list(config.warnings),
+        "warnings": [*config.warnings, *(memory.keeper.failures if memory.keeper is not None else ())],
         "settings": dict(config.sources),
     }
     if exists:
