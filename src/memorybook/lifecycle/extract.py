@@ -164,11 +164,11 @@ def prompt_of(
 
 
 def pertinent(known: Iterable[Entry], pieces: Sequence[talk.Piece]) -> list[Entry]:
-    """At most 50 current entries, first those that one thing said by people shares most rare words with; then the best.
+    """At most 50 current entries: first those that one turn of people shares most rare words with, then the best.
 
-    Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares some word with every entry.
+    Suspect ones are left out. Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares some word with every entry.
     """
-    entries = [entry for entry in known if entry.state == "active"]
+    entries = [entry for entry in known if entry.state == "active" and entry.trust != "suspect"]
     words = {entry.id: set(filter(is_telling, query_words(entry.text))) for entry in entries}
     said = [
         set(filter(is_telling, tokens(piece.text)))
@@ -226,9 +226,11 @@ def _completed(
             kept.append(_imported(one) if imported else one)
         else:
             discarded.append(Discarded(text=one.content, reason=reason, quote=one.quote))
-    orders = [one for one in found.candidates if one.told and not any(covers(other, one) for other in kept)]
+    orders = [one for one in found.candidates if one.told]
+    kept = [replace(one, told=any(covers(one, order) for order in orders)) for one in kept]
+    missed = [order for order in orders if not any(covers(one, order) for one in kept)]
     return Extraction(
-        candidates=tuple(merged_by_text([*kept, *orders])),
+        candidates=tuple(merged_by_text([*kept, *missed])),
         skipped=shown.skipped,
         discarded=tuple(discarded),
         forget_requests=requests,
