@@ -166,7 +166,8 @@ def prompt_of(
 def pertinent(known: Iterable[Entry], pieces: Sequence[talk.Piece]) -> list[Entry]:
     """At most 50 current entries: first those that one turn of people shares most rare words with, then the best.
 
-    Suspect ones are left out. Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares some word with every entry.
+    Suspect ones are left out. Looked for turn by turn: an entry is spoken of in one turn, while a long talk shares
+    some word with every entry.
     """
     entries = [entry for entry in known if entry.state == "active" and entry.trust != "suspect"]
     words = {entry.id: set(filter(is_telling, query_words(entry.text))) for entry in entries}
