@@ -481,3 +481,11 @@ def test_the_projects_files_are_told(project: Path) -> None:
     file = risky_project(project)
     (project / "config.json").write_text('{"memory": {"max_results": 3}}')
     assert config.project_files(str(project)) == [str(file), str(project / "config.json")]
+
+
+def test_what_tidying_may_do_is_some_of_its_kinds(tmp_path: Path) -> None:
+    wanted = {"tidy.apply": "archive, remove", "tidy.tokens": "0"}
+    config = load(cwd=str(tmp_path), env={}, home=str(tmp_path), arguments=wanted)
+    assert config.tidy.apply == ("archive", "remove")
+    with pytest.raises(ConfigError, match="some of expire, archive"):
+        load(cwd=str(tmp_path), env={}, home=str(tmp_path), arguments={"tidy.apply": "archive, fly"})

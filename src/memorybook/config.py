@@ -121,6 +121,20 @@ class RedactionSettings(NamedTuple):
     patterns: tuple[str, ...] = ()
 
 
+class TidySettings(NamedTuple):
+    """What tidying does by itself.
+
+    Attributes:
+        apply: Kinds that are carried out without asking; the others are proposed. See `lifecycle.tidy.KINDS`.
+        tokens: That a language model may be asked with in one run, about entries that rules cannot tell apart; 0: none.
+        after_session: Whether a session's end tidies, at most once a day.
+    """
+
+    apply: tuple[str, ...] = ("expire", "archive")
+    tokens: int = 4_000
+    after_session: bool = True
+
+
 class Config(NamedTuple):
     """All settings, checked; paths absolute with `~` expanded, durations in seconds.
 
@@ -141,6 +155,8 @@ class Config(NamedTuple):
         timezone: `local` or an IANA name: which day a note belongs to.
         auto_flush_on_compaction, auto_capture_on_new_session, auto_store: What happens by itself.
         require_user_confirmation: Automatic writes wait in the review queue.
+        conflicts: Which of two statements that contradict each other is held true: `newest`, `highest_trust`, `ask`
+            (the review queue) or `keep_both`.
         store_threshold: 0..1.
         max_memories, inject_min_score: Of retrieve-and-inject.
         idle_timeout: Seconds until a session counts as ended; 0 is never.
@@ -169,6 +185,7 @@ class Config(NamedTuple):
     auto_flush_on_compaction: bool = True
     auto_capture_on_new_session: bool = True
     require_user_confirmation: bool = False
+    conflicts: Literal["newest", "highest_trust", "ask", "keep_both"] = "newest"
     auto_store: bool = True
     store_threshold: float = 0.5
     max_memories: int = 5
@@ -180,6 +197,7 @@ class Config(NamedTuple):
     transcripts: TranscriptSettings = TranscriptSettings()
     recall: RecallSettings = RecallSettings()
     redaction: RedactionSettings = RedactionSettings()
+    tidy: TidySettings = TidySettings()
     sources: Mapping[str, str] = _NOTHING
     warnings: tuple[str, ...] = ()
 

@@ -14,8 +14,10 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "backend": ("sqlite_hybrid", "sqlite_fts", "scan"),
     "provider": ("tiered", "flat", "agentic"),
     "language": ("auto", "en", "zh"),
+    "conflicts": ("newest", "highest_trust", "ask", "keep_both"),
     "llm.api": ("auto", "openai", "anthropic"),
     "llm.mode": ("auto", "json_schema", "tool", "prompted"),
+    "tidy.apply": ("expire", "archive", "remove", "duplicate", "conflict", "promote"),
 }
 _RANGES: Mapping[str, tuple[float, float]] = {
     "min_score": (0, 1),
@@ -126,8 +128,9 @@ def _duration(value: Any) -> float:
 
 
 def _check_range(key: str, value: Any) -> None:
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise ValueError("one of " + ", ".join(_CHOICES[key]))
+    given = value if isinstance(value, tuple) else (value,)
+    if key in _CHOICES and not set(given) <= set(_CHOICES[key]):
+        raise ValueError(("some" if given is value else "one") + " of " + ", ".join(_CHOICES[key]))
     if key == "timezone":
         _check_timezone(value)
     if key == "index_history_jsonl" and value:

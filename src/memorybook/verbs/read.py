@@ -13,7 +13,7 @@ from memorybook.lifecycle import fade
 from memorybook.recall.diverse import diverse
 from memorybook.recall.format import block, prose_lines
 from memorybook.text.screen import screen
-from memorybook.text.tokens import han_share
+from memorybook.text.tokens import digest, han_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,9 +107,15 @@ def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
     made = block(prose, [each.entry.text for each in hot], cold, language=language, max_tokens=max_tokens)
     hot, cold = hot[: made.hot], cold[: made.cold]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
+    used += [note_key(hit.passage.text) for hit in cold if hit.passage.source == "note"]
     if used:
         book.count_access(used, query=masked(memory.config, query))
     return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
+
+
+def note_key(text: str) -> str:
+    """Under this id the journal counts the prompts that a note stood in, wherever and however often it was written."""
+    return f"note:{digest(text)}"
 
 
 def masked(config: Config, text: str) -> str:
