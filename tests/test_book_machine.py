@@ -21,6 +21,7 @@ from memorybook.errors import Conflict
 from memorybook.formats import memory_md
 from memorybook.model import Archive, Reinforce, Remove, Supersede, Update
 from memorybook.text.tokens import normalise
+from memorybook.verbs.purge import purge
 from memorybook.verbs.undo import undo
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
@@ -188,6 +189,18 @@ class Book(RuleBasedStateMachine):
         again = self.memory.remember(self.live[old])
         assert again.action == "created"  # what is no longer true is a new statement when it is said again
         self.live[again.known.entry.id] = self.live[old]
+
+    @precondition(lambda self: self.live)
+    @rule(number=st.integers(0, 99))
+    def purge(self, number: int) -> None:
+        """Nothing is left of it in any file, but for an entry that says the same."""
+        id = self.some(number)
+        text = self.live.pop(id)
+        self.superseded.discard(id)
+        purge(self.memory, id)
+        if text not in self.live.values():
+            files = [path for path in self.root.rglob("*") if path.is_file()]
+            assert [path for path in files if text.encode() in path.read_bytes()] == []
 
     # --- undo ----------------------------------------------------------------------------------
 
