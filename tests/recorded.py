@@ -209,7 +209,7 @@ def entry_of(one: Candidate, id: str, day: date, created: datetime) -> Entry:
 
 
 def report(name: str) -> dict[str, Any]:
-    """Counts of one replay: `python -m tests.recorded` prints them."""
+    """Counts of one replay: `python tests/recorded.py` prints them."""
     model = RecordedLLM(recorded(name))
     sessions = list(replay(name, model))
     prompts = sorted(model.prompts)

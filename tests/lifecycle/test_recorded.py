@@ -21,7 +21,7 @@ from memorybook.lifecycle.figures import figures
 from memorybook.lifecycle.ground import ground
 from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
-from tests.recorded import DATA, NAMES, RecordedLLM, Replayed, entry_of, needs_recordings, recorded, replay, zone_of
+from recorded import DATA, NAMES, RecordedLLM, Replayed, entry_of, needs_recordings, recorded, replay, zone_of
 
 pytestmark = needs_recordings
 
