@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import LLMFailed, MemoryBookError, Unavailable
-from memorybook.providers.values import MemorizeInput, MemorizeResult, Provider, window
+from memorybook.providers.values import MemorizeInput, MemorizeResult, window
 
 if TYPE_CHECKING:
     from memorybook.answers import Known, Receipt
@@ -26,7 +26,7 @@ class OverBook:
         failure: Why the last recall gave nothing; "" if it did not fail.
     """
 
-    name: Provider
+    name: str
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory

@@ -1,0 +1,256 @@
+"""flat: one page of long-term memory that a model rewrites, and a history in paragraphs.
+
+Recall gives the whole page whatever is asked. Memorizing is one call of one tool, `save_memory`; the rewritten page
+is compared with the one that was shown and becomes changes to entries, so nothing is lost by it: what the page no
+longer has is archived, and what a person wrote stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import LLMFailed, NotFound
+from memorybook.formats import memory_md
+from memorybook.lifecycle import fade
+from memorybook.lifecycle.ledger import Proposed
+from memorybook.lifecycle.merge import lowest
+from memorybook.lifecycle.sentences import is_chinese
+from memorybook.lifecycle.talk import CLOSE as TALK_END
+from memorybook.lifecycle.talk import OPEN as TALK
+from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Trust, Update
+from memorybook.providers.lines import Line, lines_of
+from memorybook.providers.over_book import OverBook
+from memorybook.providers.page import Page, Rewrite, Statement, page_of, read_rewrite
+from memorybook.providers.prompts import CONSOLIDATE, SAVE_MEMORY
+from memorybook.providers.values import MemorizeInput
+from memorybook.recall.format import CLOSE, OPEN, WORDING
+from memorybook.text.screen import screen
+from memorybook.text.tokens import digest
+from memorybook.verbs.read import language_of, masked
+from memorybook.verbs.review import propose_or_apply
+from memorybook.verbs.write import Mask
+from memorybook.writing import ATTEMPTS
+
+if TYPE_CHECKING:
+    from memorybook.inference.budget import Metered
+    from memorybook.replies import Reply
+
+HISTORY = "HISTORY.md"
+
+TITLE = "## Long-term Memory"
+
+_MOST_GONE = 0.25
+"""Share of the entries that one rewrite archives; what it lacks besides waits for a person's word."""
+
+_FEW = 8
+"""So many entries may go at once in any case."""
+
+_LONGEST = 20_000
+"""Characters of a statement."""
+
+_STAMP = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
+
+
+class Saved(NamedTuple):
+    """What the model gave: a paragraph of history, and the whole page as it is to be."""
+
+    history: str
+    page: str
+
+
+class Flat(OverBook):
+    """The flat provider; see the module."""
+
+    name = "flat"
+
+    def _recall(self, query: str) -> str:
+        """The whole page, under its title; the query is only noted."""
+        memory = self.memory
+        if not memory.config.enabled:
+            return ""
+        book = memory.book
+        page = page_of(book.memory(), today=book.now().date())
+        if not page.text:
+            return ""
+        if page.entries:
+            book.count_access(list(page.entries), query=masked(memory.config, query))
+        wording = WORDING[language_of(memory.config.language, [*page.entries.values(), *page.prose])]
+        return "\n".join([TITLE, OPEN, wording.data, "", page.text, CLOSE])
+
+    def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
+        memory = self.memory
+        mask = Mask(memory)
+        lines = lines_of(messages, mask=mask, zone=memory.book.zone)
+        if not lines:
+            return None
+        llm = self._model(given)
+        document = memory.book.memory()
+        page = page_of(document, today=memory.book.now().date(), mask=mask.text)
+        saved = _asked(llm, page, lines, memory.config.language)
+        saved = Saved(mask.text(saved.history), mask.text(saved.page))
+        shown = {entry.id: entry for entry in document.entries if entry.id in page.entries}
+        rewrite = _Rewriting(self, saved, page, shown, lines)
+        usage = {**llm.usage.json(), "model": given.model or llm.name}
+        return rewrite.apply(given.session, usage)
+
+
+# --- the call --------------------------------------------------------------------------------------
+
+
+def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str) -> Saved:
+    """What the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
+    text = "\n".join(line.text for line in lines)
+    language = ("zh" if is_chinese(text[:20_000]) else "en") if setting == "auto" else setting
+    words = CONSOLIDATE[language]
+    talk = re.sub(r"<(?=\s*/?\s*talk\b)", "< ", text, flags=re.I)
+    asked = "\n".join([words.page, page.text or words.empty, "", words.talk, TALK, talk, TALK_END])
+    messages = [{"role": "system", "content": words.system}, {"role": "user", "content": asked}]
+    reply = llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory")
+    return _saved(reply, page, lines)
+
+
+def _saved(reply: Reply, page: Page, lines: Sequence[Line]) -> Saved:
+    arguments = next((call.arguments for call in reply.tool_calls if call.name == "save_memory"), None)
+    if arguments is None:
+        raise LLMFailed("the language model did not call save_memory: nothing was saved")
+    if reply.cut:
+        raise LLMFailed("the answer of the language model was cut off: raise llm.max_tokens, or shorten MEMORY.md")
+    history, update = arguments.get("history_entry"), arguments.get("memory_update")
+    if not isinstance(history, str) or not history.strip():
+        raise LLMFailed(f"save_memory was called with {history!r} as history_entry: it takes a paragraph")
+    if not isinstance(update, str) or (page.text and not update.strip()):
+        raise LLMFailed(f"save_memory was called with {update!r} as memory_update: it takes the whole page")
+    return Saved(_stamped(" ".join(history.split()), lines), update)
+
+
+def _stamped(paragraph: str, lines: Sequence[Line]) -> str:
+    """The paragraph, with the time of the last message that has one before it if the model left it out."""
+    stamp = next((line.stamp for line in reversed(lines) if line.stamp), "")
+    return paragraph if _STAMP.match(paragraph) or not stamp else f"[{stamp}] {paragraph}"
+
+
+# --- the rewritten page ----------------------------------------------------------------------------
+
+
+class _Rewriting:
+    """A page that a model gave back, as changes to the book as it is by then.
+
+    Args:
+        provider: Whose book it is.
+        saved: What the model gave.
+        page: The page that it was shown.
+        shown: The entries in it as they were then, by id.
+        lines: The talk.
+    """
+
+    def __init__(
+        self, provider: Flat, saved: Saved, page: Page, shown: Mapping[str, Entry], lines: Sequence[Line]
+    ) -> None:
+        self._memory = provider.memory
+        self._book = provider.memory.book
+        self._saved = saved
+        self._shown = shown
+        self._now = self._book.now()
+        self._trust: Trust = min((line.trust for line in lines), key=TRUST_ORDER.index)
+        categories = {id: entry.category for id, entry in shown.items()}
+        self._rewrite: Rewrite = read_rewrite(saved.page, page, categories, day=self._now.date())
+        self._discarded: list[Discarded] = []
+
+    def apply(self, session: str | None, usage: Mapping[str, Any]) -> str | None:
+        """Write it; the operation's id, None if nothing was written. Worked out anew if an entry goes meanwhile."""
+        for attempt in range(1, ATTEMPTS + 1):
+            self._discarded = []
+            standing = {entry.id: entry for entry in self._book.entries()}
+            gone = self._gone(standing)
+            allowed = max(_FEW, int(_MOST_GONE * len(self._shown)))
+            changes = [*self._changes(standing, session), *gone[:allowed]]
+            try:
+                done = propose_or_apply(
+                    self._memory,
+                    changes,
+                    kind="memorize",
+                    session=session,
+                    discarded=self._discarded,
+                    usage=usage,
+                    proposed=[_proposed(change, len(gone), len(self._shown)) for change in gone[allowed:]],
+                )
+            except NotFound:
+                if attempt == ATTEMPTS:
+                    raise
+                continue
+            return done.result.operation.id if done.result.operation is not None else None
+        return None
+
+    def _changes(self, standing: Mapping[str, Entry], session: str | None) -> Iterator[Change]:
+        if self._fits(self._saved.history):
+            yield Append(path=HISTORY, line=self._saved.history, reason="consolidated", apart=True)
+        for id, said in self._rewrite.changed.items():
+            entry = standing.get(id)
+            if self._fits(said.text) and self._untouched(id, entry, said) and entry is not None:
+                yield Update(id=id, fields=self._reworded(entry, said), reason="reworded in the rewritten memory")
+        for said in self._rewrite.new:
+            if self._fits(said.text):
+                yield Add(entry=self._entry(said, session), reason="new in the rewritten memory")
+
+    def _gone(self, standing: Mapping[str, Entry]) -> list[Archive]:
+        """What the page no longer has, the weakest first; what is pinned, or was changed since, stays."""
+        gone = [standing[id] for id in self._rewrite.gone if id in standing]
+        gone = [entry for entry in gone if not entry.pinned and entry == self._shown[entry.id]]
+        gone.sort(key=self._book.strength)
+        return [Archive(id=entry.id, reason="no longer in the rewritten memory") for entry in gone]
+
+    def _fits(self, text: str) -> bool:
+        """Whether a text may be stored; if not, it is among the discarded ones with the reason."""
+        reason = screen(text) or ("" if len(text) <= _LONGEST else f"over {_LONGEST:,} characters")
+        if not reason and self._book.journal.buried([digest(text)]):
+            reason = "forgotten before"
+        if reason:
+            self._discarded.append(Discarded(text=text[:_LONGEST], reason=reason))
+        return not reason
+
+    def _untouched(self, id: str, entry: Entry | None, said: Statement) -> bool:
+        """Whether an entry may be reworded: it is not pinned, and as the model was shown it."""
+        reason = ""
+        if entry is None:
+            reason = f"entry {id} went meanwhile"
+        elif entry.pinned:
+            reason = f"entry {id} is pinned"
+        elif (entry.text, entry.archived) != (self._shown[id].text, self._shown[id].archived):
+            reason = f"entry {id} was changed meanwhile"
+        if reason:
+            self._discarded.append(Discarded(text=said.text, reason=reason))
+        return not reason
+
+    def _reworded(self, entry: Entry, said: Statement) -> dict[str, Any]:
+        """Who rewords an entry speaks of it: it is current, with the strength that it has today."""
+        today = self._now.date()
+        return {
+            "text": said.text,
+            "category": said.category,
+            "trust": lowest(entry.trust, self._trust),
+            "score": fade.strength(entry, today),
+            "scored": max(entry.scored, today),
+            "last_activated": max(entry.last_activated, today),
+        }
+
+    def _entry(self, said: Statement, session: str | None) -> Entry:
+        today: date = self._now.date()
+        return Entry(
+            id=memory_md.new_id(()),
+            text=said.text,
+            category=said.category,
+            score=said.score,
+            scored=today,
+            last_activated=today,
+            created=self._now,
+            session=session,
+            trust=self._trust,
+        )
+
+
+def _proposed(change: Archive, gone: int, shown: int) -> Proposed:
+    reason = f"the rewritten memory lacks {gone} of {shown} entries, this one among them"
+    return Proposed("archive", (change,), reason)

@@ -1,0 +1,108 @@
+"""Messages of a history as lines for a model: `[2026-02-24 10:12] USER: …`, each with its own time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.importers.chat_jsonl import said_in
+from memorybook.importers.records import Record, Said
+from memorybook.lifecycle.talk import own_words
+from memorybook.model import Trust, Turn
+from memorybook.text.screen import screen
+from memorybook.verbs.turns import mask_turns
+
+if TYPE_CHECKING:
+    from memorybook.verbs.write import Mask
+
+WIDTH = 500
+"""Characters of a message that are shown."""
+
+_DOORS: Mapping[str, Trust] = {"assistant": "agent", "tool": "tool"}
+
+
+class Line(NamedTuple):
+    """A message as a model is shown it.
+
+    Attributes:
+        text: `[YYYY-MM-DD HH:MM] ROLE [tool: name]: text`, further lines of the text indented.
+        stamp: Its time, `YYYY-MM-DD HH:MM`; "" if it has none.
+        trust: The door that it came through.
+    """
+
+    text: str
+    stamp: str
+    trust: Trust
+
+
+def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo | None) -> list[Line]:
+    """The messages that say something, without secrets, without what recall had put in and what the system says.
+
+    Empty messages are left out, and those that try to instruct whoever reads them.
+
+    Args:
+        messages: In order.
+        mask: Masks and counts secrets.
+        zone: In which times are shown, and of times without an offset; None is the machine's.
+    """
+    turns = mask_turns(mask, tuple(turns_in(messages, zone)))
+    spoken = ((turn, own_words(turn)) for turn in turns)
+    return [_line(turn, text, zone) for turn, text in spoken if text and not screen(text)]
+
+
+def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo | None) -> Iterator[Turn]:
+    """Each message that holds a text or calls, as it stands there; its id is its place in the list."""
+    from dateutil import tz
+
+    for number, message in enumerate(messages):
+        said = said_in(Record(number, _plain(message)), timezone=zone or tz.tzlocal(), warn=lambda warning: None)
+        if said is not None:
+            yield Turn(
+                id=str(number),
+                session="",
+                text=said.text,
+                role=said.role,
+                speaker=said.speaker,
+                time=said.time,
+                tool_calls=tuple({"name": name} for name in _called(said)),
+                metadata=said.metadata,
+            )
+
+
+def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message as JSON has it, whatever mapping it is; what JSON does not know becomes text."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(message), ensure_ascii=False, default=_as_json))
+    return plain
+
+
+def _as_json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _called(said: Said) -> Iterator[str]:
+    """Names of the tools that an assistant called, as the wires and agents have them."""
+    for call in said.tool_calls:
+        function = call.get("function")
+        name = call.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
+        if isinstance(name, str) and name.strip():
+            yield name.strip()
+    used = said.metadata.get("tools_used")
+    yield from (name for name in used if isinstance(name, str)) if isinstance(used, list) else ()
+
+
+def _line(turn: Turn, text: str, zone: tzinfo | None) -> Line:
+    stamp = "" if turn.time is None else f"{turn.time.astimezone(zone):%Y-%m-%d %H:%M}"
+    shown = text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+    body = "\n  ".join(line.rstrip() for line in shown.splitlines() if line.strip())
+    who = " ".join((turn.role.upper() or turn.speaker or "?").split())
+    return Line(f"[{stamp or '?'}] {who}{_tools(turn)}: {body}", stamp, _DOORS.get(turn.role, "user"))
+
+
+def _tools(turn: Turn) -> str:
+    if turn.role == "tool":
+        name = turn.metadata.get("tool") or (turn.speaker if turn.speaker != "tool" else "")
+        return f" [tool: {name}]" if name else ""
+    names = ", ".join(dict.fromkeys(str(call["name"]) for call in turn.tool_calls))
+    return f" [tools: {names}]" if names else ""

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memorybook
+from memorybook.config import Config
+from memorybook.memory import Memory
+
+NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
+CONFIG = Config(timezone="UTC")
+
+Opened = Callable[..., Memory]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Opens the book with a model and other settings; the clock stands still."""
+    memories: list[Memory] = []
+
+    def again(llm: Any = None, **settings: Any) -> Memory:
+        config = CONFIG._replace(**settings)
+        memories.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW, llm=llm))
+        return memories[-1]
+
+    yield again
+    for memory in memories:
+        memory.close()
+
+
+@pytest.fixture
+def memory(opened: Opened) -> Memory:
+    return opened()
+
+
+def talk(count: int, *, start: int = 0) -> list[dict[str, Any]]:
+    """Messages of a user and an assistant in turn, one a minute."""
+    return [
+        {
+            "role": "assistant" if number % 2 else "user",
+            "content": f"message {number} about the harbour project",
+            "timestamp": f"2026-02-23T09:{number:02d}:30Z",
+        }
+        for number in range(start, start + count)
+    ]
+
+
+def documents(memory: Memory) -> dict[str, bytes]:
+    """Every document of the book by its path."""
+    root = Path(memory.root)
+    paths = [path.relative_to(root) for path in sorted(root.rglob("*.md"))]
+    return {str(path): (root / path).read_bytes() for path in paths if path.parts[0] != ".memorybook"}
