@@ -7,17 +7,17 @@ kind that stands in their place. A model that does not keep to it is asked once 
 
 from __future__ import annotations
 
-import re
-from ast import literal_eval
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook.lifecycle.ground import unfounded
 from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.merge import missing
 from memorybook.lifecycle.prompts import Language
 from memorybook.lifecycle.sentences import is_chinese
+from memorybook.model import Entry
 from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
@@ -43,23 +43,21 @@ class Revision(NamedTuple):
 
 
 def revise(
-    text: str,
+    entry: Entry,
     instruction: str,
     *,
     llm: LLM,
     now: datetime,
-    entities: Sequence[str] = (),
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
 ) -> Revision:
-    """Rewrite a text as asked.
+    """Rewrite an entry's text as asked.
 
     Args:
-        text: Of the entry.
+        entry: As it stands; its entities are kept like other names.
         instruction: What to change. What it names may go, or come: `8080 is now 9090`, `leave out the date`.
         llm: The model.
         now: What tomorrow in an instruction is counted from.
-        entities: Names of the entry, which are looked for in its text.
         language: Of the prompt; `auto` takes the instruction's. The text stays in its own unless asked otherwise.
         zone: In which days are counted; None is UTC.
 
@@ -74,53 +72,39 @@ def revise(
     def read(value: Any) -> tuple[str, str]:
         wanted, refused = read_answer(value)
         if not refused:
-            _check(text, wanted, instruction, entities=entities, now=today, zone=zone)
+            _check(entry, wanted, instruction, now=today, zone=zone)
         return wanted, refused
 
     form = Form(name="revise", description=_FORM[chosen], schema=SCHEMA, read=read)
-    said = f"<memory>\n{_fenced(text)}\n</memory>\n<instruction>\n{_fenced(instruction)}\n</instruction>"
+    said = f"<memory>\n{_fenced(entry.text)}\n</memory>\n<instruction>\n{_fenced(instruction)}\n</instruction>"
     system = PROMPT[chosen].format(today=f"{today:%Y-%m-%d}")
     reply = llm.complete([{"role": "system", "content": system}, {"role": "user", "content": said}], form=form)
     wanted, refused = reply.data
-    return Revision(text if refused else wanted, refused, reply.usage)
+    return Revision(entry.text if refused else wanted, refused, reply.usage)
 
 
-def _check(
-    old: str, new: str, instruction: str, *, entities: Sequence[str], now: datetime, zone: tzinfo | None
-) -> None:
+def _check(entry: Entry, new: str, instruction: str, *, now: datetime, zone: tzinfo | None) -> None:
     """Raise ValueError for what is lost or made up, or if the text instructs its reader as the old one did not."""
-    for thing in _strange(new, [old, instruction], (), now, zone):
-        raise ValueError(f"the new text has {thing.told}, which neither the memory nor the instruction names")
-    come = Counter(thing.kind for thing in _strange(new, [old], (), now, zone))
+    old = entry.text
+    made_up = unfounded(new, [old, instruction], now=now, zone=zone)
+    if made_up is not None:
+        raise ValueError(f"the new text has {made_up}, which neither the memory nor the instruction names")
     let_go = {_LET_GO_KINDS[(found["en"] or found["zh"]).lower()] for found in compiled(_LET_GO).finditer(instruction)}
-    for thing in _strange(old, [new, instruction], entities, now, zone):
-        if come[thing.kind]:  # the new one of the instruction stands in its place
-            come[thing.kind] -= 1
-        elif thing.kind not in let_go:
-            raise ValueError(f"the new text lacks {thing.told} of the memory, which the instruction does not name")
+    come = Counter(map(_kind, missing([new], old)))  # what the instruction puts in the place of something
+    for thing in missing([entry], f"{new}\n{instruction}"):
+        if come[_kind(thing)]:
+            come[_kind(thing)] -= 1
+        elif _kind(thing) not in let_go:
+            raise ValueError(f"the new text lacks {thing} of the memory, which the instruction does not name")
     reason = screen(new)
     if reason is not None and screen(old) is None:
         raise ValueError(f"the new text {reason}: write a statement, not an instruction to its reader")
 
 
-class _Thing(NamedTuple):
-    """A date, number or name, by `kind`; `told` is as `the number '8080'`."""
-
-    kind: str
-    told: str
-
-
-def _strange(
-    text: str, sources: Sequence[str], entities: Sequence[str], now: datetime, zone: tzinfo | None
-) -> Iterator[_Thing]:
-    """What of a text stands in none of the sources, one after the other."""
-    while (told := unfounded(text, sources, entities=entities, now=now, zone=zone)) is not None:
-        _, kind, said = told.split(" ", 2)
-        yield _Thing(kind, told)
-        words = re.escape(str(literal_eval(said)))
-        text, count = re.subn(rf"(?<!\w){words}(?!\w)|{words}(?!\d)", " ", text)
-        if not count:
-            return
+def _kind(thing: str) -> str:
+    """`number` of `the number '300'`; a day of the week is a date."""
+    kind = thing.split(" ", 2)[1]
+    return "date" if kind == "day" else kind
 
 
 _LET_GO = (

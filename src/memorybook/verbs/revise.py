@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import arguments as given
@@ -15,7 +16,6 @@ from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
-    from memorybook.replies import Usage
 
 MOST_INSTRUCTION = 4_000
 """Characters of an instruction."""
@@ -30,7 +30,7 @@ class Revised(NamedTuple):
         refused: Why the model left it as it was; "" if it did what was asked.
         operation: Id of the operation; None if the text is as it was.
         redacted: How many secrets were masked in the instruction.
-        usage: What the model's calls took.
+        usage: What the model's calls took, and its name.
     """
 
     known: Known
@@ -38,7 +38,7 @@ class Revised(NamedTuple):
     refused: str
     operation: str | None
     redacted: int
-    usage: Usage
+    usage: Mapping[str, Any]
 
     def json(self) -> dict[str, Any]:
         """`{"entry": {…}, "before", "changed", "refused", "operation", "redacted", "usage"}`."""
@@ -49,7 +49,7 @@ class Revised(NamedTuple):
             "refused": self.refused,
             "operation": self.operation,
             "redacted": self.redacted,
-            "usage": self.usage.json(),
+            "usage": dict(self.usage),
         }
 
 
@@ -81,28 +81,27 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
             f"or give the new text yourself: memorybook update {id} TEXT"
         )
     revision = rewrite(
-        entry.text,
+        entry,
         wanted,
         llm=llm,
         now=book.now(),
-        entities=entry.entities,
         language=memory.config.language,
         zone=book.zone,
     )
+    usage = {**revision.usage.json(), "model": llm.name}
     text = mask.text(revision.text)
     if revision.refused or text == entry.text:
         refused = revision.refused or "the text is as it should be already"
-        return Revised(known(book, [entry])[0], entry.text, refused, None, mask.count, revision.usage)
+        return Revised(known(book, [entry])[0], entry.text, refused, None, mask.count, usage)
     fields: dict[str, Any] = {"text": text} | ({"trust": "suspect"} if screen(text) else {})
     change = Update(id=id, fields=fields, reason=f"revised: {wanted[:200]}")
     with book.documents.lock():  # the model took its time
         if _entry(memory, id).text != entry.text:
             raise Conflict(f"entry {id!r} was changed while the model was at work: look at it, and ask again")
-        usage = revision.usage.json()
         result = book.apply([change], actor=memory.actor, door=memory.door, kind="revise", usage=usage)
     operation = result.operation.id if result.operation else None
     now = known(book, [result.outcomes[0].entry or entry])[0]
-    return Revised(now, entry.text, "", operation, mask.count, revision.usage)
+    return Revised(now, entry.text, "", operation, mask.count, usage)
 
 
 def _entry(memory: Memory, id: str) -> Entry:
