@@ -115,9 +115,9 @@ _STANDING: tuple[tuple[str, str], ...] = tuple(
 _FILLING = frozenset(
     "the a an is are was were be been am do doe did has have had will would can could to of in on at for with and or it"
     " its that this these those there so as by from than then user i my me we our you your he him his she her they"
-    " their them really very quite truly just also still always usually general normal current now right pleas kind"
-    " actual definit absolut simpli lot much must when about"
-    " 的 了 是 在 我 你 您 他 她 它 们 用 户 吗 呢 吧 啊 呀 也 都 就 还 很 把 被 给 对 地 得 着 过 之 其 而 但 且 若 请"
+    " their them realli veri quit truli just also still alway usual general normal current now right pleas kind actual"
+    " definit absolut simpli lot much must when about what who which how where"
+    " 的 了 是 在 我 你 您 他 她 它 们 用 户 吗 呢 吧 啊 呀 也 都 就 还 很 把 被 对 地 得 着 过 之 其 而 但 且 若 请"
     " 一 个 些 时 候 候 律 直 目 前 现 以 后 往 去 来 会 能 所 有 人 说 讲 麻 烦 平 通 常 均".split()
 )
 """Words that say nothing about what is stated."""

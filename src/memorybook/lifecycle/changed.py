@@ -72,8 +72,8 @@ _ONE = (
 )
 _HAN_WHO = r"(?:^|(?<=[，。；、]))(?P<who>用户|我|[\u3400-\u9fff]{2,4}?)"
 _HAN_SOON = r"(?:现在|目前|如今|已经?)?"
-_HAN_VALUE = r"\s*(?P<value>[^，。；、！？（）()\s]{1,30}?)"
-_HAN_CUT = r"(?=了?(?:[，。；、！？（(\s]|$))"
+_HAN_VALUE = r"\s*(?P<value>[^，。；、！？（）()\s][^，。；、！？（）()]{0,29}?)"
+_HAN_CUT = r"(?=了?\s*(?:[，。；、！？（(]|$))"
 _HAN_ONE = (
     r"(?:最喜欢的[\u3400-\u9fff]{1,6}|默认[\u3400-\u9fff]{1,6}|主力[\u3400-\u9fff]{1,4}|名字|姓名|生日|年龄|邮箱|电话"
     r"|手机号?|地址|职位|职级|岗位|老板|上司|领导|编辑器|时区|母语|家乡|老家|血型|体重|身高|工资|薪水|月薪|预算|截止日期?|妻子|丈夫|老婆|老公|爱人|昵称)"
@@ -199,6 +199,7 @@ def _names_old(about: str, old: str, new: str, entry: Entry) -> bool:
         return False
     subject = compiled(r"\d{4}-\d\d-\d\d").sub(" ", about)
     topic = words(subject) - words(old) - _MOVING
+    topic = topic if len(topic) >= 2 else words(new)
     known = words(entry.text) | {squeezed(one) for one in entry.entities}
     return len(topic) >= 2 and len(topic & known) >= 0.6 * len(topic)
 

@@ -92,7 +92,7 @@ def _lost(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
 def _lost_dates(parent: str, text: str) -> Iterator[str]:
     kept = named(text)
     for one in named(parent):
-        if not any(_holds(other, one) for other in kept):
+        if not any(_holds(other, one) for other in kept) and not _counts(one, text):
             yield f"the date {parent[one.start : one.end].strip()!r}"
 
 
@@ -100,6 +100,11 @@ def _holds(one: Named, other: Named) -> bool:
     """Whether a date has every part that the other one has."""
     pairs = ((one.year, other.year), (one.month, other.month), (one.day, other.day))
     return all(part is None or have == part for have, part in pairs)
+
+
+def _counts(one: Named, text: str) -> bool:
+    """Whether what looks like a year may be a number that the text has."""
+    return one.month is None and one.day is None and any(float(one.year or 0) in each.values for each in figures(text))
 
 
 def _lost_days(parent: str, text: str) -> Iterator[str]:
@@ -124,10 +129,10 @@ def _lost_numbers(parent: str, text: str) -> Iterator[str]:
 
 
 def _lost_names(parent: str, entities: Iterable[str], text: str) -> Iterator[str]:
-    bare, words = squeezed(text), set(tokens(text))
+    bare, words, kept = squeezed(text), set(tokens(text)), set(names_in(text, ()))
     for name in names_in(parent, entities):
         parts = set(tokens(name))
-        if not parts <= words and (len(parts) < 2 or squeezed(name) not in bare):
+        if name not in kept and not parts <= words and (len(parts) < 2 or squeezed(name) not in bare):
             yield f"the name {name!r}"
     other = Said([text], ()).unfounded(parent, ())  # names that open a sentence, and what is quoted
     if other is not None:
