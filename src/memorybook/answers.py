@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from memorybook.hits import Hit
     from memorybook.model import Applied, Entry, Operation, Shown, Turn
+    from memorybook.replies import Usage
 
 
 def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
@@ -388,6 +389,66 @@ class Recalled(NamedTuple):
         memories: list[dict[str, Any]] = [known.json()["entry"] for known in self.hot]
         memories += [hit.json() for hit in self.cold]
         return {"text": self.text, "tokens": self.tokens, "memories": memories}
+
+
+class Left(NamedTuple):
+    """Something that was not stored, and why."""
+
+    text: str
+    reason: str
+
+
+class Memorized(NamedTuple):
+    """What the end of a session brought.
+
+    Attributes:
+        session: Its uuid.
+        new: Entries that were added; `updated` in the place of one that is no longer true, `merged` of an old one and
+            what was said now.
+        reinforced, contradicted: Entries that were said again, and that are no longer true.
+        archived, removed: Entries that were put aside, and taken out because the user asked for it.
+        notes: Lines that were written.
+        discarded: What was found and is not stored, with the reason.
+        memories: For each statement what became of it: action, id (None if no entry says it), text, reason.
+        summary: Path of the session's summary; "" if none was written.
+        operation: Id of the operation; None if nothing was done.
+        proposals: Ids of what waits for a person's word.
+        queued: How many sessions wait to be tried again, this one among them; 0 if this one does not.
+        usage: What the language model used; None if it was not asked.
+        redacted: Secrets masked in what was given.
+        degraded: What was less than it should be, one sentence each; why this session waits, if it does.
+    """
+
+    session: str
+    new: int = 0
+    updated: int = 0
+    merged: int = 0
+    reinforced: int = 0
+    contradicted: int = 0
+    archived: int = 0
+    removed: int = 0
+    notes: int = 0
+    discarded: tuple[Left, ...] = ()
+    memories: tuple[tuple[str, str | None, str, str], ...] = ()
+    summary: str = ""
+    operation: str | None = None
+    proposals: tuple[str, ...] = ()
+    queued: int = 0
+    usage: Usage | None = None
+    redacted: int = 0
+    degraded: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"session", "new", "updated", "archived", "removed", …, "discarded": [{"text", "reason"}], "memories"}`."""
+        names = ("action", "id", "text", "reason")
+        return {
+            **self._asdict(),
+            "discarded": [each._asdict() for each in self.discarded],
+            "memories": [dict(zip(names, each, strict=True)) for each in self.memories],
+            "proposals": list(self.proposals),
+            "usage": None if self.usage is None else self.usage.json(),
+            "degraded": list(self.degraded),
+        }
 
 
 class Imported(NamedTuple):

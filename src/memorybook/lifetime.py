@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from memorybook.errors import Unavailable
-from memorybook.standard import Callable, Mapping
+from memorybook.standard import Callable, Mapping, Sequence
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import threading
 
     from memorybook import answers
+    from memorybook.inference.callable import Function
     from memorybook.memory import Memory
-    from memorybook.protocols import Progress
+    from memorybook.protocols import LLM, Progress
     from memorybook.remembering import Running
     from memorybook.replies import Usage
 
@@ -157,6 +158,41 @@ class Lifetime:
             forgotten=forgotten,
             dry_run=dry_run,
         )
+
+    def process_session_end(
+        self,
+        messages: Sequence[Mapping[str, Any]] = (),
+        session_id: str | None = None,
+        *,
+        llm: LLM | Function | None = None,
+        model: str = "",
+    ) -> answers.Memorized:
+        """Remember what was said in a session, by the language model or, if there is none, by rules.
+
+        Once for each session and content: a session that has grown brings what is new. If the model fails, what was
+        said is kept and tried again later, see `retry_parked`; nothing of the book is changed by then but the
+        transcripts.
+
+        Args:
+            messages: `{"role"|"speaker", "content", "timestamp", …}` in order, all of the session or what came last;
+                none takes the turns that are stored of the session.
+            session_id: Its uuid or name; None takes what the messages say, or begin with.
+            llm: The model to ask; None takes the memory's own.
+            model: Of the configured server, which model to ask instead.
+
+        Raises:
+            InvalidInput: No message can be read, or they are of several sessions.
+            Conflict: Several sessions are called so.
+        """
+        from memorybook.verbs import sessions
+
+        return sessions.process_session_end(self._on, messages, session_id, llm=llm, model=model)
+
+    def retry_parked(self, *, limit: int | None = None) -> tuple[answers.Memorized, ...]:
+        """Try again to remember the sessions that wait and whose time has come, at most `limit`, oldest first."""
+        from memorybook.verbs import sessions
+
+        return sessions.retry_parked(self._on, limit=limit)
 
     def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> answers.Imported:
         """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.

@@ -91,6 +91,10 @@ class Memory(Lifetime):
             close()
         self.book.close()
 
+    def alone(self, work: str) -> AbstractContextManager[bool]:
+        """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
+        return _claimed(os.path.join(self.root, MACHINE), work)
+
     # --- the language model --------------------------------------------------------------------
 
     @property
@@ -436,16 +440,16 @@ def open(
         zone=None if config.timezone == "local" else _zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
-        claim=lambda: _claimed(machine),
+        claim=lambda: _claimed(machine, "embedding"),
     )
     opened.background = door != "cli"
     return Memory(opened, config, door=door, embedder=embedder, llm=llm)
 
 
-def _claimed(machine: str) -> AbstractContextManager[bool]:
+def _claimed(machine: str, work: str) -> AbstractContextManager[bool]:
     from memorybook.storage.claim import claimed
 
-    return claimed(os.path.join(machine, "embedding.lock"))
+    return claimed(os.path.join(machine, f"{work}.lock"))
 
 
 def _zone(name: str) -> tzinfo | None:

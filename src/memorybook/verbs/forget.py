@@ -18,7 +18,7 @@ from memorybook.pages import is_page
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
-from memorybook.verbs.capture import turn_key
+from memorybook.verbs.turns import turn_key
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory

@@ -125,7 +125,7 @@ def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[s
 def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
     from memorybook.lifecycle.flush import notes_of
-    from memorybook.verbs.capture import mask_turns, turns_of
+    from memorybook.verbs.turns import mask_turns, turns_of
 
     if (text is None) == (messages is None):
         raise InvalidInput("flush takes a text or messages, one of the two")

@@ -1,0 +1,287 @@
+"""Remembering what was said: turns -> extract -> ground -> match -> one operation with the summary of the session.
+
+The one pipeline of every way in: the end of a session (by a model where there is one) and imports (by rules). The
+decisions are pure steps of `lifecycle`; here they are put in order. The model is asked outside of every lock but one
+of its own, and what it said is carried out on the entries as they stand by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from memorybook.draft import Outcome
+from memorybook.errors import Conflict, NotFound
+from memorybook.formats import notes
+from memorybook.lifecycle.candidate import Extraction, NoteCandidate
+from memorybook.lifecycle.extract import extract
+from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
+from memorybook.lifecycle.match import account, settle
+from memorybook.model import Append, Change, Discarded, Entry, Note, Turn
+from memorybook.text.tokens import digest
+from memorybook.verbs.near import Alike, Near
+from memorybook.verbs.requests import asked
+from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
+from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
+from memorybook.verbs.turns import FORGOTTEN, Stored, turn_key, zone_of
+from memorybook.writing import ATTEMPTS, Group
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+
+BY_IMPORT = "import"
+"""The door of conversations that a person brings: carried out at once, and nobody's orders in them are obeyed."""
+
+
+class Work(NamedTuple):
+    """What one session brings, before it is matched.
+
+    Attributes:
+        stored: The session as it is kept.
+        last: Its summary as it was last written.
+        fresh: Its turns that were not memorized before.
+        found: What is in them; None until it was looked for.
+        llm: The model that was asked, if any.
+    """
+
+    stored: Stored
+    last: Page
+    fresh: tuple[Turn, ...]
+    found: Extraction | None = None
+    llm: LLM | None = None
+
+
+class Plan(NamedTuple):
+    """What the work of one session does to the book as it stands.
+
+    Attributes:
+        changes: What to write besides the summary.
+        discarded: What is not stored, with the reason.
+        proposed: What waits for a person's word.
+        decisions: What became of each candidate.
+        bury: Digests of what the user asked to forget.
+        degraded: Why less was decided by a model than is set; "" if not.
+    """
+
+    changes: tuple[Change, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    proposed: tuple[Proposed, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    bury: tuple[str, ...] = ()
+    degraded: str = ""
+
+
+class Written(NamedTuple):
+    """What was planned for a session, and what became of it."""
+
+    plan: Plan
+    submitted: Submitted
+
+    def applied(self, kind: str) -> list[Outcome]:
+        """The outcomes of one kind of change that did something."""
+        outcomes = self.submitted.result.outcomes
+        return [one for one in outcomes if one.applied is not None and one.applied.kind == kind]
+
+
+# --- what is new ---------------------------------------------------------------------------------
+
+
+def taken(memory: Memory, stored: Stored) -> Work:
+    """The work that a stored session is: its turns that were not memorized yet."""
+    last = last_page(memory, stored.session)
+    return Work(stored, last, stored.turns[_memorized(memory, stored, last) :])
+
+
+def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
+    """How many of the turns, from the first on, were memorized by an operation that stands.
+
+    The last one of each operation is marked. A mark that is missing because the process died is made up for by the
+    count in the summary, which is part of the operation.
+    """
+    journal = memory.book.journal
+    undone = journal.undone()
+    for place in reversed(range(len(stored.turns))):
+        operation = journal.memorized(stored.session.uuid, turn_key(stored.session.uuid, stored.turns[place].id))
+        if operation is not None and operation not in undone and last.operation in (None, operation):
+            return place + 1
+    return last.turns if memory.config.transcripts.enabled else 0
+
+
+def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
+    """The work with what is in its turns: by the model, held against what was said, or by rules.
+
+    Raises:
+        LLMFailed: The model gave nothing that can be used.
+    """
+    book, zone = memory.book, zone_of(memory)
+    known = [entry for entry in book.entries() if entry.state == "active" and entry.trust != "suspect"] if llm else []
+    found = extract(
+        work.fresh,
+        session=work.stored.session,
+        now=book.now(),
+        llm=llm,
+        known=known,
+        language=memory.config.language,
+        zone=zone if llm else None,
+    )
+    if llm is not None and found.candidates:
+        from memorybook.lifecycle.ground import ground
+
+        grounded = ground(found.candidates, work.fresh, known=known, now=book.now(), zone=zone)
+        found = replace(found, candidates=grounded.kept, discarded=(*found.discarded, *grounded.set_aside))
+    return work._replace(found=found, llm=llm)
+
+
+# --- what to do ----------------------------------------------------------------------------------
+
+
+def planned(memory: Memory, works: Sequence[Work], *, door: str, evolving: bool = False) -> list[Plan]:
+    """What the works do to the book as it stands now, each after those before it."""
+    entries = {entry.id: entry for entry in memory.book.entries()}
+    near, alike = Near(memory, entries), Alike(memory)
+    return [_planned(memory, work, entries, near, alike, door, evolving) for work in works]
+
+
+def _planned(
+    memory: Memory, work: Work, entries: dict[str, Entry], near: Near, alike: Alike, door: str, evolving: bool
+) -> Plan:
+    found = cast("Extraction", work.found)
+    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT)
+    for id in orders.gone:
+        entries.pop(id, None)
+    kept, buried = _unforgotten(memory, found)
+    talk = _talk(memory, work)
+    matched = (
+        _evolved(memory, work, kept, entries, talk, near, alike)
+        if evolving
+        else _matched(memory, kept, entries, talk, near, alike)
+    )
+    noted = [_note(memory, note) for note in kept.notes]
+    skipped = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
+    return matched._replace(
+        changes=(*orders.changes, *matched.changes, *noted),
+        discarded=(*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded),
+        proposed=(*orders.proposed, *matched.proposed),
+        bury=orders.bury,
+    )
+
+
+def _unforgotten(memory: Memory, found: Extraction) -> tuple[Extraction, list[Discarded]]:
+    """What was found without what a person wanted forgotten, and that."""
+    texts = [each.content for each in found.candidates] + [each.text for each in found.notes]
+    buried = memory.book.journal.buried(map(digest, texts))
+    if not buried:
+        return found, []
+    candidates = tuple(each for each in found.candidates if digest(each.content) not in buried)
+    left = tuple(each for each in found.notes if digest(each.text) not in buried)
+    gone = [Discarded(text=text, reason=FORGOTTEN) for text in texts if digest(text) in buried]
+    return replace(found, candidates=candidates, notes=left), gone
+
+
+def _talk(memory: Memory, work: Work) -> Talk:
+    session = work.stored.session.uuid
+    journal = memory.book.journal
+    undone = journal.undone()
+    heard = {
+        change.target
+        for operation in journal.operations(session=session)
+        if operation.id not in undone
+        for change in operation.changes
+        if change.kind == "reinforce"
+    }
+    return Talk(memory.book.now(), session, {turn.id: turn.time for turn in work.fresh}, heard)
+
+
+def _matched(
+    memory: Memory, found: Extraction, entries: dict[str, Entry], talk: Talk, near: Near, alike: Alike
+) -> Plan:
+    ledger = Ledger(entries, talk, memory.config.conflicts)
+    for candidate in found.candidates:
+        settle(ledger, candidate, near, alike)
+    matched = account(ledger)
+    return Plan(matched.changes, matched.discarded, matched.proposals, matched.decisions)
+
+
+def _evolved(
+    memory: Memory,
+    work: Work,
+    found: Extraction,
+    entries: Mapping[str, Entry],
+    talk: Talk,
+    near: Near,
+    alike: Alike,
+) -> Plan:
+    from memorybook.lifecycle.evolve import evolve
+
+    evolved = evolve(
+        found.candidates,
+        entries.values(),
+        now=talk.now,
+        neighbours=near,
+        similarity=alike,
+        llm=work.llm,
+        session=talk.session,
+        times=talk.times,
+        heard=talk.heard,
+        conflicts=memory.config.conflicts,
+        language=memory.config.language,
+    )
+    return Plan(evolved.changes, evolved.discarded, evolved.proposals, evolved.decisions, degraded=evolved.degraded)
+
+
+def _note(memory: Memory, candidate: NoteCandidate) -> Append:
+    note = Note(time=candidate.time, text=" ".join(candidate.text.split()), kind=candidate.kind)
+    path = notes.daily_path(memory.book.day(candidate.time))
+    return Append(path=path, line=notes.render_line(note), reason=f"said in turn:{candidate.turn_id}")
+
+
+# --- doing it ------------------------------------------------------------------------------------
+
+
+def written(memory: Memory, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False) -> list[Written]:
+    """Carry out what each work brings, with its summary, as an operation of its own; planned anew if an entry went.
+
+    Raises:
+        As `Book.apply`.
+    """
+    if not works:
+        return []
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Conflict, NotFound):  # a person saves a summary, or takes out an entry, right now
+            return _written(memory, works, door, kind, evolving)
+    return _written(memory, works, door, kind, evolving)
+
+
+def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolving: bool) -> list[Written]:
+    plans = planned(memory, works, door=door, evolving=evolving)
+    groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
+    if door == BY_IMPORT:
+        results = memory.book.apply_each(groups, actor=memory.actor, door=door, kind=kind)
+        submitted = [Submitted(result) for result in results]
+    else:
+        submitted = propose_or_apply_each(memory, groups, kind=kind, door=door)
+    return [_settled(memory, *each) for each in zip(works, plans, submitted, strict=True)]
+
+
+def _group(memory: Memory, work: Work, plan: Plan) -> Group:
+    found = cast("Extraction", work.found)
+    session = work.stored.session
+    page = page_change(memory, work.last, *made(memory, session, work.stored.turns, work.fresh, found, work.last))
+    used = getattr(work.llm, "usage", None) or found.usage
+    usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
+    return Group(session.uuid, [*plan.changes, page], plan.discarded, usage, plan.bury)
+
+
+def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
+    """Put into the queue what waits, and mark how far the session is memorized."""
+    session = work.stored.session
+    waiting = propose(memory, plan.proposed, session=session.uuid)
+    operation = submitted.result.operation.id if submitted.result.operation else ""
+    memory.book.journal.mark_memorized(
+        session.uuid, turn_key(session.uuid, work.fresh[-1].id), operation=operation, time=memory.book.now()
+    )
+    mirror(memory, session, work.last.path)
+    return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)))

@@ -1,0 +1,86 @@
+"""What stands near a new statement in a book: neighbours by vectors and words, and how alike two texts are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, takewhile, zip_longest
+from typing import TYPE_CHECKING, Any
+
+from memorybook.errors import EmbedderFailed, Unavailable
+from memorybook.hits import Query
+from memorybook.lifecycle.alike import MOST_NEAR, by_words
+
+if TYPE_CHECKING:
+    from memorybook.hits import Candidate
+    from memorybook.memory import Memory
+    from memorybook.model import Entry
+
+
+class Near:
+    """Neighbours of a text in a book, see `lifecycle.match.Neighbours`.
+
+    Args:
+        memory: Its index is brought up to date when it is asked first.
+        entries: Those of the book by id, in which whoever asks may put more: they are found by their words.
+    """
+
+    def __init__(self, memory: Memory, entries: Mapping[str, Entry]) -> None:
+        self._memory = memory
+        self._entries = entries
+        self._known = frozenset(entries)
+        self._synced = False
+
+    def __call__(self, text: str) -> Sequence[Entry]:
+        """At most 8 entries, best first: what was put in since, then in turn by vectors and by words."""
+        since = {
+            id: self._entries[id] for id in takewhile(lambda id: id not in self._known, reversed([*self._entries]))
+        }
+        found = by_words(since)(text) if since else ()
+        ids = dict.fromkeys(chain((entry.id for entry in found), self._indexed(text)))
+        return [self._entries[id] for id in ids if id in self._entries][:MOST_NEAR]
+
+    def _indexed(self, text: str) -> Iterator[str]:
+        if not self._known:
+            return
+        book = self._memory.book
+        try:
+            if not self._synced:
+                book.refresh()
+                self._synced = True
+            items = book.index.candidates(Query(text, sources=frozenset({"entry"}))).items
+        except Unavailable:
+            yield from (entry.id for entry in by_words({id: self._entries[id] for id in self._known})(text))
+            return
+        for pair in zip_longest(_best(items, lambda one: one.cosine), _best(items, lambda one: one.words)):
+            yield from (one.passage.entry for one in pair if one is not None and one.passage.entry)
+
+
+def _best(items: Sequence[Candidate], worth: Callable[[Candidate], float | None]) -> list[Candidate]:
+    found = [(value, one) for one in items if (value := worth(one)) is not None]
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])][: 2 * MOST_NEAR]
+
+
+class Alike:
+    """Cosine of two texts, see `lifecycle.match.Similarity`; an embedder that fails is not asked again."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._embedder = memory.embedder
+        self._rows: dict[str, list[float]] = {}
+
+    def __call__(self, one: str, other: str) -> float | None:
+        """-1..1; None without an embedder that reads both."""
+        self._read([text for text in (one, other) if text not in self._rows])
+        first, second = self._rows.get(one), self._rows.get(other)
+        if self._embedder is None or not first or not second:
+            return None
+        return sum(a * b for a, b in zip(first, second, strict=True))
+
+    def _read(self, texts: Sequence[str]) -> None:
+        if self._embedder is None or not texts:
+            return
+        try:
+            rows: Any = memoryview(self._embedder.embed(texts)).tolist()  # type: ignore[arg-type]
+        except EmbedderFailed:
+            self._embedder = None
+            return
+        self._rows |= {text: row if any(row) else [] for text, row in zip(texts, rows, strict=True)}

@@ -1,0 +1,273 @@
+"""The end of a session: what was said becomes memories, at once or, where the model fails, at the next occasion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from memorybook.answers import Left, Memorized
+from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
+from memorybook.formats import turns_json
+from memorybook.model import Parked, Session
+from memorybook.replies import Usage
+from memorybook.verbs.memorize import Work, Written, looked_through, taken, written
+from memorybook.verbs.turns import Stored, store, talk_of
+
+if TYPE_CHECKING:
+    from memorybook.inference.callable import Function
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+
+KIND = "memorize"
+"""Of the operations, and of what is parked."""
+
+AT_ONCE = 3
+"""Sessions of the queue that the end of another one works off."""
+
+WAITS = (timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1), timedelta(hours=4), timedelta(hours=12))
+"""How long a session waits after its first failure, its second …; after that a day each time."""
+
+BUSY = "another process was remembering a session all the while"
+
+
+def process_session_end(
+    memory: Memory,
+    messages: Sequence[Mapping[str, Any]],
+    session: str | None = None,
+    *,
+    llm: LLM | Function | None = None,
+    model: str = "",
+    evolving: bool = False,
+) -> Memorized:
+    """See `Memory.process_session_end`; with `evolving` new statements meet their neighbours (`lifecycle.evolve`)."""
+    stored = _stored(memory, messages, session)
+    if not stored.turns:
+        return Memorized(session=stored.session.uuid, discarded=_left(stored.skipped), redacted=stored.redacted)
+    with _alone(memory) as ours:
+        if not ours:
+            return _parked(memory, taken(memory, stored), Unavailable(BUSY), evolving)
+        found = _memorize(memory, stored, llm=llm, model=model, evolving=evolving)
+        if not found.queued:
+            _work_off(memory, AT_ONCE, llm=llm, model=model)
+    return found
+
+
+def retry_parked(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, ...]:
+    """Try again to memorize the sessions whose turn it is, oldest first, until the model fails again.
+
+    Args:
+        memory: Whose queue is worked off.
+        limit: At most this many sessions; None takes all that are due.
+
+    Returns:
+        What became of each; nothing if another process works the queue off at this moment.
+    """
+    with memory.alone(KIND) as ours:
+        return tuple(_work_off(memory, limit)) if ours else ()
+
+
+def waiting(memory: Memory) -> str:
+    """What waits to be remembered, in a sentence; "" if nothing does."""
+    try:
+        parked = memory.book.journal.parked(kind=KIND)
+    except Unavailable:
+        return ""
+    if not parked:
+        return ""
+    last = max(parked, key=lambda each: each.tries)
+    many = "1 session waits" if len(parked) == 1 else f"{len(parked)} sessions wait"
+    soonest = min((each.next for each in parked if each.next is not None), default=None)
+    then = "" if soonest is None else f", next try after {soonest.astimezone(memory.book.zone):%Y-%m-%d %H:%M}"
+    tried = "once" if last.tries == 1 else f"{last.tries} times"
+    return f"{many} to be remembered: {last.reason.rstrip('.')}; tried {tried}{then}"
+
+
+# --- one session ---------------------------------------------------------------------------------
+
+
+def _stored(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str | None) -> Stored:
+    if messages:
+        return store(memory, *talk_of(memory, messages, session))
+    if not session:
+        raise InvalidInput("there is nothing to remember: give messages, or a session whose turns are stored")
+    try:
+        known = memory.book.transcripts.session(session)
+    except NotFound:
+        return Stored(Session(uuid=session), ())
+    return Stored(known, tuple(memory.book.transcripts.turns(known.uuid)))
+
+
+def _memorize(
+    memory: Memory, stored: Stored, *, llm: LLM | Function | None = None, model: str = "", evolving: bool = False
+) -> Memorized:
+    """Memorize what is new in a session, or park it; whoever calls is alone at it."""
+    work = taken(memory, stored)
+    if not work.fresh:
+        memory.book.journal.unpark(_name(stored.session))
+        return Memorized(session=stored.session.uuid, redacted=stored.redacted)
+    try:
+        work = looked_through(memory, work, _sure(memory.metered(llm, model=model)))
+        [brought] = written(memory, [work], door=memory.door, kind=KIND, evolving=evolving)
+    except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
+        return _parked(memory, work, error, evolving)
+    memory.book.journal.unpark(_name(stored.session))
+    return _told(work, brought)
+
+
+def _sure(llm: LLM | None) -> Any:
+    return None if llm is None else _Sure(llm)
+
+
+class _Sure:
+    """A model of which every failure is an LLMFailed: anybody's model may raise anything."""
+
+    def __init__(self, llm: LLM) -> None:
+        self.name = llm.name
+        self._llm = llm
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was used so far, if the model counts it."""
+        return getattr(self._llm, "usage", None)
+
+    def complete(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+        """See `LLM.complete`."""
+        try:
+            return self._llm.complete(messages, **options)
+        except LLMFailed:
+            raise
+        except Exception as error:
+            raise LLMFailed(f"the language model {self.name!r} failed ({type(error).__name__}: {error})") from error
+
+
+def _told(work: Work, brought: Written) -> Memorized:
+    """What a session brought, counted by what was carried out."""
+    plan, submitted = brought.plan, brought.submitted
+    added = [one.entry for one in brought.applied("add") if one.entry is not None]
+    ids = {entry.id for entry in added}
+    made = [one for one in plan.decisions if one.id in ids]
+    done = bool(submitted.result.outcomes)
+    operation = submitted.result.operation
+    return Memorized(
+        session=work.stored.session.uuid,
+        new=sum(one.action == "created" for one in made),
+        updated=sum(one.action == "updated" for one in made),
+        merged=sum(one.action == "merged" for one in made),
+        reinforced=len(brought.applied("reinforce")),
+        contradicted=len(brought.applied("supersede")),
+        archived=len(brought.applied("archive")) + sum(entry.archived for entry in added),
+        removed=len(brought.applied("remove")),
+        notes=len(brought.applied("append")),
+        discarded=tuple(Left(each.text, each.reason) for each in plan.discarded),
+        memories=tuple((one.action, one.id, one.text, one.reason) for one in plan.decisions),
+        summary=work.last.path if done else "",
+        operation=operation.id if operation else None,
+        proposals=submitted.proposals,
+        usage=_usage(work),
+        redacted=work.stored.redacted,
+        degraded=(plan.degraded,) if plan.degraded else (),
+    )
+
+
+def _usage(work: Work) -> Usage | None:
+    return getattr(work.llm, "usage", None) or (work.found.usage if work.found else None)
+
+
+def _left(skipped: Sequence[tuple[str, str]]) -> tuple[Left, ...]:
+    return tuple(Left(text, reason) for text, reason in skipped)
+
+
+# --- the queue -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _alone(memory: Memory) -> Iterator[bool]:
+    """Wait to be the only one that memorizes in this book, for as long as a call of a model may take twice."""
+    patience = time.monotonic() + 2 * memory.config.llm.timeout
+    while True:
+        with memory.alone(KIND) as ours:
+            if ours or time.monotonic() > patience:
+                yield ours
+                return
+        time.sleep(0.05)
+
+
+def _name(session: Session) -> str:
+    return f"{KIND}:{session.uuid}"
+
+
+def _parked(memory: Memory, work: Work, error: Exception, evolving: bool) -> Memorized:
+    """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were."""
+    book, session = memory.book, work.stored.session
+    name, now = _name(session), book.now()
+    before = next((each for each in book.journal.parked(kind=KIND) if each.id == name), None)
+    payload: dict[str, Any] = {
+        "first": work.fresh[0].id if work.fresh else None,
+        "last": work.fresh[-1].id if work.fresh else None,
+        "turns": len(work.fresh),
+        "evolving": evolving,
+    }
+    if not memory.config.transcripts.enabled:
+        payload["kept"] = turns_json.render(session, _all_of(before, work), whole=False)
+    parked = book.journal.park(
+        name,
+        kind=KIND,
+        payload=payload,
+        reason=str(error),
+        time=now,
+        session=session.uuid,
+        next=_next(now, before.tries if before else 0, error),
+    )
+    failed = getattr(error, "usage", None)
+    return Memorized(
+        session=session.uuid,
+        queued=len(book.journal.parked(kind=KIND)),
+        degraded=(parked.reason,),
+        usage=failed,
+        redacted=work.stored.redacted,
+    )
+
+
+def _all_of(before: Parked | None, work: Work) -> list[Any]:
+    """The turns that nothing else keeps: those that were parked before, and these."""
+    known = {turn.id: turn for turn in turns_json.parse(before.payload["kept"])[1]} if before is not None else {}
+    return [*(known | {turn.id: turn for turn in work.fresh}).values()]
+
+
+def _next(now: datetime, failures: int, error: Exception) -> datetime:
+    """When to try again: after a wait that grows, or when the budget of the day is a new one."""
+    if str(error) == BUSY:
+        return now
+    if isinstance(error, BudgetSpent) and "per day" in str(error):
+        return datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), datetime.min.time(), UTC)
+    return now + (WAITS[failures] if failures < len(WAITS) else timedelta(days=1))
+
+
+def _work_off(
+    memory: Memory, limit: int | None, *, llm: LLM | Function | None = None, model: str = ""
+) -> list[Memorized]:
+    """Memorize what is parked and due, until something fails again."""
+    done: list[Memorized] = []
+    for parked in memory.book.journal.parked(kind=KIND, due=memory.book.now())[:limit]:
+        stored = _kept(memory, parked)
+        found = _memorize(memory, stored, llm=llm, model=model, evolving=bool(parked.payload.get("evolving")))
+        done.append(found)
+        if found.queued:
+            break
+    return done
+
+
+def _kept(memory: Memory, parked: Parked) -> Stored:
+    """The session that is parked, with its turns as they are by now."""
+    session = parked.session or ""
+    if "kept" in parked.payload:
+        known, turns, _ = turns_json.parse(parked.payload["kept"])
+        return Stored(known, turns)
+    try:
+        known = memory.book.transcripts.session(session)
+    except NotFound:  # forgotten meanwhile
+        return Stored(Session(uuid=session), ())
+    return Stored(known, tuple(memory.book.transcripts.turns(session)))

@@ -1,0 +1,173 @@
+"""Messages on their way into the transcripts: read, masked, named as they are known there, stored."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook import importers
+from memorybook.errors import InvalidInput, NotFound
+from memorybook.model import Session, Turn
+from memorybook.text.tokens import text_digest
+from memorybook.verbs.write import Mask
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from memorybook.memory import Memory
+
+FORGOTTEN = "forgotten before"
+"""Why something is left out that would have brought back what was forgotten."""
+
+
+def zone_of(memory: Memory) -> tzinfo:
+    """The book's timezone; the machine's, with its summer time, when the setting is `local`."""
+    from dateutil import tz
+
+    return memory.book.zone or tz.tzlocal()
+
+
+def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
+    """Messages of a caller as turns; raises InvalidInput if none can be read."""
+    return tuple(turn for each in _read(memory, messages).sessions for turn in each.turns)
+
+
+def _read(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> importers.Conversation:
+    lines = (json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in messages)
+    return importers.read("messages", timezone=zone_of(memory), stream=lines)
+
+
+def talk_of(
+    memory: Memory, messages: Sequence[Mapping[str, Any]], session: str | None
+) -> tuple[Session, tuple[Turn, ...]]:
+    """The messages of one session: the session as it is known, or a new one, and their turns.
+
+    Args:
+        memory: Where it is to be known.
+        messages: `{"role"|"speaker", "content", "timestamp", …}` in order.
+        session: Its uuid or name; None takes the name that the messages give, else what they begin with.
+
+    Raises:
+        InvalidInput: No message can be read, or they name several sessions and `session` says not which.
+        Conflict: Several sessions are called so.
+    """
+    found = _read(memory, messages).sessions
+    if session is None and len(found) > 1:
+        names = ", ".join(repr(each.session.name) for each in found[:5])
+        raise InvalidInput(f"the messages are of {len(found)} sessions ({names}): give them one by one")
+    turns = tuple(turn for each in found for turn in each.turns)
+    known = _known(memory, session or found[0].session.name or found[0].session.uuid) or _known(
+        memory, found[0].session.uuid if session is None else ""
+    )
+    if known is None:
+        known = _new(memory, found[0].session, session)
+    return known, tuple(replace(turn, session=known.uuid) for turn in turns)
+
+
+def _known(memory: Memory, name: str) -> Session | None:
+    try:
+        return memory.book.transcripts.session(name) if name else None
+    except NotFound:
+        return None
+
+
+def _new(memory: Memory, read: Session, name: str | None) -> Session:
+    begun = read.created or memory.book.now()
+    if name is None:
+        return replace(read, source="", created=begun)
+    plain = re.fullmatch(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", name) is None
+    return replace(read, uuid=name, name=name if plain else "", source="", created=begun)
+
+
+# --- masking -------------------------------------------------------------------------------------
+
+
+def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns with secrets masked, in speakers, tool calls and metadata too."""
+    speakers = {name: mask.text(name) for name in dict.fromkeys(turn.speaker for turn in turns)}
+    return tuple(_masked(mask, turn, speakers[turn.speaker]) for turn in turns)
+
+
+def _masked(mask: Mask, turn: Turn, speaker: str) -> Turn:
+    text = mask.text(turn.text)
+    calls = tuple(mask.json(list(turn.tool_calls))) if turn.tool_calls else ()
+    metadata = mask.json(turn.metadata) if turn.metadata else turn.metadata
+    if (text, speaker, calls, metadata) == (turn.text, turn.speaker, turn.tool_calls, turn.metadata):
+        return turn
+    return replace(turn, text=text, speaker=speaker, tool_calls=calls, metadata=metadata)
+
+
+# --- storing -------------------------------------------------------------------------------------
+
+
+class Stored(NamedTuple):
+    """A session as it is kept.
+
+    Attributes:
+        session: As the transcripts have it.
+        turns: All of its turns; without transcripts those that were given.
+        new: How many were not stored before.
+        redacted: Secrets masked in what was given.
+        skipped: Texts that were not taken, with the reason.
+    """
+
+    session: Session
+    turns: tuple[Turn, ...]
+    new: int = 0
+    redacted: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+def turn_key(session: str, turn: str) -> str:
+    """What a tombstone of a turn is of; unlike a statement, a turn is forgotten only where it was said."""
+    return text_digest(f"turn:{session}/{turn}")
+
+
+def store(memory: Memory, session: Session, turns: Sequence[Turn]) -> Stored:
+    """Mask the turns, leave out those that were forgotten, keep the rest; durable on return."""
+    book = memory.book
+    mask = Mask(memory)
+    clean = mask_turns(mask, turns)
+    session = replace(session, name=mask.text(session.name), title=mask.text(session.title))
+    keys = [turn_key(session.uuid, turn.id) for turn in clean]
+    buried = book.journal.buried(keys)
+    skipped = [(turn.text, FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
+    clean = tuple(turn for turn, key in zip(clean, keys, strict=True) if key not in buried)
+    clean = as_known(clean, book.transcripts.turns(session.uuid))
+    if not memory.config.transcripts.enabled or not clean:
+        return Stored(session, clean, len(clean), mask.count, tuple(skipped))
+    new = book.transcripts.append(session, clean)
+    kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
+    skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
+    standing = book.transcripts.session(session.uuid)
+    ended = max((time for time in (standing.ended, session.ended) if time is not None), default=None)
+    return Stored(replace(standing, ended=ended), tuple(kept.values()), len(new), mask.count, tuple(skipped))
+
+
+_MADE = re.compile(r"[0-9a-f]{12}")
+
+
+def as_known(turns: Sequence[Turn], known: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns by the ids under which they are known, where they came without ids of their own.
+
+    What the two have in common is what is known up to its end, so that a session told from its beginning and one told
+    in parts come to the same.
+    """
+    if not known or not all(_MADE.fullmatch(turn.id) for turn in turns):
+        return tuple(turns)
+    said, standing = [_said(turn) for turn in turns], [_said(turn) for turn in known]
+    count, size = len(known), len(turns)
+    start = next(place for place in range(count + 1) if standing[place : place + size] == said[: count - place])
+    ids = [turn.id for turn in known[start : start + size]]
+    return (*map(_named, turns, ids), *turns[len(ids) :])
+
+
+def _named(turn: Turn, id: str) -> Turn:
+    return turn if turn.id == id else replace(turn, id=id)
+
+
+def _said(turn: Turn) -> tuple[Any, ...]:
+    return turn.role, turn.speaker, turn.text, turn.time
