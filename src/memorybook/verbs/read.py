@@ -16,11 +16,15 @@ from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, han_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from memorybook.config import Config
+    from memorybook.formats.memory_md import MemoryDocument
     from memorybook.memory import Memory
     from memorybook.model import Entry
+
+    More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
+    """What else goes into a block: from MEMORY.md, the hits for the query, and the ids of entries that are in it."""
 
 WORTH_A_LOOK = 0.3
 """Relevance from which a hit may go into a prompt: below what counts as an answer, a reader can still judge it."""
@@ -94,14 +98,18 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
     return Listed(tuple(found[:limit]), len(found))
 
 
-def recall(memory: Memory, query: str, *, max_tokens: int) -> Recalled:
-    """See `Memory.recall`."""
+def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = None) -> Recalled:
+    """See `Memory.recall`; `more` stands behind what the query finds."""
     if not memory.config.enabled:
         return Recalled("", 0)
     book = memory.book
     document = book.memory()
     hot = prompt_memories(known(book, document.entries), today=book.now().date())
-    cold = _cold(memory, query, {each.entry.id for each in hot}) if query.strip() else ()
+    shown = {each.entry.id for each in hot}
+    hits = _worth(memory, query) if query.strip() else []
+    cold = diverse([hit for hit in hits if hit.passage.entry not in shown], limit=memory.config.max_results)
+    if more is not None:
+        cold = [*cold, *more(document, hits, shown | {hit.passage.entry for hit in cold if hit.passage.entry})]
     prose = [line for line in prose_lines(document.prose) if not screen(line)]
     language = language_of(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
     made = block(prose, [each.entry.text for each in hot], cold, language=language, max_tokens=max_tokens)
@@ -142,20 +150,18 @@ def prompt_memories(entries: Iterable[Known], *, today: date) -> list[Known]:
     return fit[: fade.PROMPT_BEST]
 
 
-def _cold(memory: Memory, query: str, shown: set[str]) -> Sequence[Hit]:
-    """What the query finds beyond the hot entries: relevant, trusted, not all saying the same."""
+def _worth(memory: Memory, query: str) -> list[Hit]:
+    """What the query finds that may go into a prompt: relevant, trusted, still true."""
     answer: Answer = memory.search(query, max_results=min(200, 3 * memory.config.max_results))
-    fit = [
+    return [
         hit
         for hit in answer.hits
         if hit.relevance >= WORTH_A_LOOK
         and hit.passage.trust != "suspect"
         and not screen(hit.passage.text)
         and hit.passage.state != "superseded"
-        and hit.passage.entry not in shown
         and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
     ]
-    return diverse(fit, limit=memory.config.max_results)
 
 
 def language_of(setting: str, texts: Iterable[str]) -> str:
