@@ -6,7 +6,7 @@ that names what it was before (from A to B, 从 A 换成 B), and a todo that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,6 +44,14 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
     if any(_conflict(new, old) for new in claims(candidate.content) for old in known):
         return "says otherwise of the same thing"
     return None
+
+
+def rivals(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that give another value to what a candidate says, however few words they have in common."""
+    new = claims(candidate.content)
+    if not new:
+        return []
+    return [one for one in entries if any(_conflict(claim, old) for old in claims(one.text) for claim in new)]
 
 
 _LOOSE = (

@@ -161,10 +161,15 @@ class _Step:
         if settled(ledger, candidate, self._neighbours, self._similarity):
             return None
         near = tuple(around(ledger, candidate, self._neighbours))
-        if any(self._like(candidate, one) >= RELATED or self._share_a_name(candidate, one) for one in near):
+        if any(self._concerns(candidate, one) for one in near):
             return Doubt(candidate, tuple(one for one in near if one.id not in ledger.fresh))
         ledger.create(candidate, "near nothing that is known")
         return None
+
+    def _concerns(self, candidate: Candidate, one: Entry) -> bool:
+        """Whether a neighbour has to do with a candidate: by likeness, a name, or because it may be no longer true."""
+        near = self._like(candidate, one) >= RELATED or self._share_a_name(candidate, one)
+        return near or replaces(candidate, one) is not None
 
     def _like(self, candidate: Candidate, one: Entry) -> float:
         return likeness(candidate.content, one.text, self._similarity(candidate.content, one.text))
@@ -261,11 +266,8 @@ class _Chosen:
         """A new entry with the model's words if these are sound, else with the candidate's."""
         text = self._choice.text if self._choice.action == "created" else ""
         sound = text and not self._unsound(text, ()) and not missing([self._candidate], text)
+        sound = sound and self._ledger.saying(text) is None  # what is known already, the candidate did not say
         candidate = replace(self._candidate, content=text) if sound else self._candidate
-        known = self._ledger.saying(candidate.content)
-        if known is not None:
-            self._ledger.strengthen(candidate, known, self._reason)
-            return
         links = [*self._links, *([self._choice.target] if self._choice.target and why else [])]
         unresolved = f"unresolved: {', '.join(self._choice.unresolved)}" if self._choice.unresolved else ""
         self._ledger.create(

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement
+from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement, words
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.changed import replaces
+from memorybook.lifecycle.changed import replaces, rivals
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.merge import missing
 from memorybook.model import Change, Discarded, Entry
@@ -118,8 +118,9 @@ def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, simila
 
 
 def around(ledger: Ledger, candidate: Candidate, neighbours: Neighbours) -> list[Entry]:
-    """The neighbours that are held true, as they will stand, and what this talk added."""
-    ids = dict.fromkeys((*ledger.fresh, *(one.id for one in neighbours(candidate.content))))
+    """The neighbours that are held true, as they will stand, with what this talk added and what says otherwise."""
+    near = (*neighbours(candidate.content), *rivals(candidate, ledger.entries.values()))
+    ids = dict.fromkeys((*ledger.fresh, *(one.id for one in near)))
     return [one for id in ids if (one := ledger.current(id)) is not None]
 
 
@@ -134,15 +135,15 @@ def _repeat(ledger: Ledger, candidate: Candidate, repeated: Sequence[Entry]) -> 
 def repeat(ledger: Ledger, candidate: Candidate, one: Entry, reason: str, *, links: Sequence[str] = ()) -> None:
     """An entry was said again; where the new wording has numbers, dates or names that it lacks, they are not lost.
 
-    If the new wording has all of the old one as well, it takes its place, else both stay. What is the same but for a
-    denial was not said again, whoever says so.
+    If the new wording has every word of the old one as well, it takes its place, else both stay. What is the same but
+    for a denial was not said again, whoever says so.
     """
     content = candidate.content
     if overlap(content, one.text) >= REPEATED_WORDS and denies(content) != denies(one.text):
         ledger.create(candidate, reason, links=(one.id, *links), detail=f"denies what entry {one.id} says")
     elif not missing([candidate], one.text):
         ledger.strengthen(candidate, one, reason)
-    elif ledger.unmergeable(candidate, one, content):
+    elif not words(one.text) <= words(content) or ledger.unmergeable(candidate, one, content):
         ledger.strengthen(candidate, one, reason)
         ledger.create(candidate, "says more", links=(one.id, *links))
     else:
