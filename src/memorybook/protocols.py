@@ -264,7 +264,7 @@ class Journal(Protocol):
         """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
 
     def mark_memorized(self, session: str, digest: str, *, operation: str, time: datetime) -> None:
-        """Record that this content of the session was memorized. Durable on return."""
+        """Record that this content of the session was memorized. A loss of power may take it back."""
 
     def reached(self, session: str) -> int:
         """Position of the turn up to which the session was memorized; -1 if nothing of it was."""

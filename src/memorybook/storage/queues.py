@@ -155,8 +155,8 @@ class Queues:
         return None if found is None else readable(found[0])
 
     def mark_memorized(self, session: str, digest: str, *, operation: str, time: datetime) -> None:
-        """Record that this content of the session was memorized. Durable on return."""
-        with immediate(self._store.created()) as db:
+        """Record that this content of the session was memorized. Not forced to disk."""
+        with unforced(self._store.created()) as db:
             db.execute(
                 "INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)",
                 (bindable(session), bindable(digest), bindable(operation), stamp(time)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, takewhile, zip_longest
+from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import EmbedderFailed, Unavailable
@@ -28,7 +28,7 @@ class Near:
         self._memory = memory
         self._entries = entries
         self._known = frozenset(entries)
-        self._synced = False
+        self._found: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, text: str) -> Sequence[Entry]:
         """At most 8 entries, best first: what was put in since, then in turn by vectors and by words."""
@@ -36,17 +36,19 @@ class Near:
             id: self._entries[id] for id in takewhile(lambda id: id not in self._known, reversed([*self._entries]))
         }
         found = by_words(since)(text) if since else ()
-        ids = dict.fromkeys(chain((entry.id for entry in found), self._indexed(text)))
+        if text not in self._found:
+            self._found[text] = tuple(self._indexed(text))
+        ids = dict.fromkeys((*(entry.id for entry in found), *self._found[text]))
         return [self._entries[id] for id in ids if id in self._entries][:MOST_NEAR]
 
     def _indexed(self, text: str) -> Iterator[str]:
+        """Ids of entries that the index finds near a text, best first."""
         if not self._known:
             return
         book = self._memory.book
         try:
-            if not self._synced:
+            if not self._found:
                 book.refresh()
-                self._synced = True
             items = book.index.candidates(Query(text, sources=frozenset({"entry"}))).items
         except Unavailable:
             yield from (entry.id for entry in by_words({id: self._entries[id] for id in self._known})(text))
