@@ -181,18 +181,23 @@ def _unforgotten(memory: Memory, found: Extraction) -> tuple[Extraction, list[Di
     return replace(found, candidates=candidates, notes=left), gone
 
 
-def _talk(memory: Memory, work: Work) -> Talk:
-    session = work.stored.session.uuid
+def heard(memory: Memory, session: str) -> set[str]:
+    """Ids of the entries that a session reinforced before, by operations that stand."""
     journal = memory.book.journal
     undone = journal.undone()
-    heard = {
+    return {
         change.target
         for operation in journal.operations(session=session)
         if operation.id not in undone
         for change in operation.changes
         if change.kind == "reinforce"
     }
-    return Talk(memory.book.now(), session, {turn.id: turn.time for turn in work.fresh}, heard)
+
+
+def _talk(memory: Memory, work: Work) -> Talk:
+    session = work.stored.session.uuid
+    times = {turn.id: turn.time for turn in work.fresh}
+    return Talk(memory.book.now(), session, times, heard(memory, session))
 
 
 def _matched(

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook import arguments as given
 from memorybook.answers import Known
-from memorybook.formats import memory_md
-from memorybook.lifecycle import fade
+from memorybook.draft import Result
+from memorybook.errors import Conflict, NotFound
 from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.ledger import Action, Ledger, Talk
 from memorybook.lifecycle.lessons import Task
+from memorybook.lifecycle.match import settle
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.lifecycle.summarize import title_of
-from memorybook.lifecycle.worth import Verdict, weigh
-from memorybook.model import Add, Discarded, Entry
+from memorybook.lifecycle.worth import weigh
+from memorybook.model import Add, Change, Discarded
 from memorybook.text.tokens import digest
-from memorybook.verbs.turns import FORGOTTEN
+from memorybook.verbs.memorize import heard
+from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.read import known
 from memorybook.verbs.review import propose_or_apply
+from memorybook.verbs.turns import FORGOTTEN, zone_of
 from memorybook.verbs.write import Mask
+from memorybook.writing import ATTEMPTS
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from memorybook.draft import Outcome
     from memorybook.memory import Memory
-    from memorybook.replies import Usage
 
 Log = str | Iterable[str | Mapping[str, Any]]
 """A log: text, or lines, or steps as JSON objects (a message's role and content, a tool's name and output)."""
@@ -40,18 +43,28 @@ class Kept(NamedTuple):
     """What became of one memory of a task.
 
     Attributes:
-        known: The entry as it stands in the book; for `proposed` as it would.
-        action: `created`; `strengthened`, if the same statement was known; `duplicate`, if the same session had said
-            it already; `proposed`, if it waits in the review queue.
+        action: `created`, `strengthened`, `merged`, `updated` or `proposed`, see `lifecycle.ledger.Action`.
+        text: What it says.
+        reason: Why, in a few words.
+        known: The entry that says it, as it stands or (for `proposed`) would; None if there is none yet.
     """
 
-    known: Known
-    action: Literal["created", "strengthened", "duplicate", "proposed"]
+    action: Action
+    text: str
+    reason: str
+    known: Known | None
 
     def json(self) -> dict[str, Any]:
-        """`{"action", "type", "importance", "entry": {…}}`."""
-        entry = self.known.entry
-        return {"action": self.action, "type": entry.category, "importance": entry.score, **self.known.json()}
+        """`{"action", "text", "reason", "type", "importance", "entry": {…}}`; the last three null without an entry."""
+        entry = None if self.known is None else self.known.json()["entry"]
+        return {
+            "action": self.action,
+            "text": self.text,
+            "reason": self.reason,
+            "type": entry and entry["category"],
+            "importance": entry and entry["score"],
+            "entry": entry,
+        }
 
 
 class Stored(NamedTuple):
@@ -62,13 +75,13 @@ class Stored(NamedTuple):
         reasoning: Why, in a sentence or two.
         score: 0..1, how likely it will help later; it is what `threshold` applies to.
         threshold: The setting `store_threshold`.
-        memories: What was stored or proposed.
+        memories: What was stored or proposed, and how.
         discarded: What was found and set aside, with the reason.
         by: Who judged: `model`, `rules`, or "" if nothing had to be judged.
         redacted: How many secrets were masked.
         operation: Id of the operation; None if there was nothing to do or to tell.
         proposals: Ids of what waits in the review queue; what a person rejected before does not wait again.
-        usage: What the model's calls took; None if none was asked.
+        usage: What the model's calls took, and its name; None if none was asked.
         degraded: Why rules judged though there is a model; "" otherwise.
         disabled: True when memory is switched off, or does not store tasks: nothing was judged.
     """
@@ -83,7 +96,7 @@ class Stored(NamedTuple):
     redacted: int = 0
     operation: str | None = None
     proposals: tuple[str, ...] = ()
-    usage: Usage | None = None
+    usage: Mapping[str, Any] | None = None
     degraded: str = ""
     disabled: bool = False
 
@@ -95,7 +108,6 @@ class Stored(NamedTuple):
             "memories": [each.json() for each in self.memories],
             "proposals": list(self.proposals),
             "discarded": [{"text": d.text, "reason": d.reason, "quote": d.quote} for d in self.discarded],
-            "usage": None if self.usage is None else self.usage.json(),
         }
 
 
@@ -136,31 +148,33 @@ def store_if_worthwhile(
         return Stored(False, told, 0.0, config.store_threshold, disabled=True)
     mask = Mask(memory)
     task = _masked(mask, goal, as_text(task_result), lines_of(execution_log), error)
-    now = book.now()
+    llm = memory.metered()
     verdict = weigh(
         task,
         threshold=config.store_threshold,
-        now=now,
-        llm=memory.metered(),
+        now=book.now(),
+        llm=llm,
         known=[entry for entry in book.entries() if entry.state == "active"],
         trust=memory.trust,
         language=config.language,
-        zone=book.zone,
+        zone=zone_of(memory),
     )
     about = {"task": title_of(" ".join(task.goal.split())), **mask.json(extra)}
-    verdict, changes = _changes(memory, verdict, about, now, session_id)
     stored = Stored(
-        verdict.should_store and bool(changes),
+        verdict.should_store,
         verdict.reasoning,
         verdict.score,
         config.store_threshold,
         discarded=verdict.discarded,
         by=verdict.by,
         redacted=mask.count,
-        usage=verdict.usage,
+        usage=None if verdict.usage is None or llm is None else {**verdict.usage.json(), "model": llm.name},
         degraded=verdict.degraded,
     )
-    return _submitted(memory, changes, stored, session_id)
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Conflict, NotFound):  # a person takes out an entry right now
+            return _submitted(memory, stored, verdict.candidates, about, session_id)
+    return _submitted(memory, stored, verdict.candidates, about, session_id)
 
 
 # --- what the task says --------------------------------------------------------------------------
@@ -204,60 +218,61 @@ def _masked(mask: Mask, goal: str, result: str, log: Sequence[str], error: str) 
 # --- what to write -------------------------------------------------------------------------------
 
 
-def _changes(
-    memory: Memory, verdict: Verdict, about: Mapping[str, Any], now: datetime, session: str | None
-) -> tuple[Verdict, list[Add]]:
-    """The entries to add; what was forgotten for good is set aside."""
-    buried = memory.book.journal.buried([digest(one.content) for one in verdict.candidates])
-    left = [
-        Discarded(text=one.content, reason=FORGOTTEN, quote=one.quote)
-        for one in verdict.candidates
-        if digest(one.content) in buried
-    ]
-    changes = [
-        Add(entry=_entry(one, about, now, session), reason=f"said: {one.quote}")
-        for one in verdict.candidates
-        if digest(one.content) not in buried
-    ]
-    return verdict._replace(discarded=(*verdict.discarded, *left)), changes
-
-
-def _entry(one: Candidate, about: Mapping[str, Any], now: datetime, session: str | None) -> Entry:
-    return Entry(
-        id=memory_md.new_id(()),
-        text=one.content,
-        category=one.category,
-        score=fade.importance_score(one.importance),
-        scored=now.date(),
-        last_activated=now.date(),
-        created=now,
+def _submitted(
+    memory: Memory, stored: Stored, candidates: Sequence[Candidate], about: Mapping[str, Any], session: str | None
+) -> Stored:
+    """Match the memories with what is known now; carry out what they change as one operation, or propose it."""
+    book = memory.book
+    buried = book.journal.buried([digest(one.content) for one in candidates])
+    left = [one for one in candidates if digest(one.content) in buried]
+    ledger = _matched(memory, [one for one in candidates if one not in left], session)
+    forgotten = [Discarded(text=one.content, reason=FORGOTTEN, quote=one.quote) for one in left]
+    discarded = (*stored.discarded, *forgotten, *ledger.discarded)
+    submitted = propose_or_apply(
+        memory,
+        [_of_task(change, about) for change in ledger.changes],
+        kind="store",
         session=session,
-        tags=one.tags,
-        entities=one.entities,
-        group=one.group,
-        expires=one.expires,
-        archived=one.expires is not None and one.expires < now.date(),
-        trust=one.trust,
-        metadata=about,
+        discarded=discarded,
+        usage=stored.usage,
+        proposed=ledger.proposals,
+    )
+    operation = submitted.result.operation
+    waiting = memory.config.require_user_confirmation
+    return stored._replace(
+        should_store=any(decision.action != "discarded" for decision in ledger.decisions),
+        memories=tuple(_kept(memory, ledger, submitted.result, waiting)),
+        discarded=discarded,
+        operation=operation.id if operation else None,
+        proposals=submitted.proposals,
     )
 
 
-def _submitted(memory: Memory, changes: Sequence[Add], stored: Stored, session: str | None) -> Stored:
-    """Carry them out as one operation, which also tells what was set aside and what the model took, or propose them."""
-    usage = None if stored.usage is None else stored.usage.json()
-    result, proposals = propose_or_apply(
-        memory, changes, kind="store", session=session, discarded=stored.discarded, usage=usage
-    )
-    operation = result.operation.id if result.operation else None
-    if memory.config.require_user_confirmation:
-        waiting = tuple(Kept(Known(change.entry, change.entry.score), "proposed") for change in changes)
-        return stored._replace(memories=waiting, operation=operation, proposals=proposals)
-    standing = known(memory.book, [each.entry or add.entry for each, add in zip(result.outcomes, changes, strict=True)])
-    kept = tuple(Kept(entry, _action(each)) for entry, each in zip(standing, result.outcomes, strict=True))
-    return stored._replace(memories=kept, operation=operation)
+def _matched(memory: Memory, candidates: Iterable[Candidate], session: str | None) -> Ledger:
+    """What the memories do to the entries as they stand; a task has no turns that they could name."""
+    entries = {entry.id: entry for entry in memory.book.entries()}
+    near, alike = Near(memory, entries), Alike(memory)
+    talk = Talk(memory.book.now(), session, heard=heard(memory, session) if session else ())
+    ledger = Ledger(entries, talk, memory.config.conflicts)
+    for candidate in candidates:
+        settle(ledger, replace(candidate, turn_ids=()), near, alike)
+    return ledger
 
 
-def _action(outcome: Outcome) -> Literal["created", "strengthened", "duplicate"]:
-    if outcome.applied is None:
-        return "duplicate"
-    return "created" if outcome.applied.kind == "add" else "strengthened"
+def _of_task(change: Change, about: Mapping[str, Any]) -> Change:
+    """The change, an entry it adds with what its task says of itself."""
+    if not isinstance(change, Add):
+        return change
+    return replace(change, entry=replace(change.entry, metadata={**about, **change.entry.metadata}))
+
+
+def _kept(memory: Memory, ledger: Ledger, result: Result, waiting: bool) -> Iterator[Kept]:
+    """What became of each memory that is not discarded, with its entry as it stands, or would."""
+    standing = {outcome.entry.id: outcome.entry for outcome in result.outcomes if outcome.entry is not None}
+    for decision in ledger.decisions:
+        entry = standing.get(decision.id or "") or ledger.entries.get(decision.id or "")
+        if decision.action == "discarded":
+            continue
+        action = "proposed" if waiting else decision.action
+        told = f"{decision.reason}: {decision.detail}" if decision.detail else decision.reason
+        yield Kept(action, decision.text, told, None if entry is None else known(memory.book, [entry])[0])
