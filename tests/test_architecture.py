@@ -56,15 +56,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"},
     "providers": CORE
     | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
+    "agent": CORE | {"answers", "config", "lifecycle", "memory", "providers", "recall", "tools", "verbs", "workspace"},
     "tools": {"errors", "memory", "standard", "typed"},
-    "cli": VALUES | {"answers", "config", "memory", "tools", "workspace", "lifecycle", "text"},
+    "cli": VALUES | {"answers", "config", "memory", "providers", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},
     "__init__": VALUES | {"answers", "config", "memory", "tools"},
 }
 
 FREE_OF_THIRD_PARTIES = {
     "errors", "model", "hits", "protocols", "formats", "lifecycle", "recall", "config", "workspace", "answers",
-    "draft", "book", "tools", "memory", "lifetime", "providers",
+    "draft", "book", "tools", "memory", "lifetime", "providers", "agent",
 }  # fmt: skip
 
 MAY_USE_SQLITE = {"storage"}
@@ -137,8 +138,8 @@ def test_no_drawer_modules() -> None:
     assert not [path for path in modules() if path.stem in drawers]
 
 
-HANDS_ON_THE_ENVIRONMENT = {"memory", "cli"}
-"""`open` and the command line give it to config; the command line also asks how to speak to a terminal."""
+HANDS_ON_THE_ENVIRONMENT = {"memory", "cli", "agent"}
+"""`open`, `Workspace` and the command line give it to config; the command line also asks how to speak to a terminal."""
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _UNSAFE = lazily(r"[^\w.-]+")
 _SAFE_KEY = lazily(r"[\w.@+-]{1,120}")
+_NOT_PLAIN = lazily(r"[^0-9a-z]+")
 
 
 def book_root(config: Config, *, cwd: str, book: str | None = None, project: str | None = None) -> str:
@@ -74,6 +75,26 @@ def project_key(cwd: str) -> str:
     digest = hashlib.blake2b(os.fsencode(folder), digest_size=4).hexdigest()
     name = _UNSAFE.sub("-", os.path.basename(folder)).strip("-.") or "book"
     return f"{name[:60]}-{digest}"
+
+
+def tenant_key(channel: str, chat_id: str | int) -> str:
+    """Name of the folder of a tenant's book: readable, plain on every file system, another one for every tenant.
+
+    Of both names it shows what is plain ASCII, in lower case; a digest of 128 bits tells apart what looks alike.
+    7 and "7" are one chat.
+
+    Raises:
+        InvalidInput: A channel that is no text, a chat id that is neither text nor a whole number.
+    """
+    if not isinstance(channel, str) or not isinstance(chat_id, str | int) or isinstance(chat_id, bool):
+        raise InvalidInput(f"channel {channel!r} and chat id {chat_id!r} name no tenant: give text, such as 'telegram'")
+    import hashlib
+    import json
+
+    names = [channel, str(chat_id)]
+    digest = hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()
+    shown = [_NOT_PLAIN.sub("-", name.lower()).strip("-")[:24] for name in names]
+    return "-".join([*filter(None, shown), digest])
 
 
 def _git_top(cwd: str) -> str | None:

@@ -1,0 +1,136 @@
+"""The loop of an agent's turn: the model asks for tools, is answered, and in the end says something. Bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook import tools as memory_verbs
+from memorybook.agent.words import WORDS
+from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.recall.format import CLOSE, OPEN
+from memorybook.replies import Message, ToolCall, ToolSchema, Usage
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+
+MAX_ROUNDS = 10
+"""Rounds of tools in one turn, unless the caller says otherwise."""
+
+_WIDTH = 16_000
+"""Characters of a tool's answer that the model is shown."""
+
+
+class AgentTool(NamedTuple):
+    """A tool that an agent may call: what the model is told of it, and what is called with the arguments."""
+
+    schema: ToolSchema
+    call: Callable[[Mapping[str, Any]], Any]
+
+
+class Outcome(NamedTuple):
+    """What came of a turn.
+
+    Attributes:
+        text: The answer.
+        messages: All that the model was sent, with its answers.
+        usage: Of all calls of the model.
+        tools: Names of the tools that were called, in order.
+        stopped: Whether it was ended because there were too many rounds of tools.
+    """
+
+    text: str
+    messages: tuple[Message, ...] = ()
+    usage: Usage = Usage()
+    tools: tuple[str, ...] = ()
+    stopped: bool = False
+
+
+def memory_tools(memory: Memory) -> list[AgentTool]:
+    """The memory tools, reading and writing, over an open memory.
+
+    What they answer stands between the markers of recalled text, so that it is not remembered once more.
+    """
+    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name)) for name in memory_verbs.TOOLS]
+
+
+def _verb(memory: Memory, name: str) -> Callable[[Mapping[str, Any]], str]:
+    def call(arguments: Mapping[str, Any]) -> str:
+        answer = json.dumps(memory_verbs.call(memory, name, arguments), ensure_ascii=False, default=str)
+        answer = answer.replace("<!--", "<! --").replace("-->", "-- >")
+        return f"{OPEN}\n{_cut(answer, _WIDTH - 200)}\n{CLOSE}"
+
+    return call
+
+
+def converse(
+    llm: LLM,
+    messages: Sequence[Message],
+    tools: Sequence[AgentTool],
+    *,
+    max_rounds: int = MAX_ROUNDS,
+    language: str = "en",
+    keep: Callable[[Message], Any] = lambda message: None,
+    called: Callable[[str, bool], None] = lambda name, ok: None,
+) -> Outcome:
+    """Let the model speak, and call tools, until it answers.
+
+    Args:
+        llm: The model, within its budget.
+        messages: What it is sent first.
+        tools: What it may call; what one raises goes back to the model as text.
+        max_rounds: Rounds of tools, at least 0; after the last the model is told to answer.
+        language: Of what it is told, `en` or `zh`.
+        keep: Given each message as it comes: the model's, and the answers of tools.
+        called: Told the name of each tool that was called, and whether it answered.
+
+    Raises:
+        InvalidInput: Two tools of one name, or fewer than 0 rounds.
+        LLMFailed: The model; BudgetSpent where it may not be asked any more.
+    """
+    by_name = {tool.schema.name: tool for tool in tools}
+    if len(by_name) < len(tools) or max_rounds < 0:
+        raise InvalidInput("two tools have one name" if max_rounds >= 0 else f"max_rounds {max_rounds} is below 0")
+    talk, usage, names = list(messages), Usage(), []
+    schemas = [tool.schema for tool in tools]
+    for left in range(max_rounds, -1, -1):
+        reply = llm.complete(talk, tools=schemas)
+        usage += reply.usage
+        if not reply.tool_calls or not left:
+            break
+        said = [reply.message()]
+        for call in reply.tool_calls:
+            ok, answer = _answer(by_name, call)
+            called(call.name, ok)
+            names.append(call.name)
+            said.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": answer})
+        for message in said:
+            keep(message)
+        if left == 1:
+            said[-1] = {**said[-1], "content": f"{said[-1]['content']}\n{WORDS[language].last_round}"}
+        talk += said
+    stopped = bool(reply.tool_calls)
+    text = reply.text or (WORDS[language].gave_up.format(rounds=max_rounds) if stopped else "")
+    answer_message = {"role": "assistant", "content": text}
+    keep(answer_message)
+    return Outcome(text, (*talk, answer_message), usage, tuple(names), stopped)
+
+
+def _answer(tools: Mapping[str, AgentTool], call: ToolCall) -> tuple[bool, str]:
+    """Whether the tool answered, and its answer, or what went wrong, as text for the model."""
+    tool = tools.get(call.name)
+    if tool is None:
+        return False, f"Error: there is no tool {call.name!r}; there are {', '.join(tools)}"
+    try:
+        answer = tool.call(call.arguments)
+        return True, _cut(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str))
+    except MemoryBookError as error:
+        return False, f"Error: {error}"
+    except Exception as error:  # a tool is anybody's
+        return False, f"Error: {type(error).__name__}: {error}"
+
+
+def _cut(text: str, width: int = _WIDTH) -> str:
+    return text if len(text) <= width else f"{text[:width]}… [{len(text) - width} more characters]"

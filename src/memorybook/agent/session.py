@@ -1,0 +1,415 @@
+"""A tenant's session with an agent: messages in, prompts out, and nothing forgotten before it is remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.agent.conversation import Conversation
+from memorybook.agent.events import Event, Kind
+from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, memory_tools
+from memorybook.agent.messages import Kept, aligned, cut_at, words_of
+from memorybook.agent.prompt import recalled_block, system_text
+from memorybook.agent.remembering import Remembered, Remembering
+from memorybook.agent.words import WORDS, remembered
+from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.lifecycle.summarize import summarize
+
+if TYPE_CHECKING:
+    from memorybook.agent.workspace import Workspace
+    from memorybook.inference.callable import Function
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+    from memorybook.replies import Message
+
+NEW = "/new"
+"""What a user says to begin anew."""
+
+
+class Compacted(NamedTuple):
+    """What is left of a conversation.
+
+    Attributes:
+        messages: Its last messages, as a model is sent them.
+        summary: What stands for those before.
+        remembered: What memory was given before.
+    """
+
+    messages: tuple[Message, ...]
+    summary: str
+    remembered: Remembered
+
+
+class AgentSession:
+    """The session of one tenant; made by `Workspace.session`, safe to share between threads.
+
+    Each call opens the tenant's book if it is not open, takes in what other processes stored, and notices a session
+    that is idle: that one is given to memory, and the next message begins another. A book that was closed to make
+    room is opened again by the next call.
+
+    Attributes:
+        channel, chat_id: The tenant.
+        key: Folder of its book in the workspace.
+    """
+
+    def __init__(self, workspace: Workspace, channel: str, chat_id: str, key: str) -> None:
+        self.channel = channel
+        self.chat_id = chat_id
+        self.key = key
+        self.uses = 0
+        self._workspace = workspace
+        self._lock = threading.RLock()
+        self._turn = threading.RLock()
+        self._remembering = Remembering(workspace.memory_window, self._tell)
+        self._talk: Conversation | None = None
+        self._heard: dict[str, datetime] = {}
+        self._scheduled: set[str] = set()
+
+    # --- opening and closing ---------------------------------------------------------------------
+
+    @contextmanager
+    def memory(self) -> Iterator[Memory]:
+        """The tenant's open memory, which stays open until the block ends."""
+        with self._in_use() as talk:
+            yield talk.memory
+
+    @contextmanager
+    def _in_use(self) -> Iterator[Conversation]:
+        """The conversation, open and up to date, which is not closed before the block ends."""
+        self._workspace.take(self)
+        try:
+            yield self._opened()
+        finally:
+            self._workspace.leave(self)
+
+    def _opened(self) -> Conversation:
+        with self._lock:
+            talk = self._talk
+            if talk is None:
+                talk = self._talk = self._workspace.converse(self, self._heard)
+                if talk.memory.config.auto_capture_on_new_session:
+                    for session in talk.waiting():
+                        self._later(session)
+            else:
+                talk.refresh()
+            if talk.idle and self.uses == 1:
+                self._leave(talk)
+        return talk
+
+    def _leave(self, talk: Conversation) -> None:
+        """Begin another session with the next message; the one before is remembered in the background."""
+        kept, left = list(talk.kept), talk.leave()
+        if left and talk.memory.config.auto_capture_on_new_session:
+            self._later(left, None if talk.stored else kept)
+
+    def shut(self) -> datetime | None:
+        """Close the book if nobody uses it; returns when the session will be idle, None if nothing waits for that."""
+        with self._lock:
+            talk = self._talk
+            if talk is None or self.uses:
+                return None
+            self._talk = None
+            talk.provider.close()
+            talk.memory.close()
+            return talk.idle_at(talk.session) if talk.session is not None else None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is open, has a conversation, and was not used for longer than the settings have it."""
+        talk = self._talk
+        return talk is not None and talk.idle
+
+    # --- messages ----------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages of the current session, each with `id` and `timestamp`."""
+        with self._in_use() as talk, self._lock:
+            return tuple(each.message for each in talk.kept)
+
+    def add(self, message: Message) -> Message:
+        """Store a message's turn, on disk on return, secrets masked; the live one stays as it is.
+
+        Args:
+            message: `{"role", "content", …}` as models have it; `id` and `timestamp` are made where they are missing.
+
+        Returns:
+            The message with `id` and `timestamp`. One whose `id` is known is left as it was.
+
+        Raises:
+            InvalidInput: No role that is known, or no JSON.
+            Unavailable: The disk refuses.
+        """
+        with self._in_use() as talk:
+            with self._lock:
+                kept = talk.add(message)
+                wanted = self._remembering.wanted(talk)
+            if wanted:
+                self._later(talk.uuid)
+            return kept
+
+    def build_messages(self, system: str, user_content: str | Sequence[Any]) -> list[Message]:
+        """The messages for a turn: the system's words with the memory, the history, what the user says now.
+
+        The system's words get the rule to search before answering about the past, and under `# Memory` what the
+        provider recalls for the user's words. If that fails there is an event, and the turn goes on without it.
+        Nothing is stored: see `add`.
+
+        Args:
+            system: The host's own words.
+            user_content: What the user says: text, or blocks of content.
+        """
+        with self._in_use() as talk:
+            asked = words_of(user_content)
+            language = talk.language(system, asked)
+            recalled = self._recalled(talk, asked, language)
+            with self._lock:
+                history = talk.history(self._workspace.memory_window)
+                earlier = talk.earlier(self._workspace.memory_window)
+            text = system_text(system, recalled=recalled, earlier=earlier, language=language)
+            return [{"role": "system", "content": text}, *history, {"role": "user", "content": user_content}]
+
+    def _recalled(self, talk: Conversation, asked: str, language: str) -> str:
+        if not talk.memory.config.enabled:
+            return ""
+        block, failure = recalled_block(talk.provider, asked, language)
+        if failure:
+            self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=failure), reason=failure)
+        return block
+
+    def _tell(self, talk: Conversation, kind: Kind, text: str, **data: Any) -> None:
+        self._workspace.tell(Event(kind, text, self.channel, self.chat_id, talk.uuid, data))
+
+    # --- remembering -------------------------------------------------------------------------------
+
+    def _later(self, session: str, kept: Sequence[Kept] | None = None) -> None:
+        """Give what is new in a session to memory in the background, once at a time; see `_catch_up`."""
+        with self._lock:
+            if session in self._scheduled:
+                return
+            self._scheduled.add(session)
+        self._workspace.submit(self, lambda: self._catch_up(session, kept), lambda: self._scheduled.discard(session))
+
+    def _catch_up(self, session: str, kept: Sequence[Kept] | None) -> None:
+        """What has left the window of the current session; all of another, which is over then."""
+        with self._in_use() as talk:
+            current = session == talk.uuid
+            if kept is None:
+                with self._lock:
+                    kept = talk.kept_of(session)
+            done = self._remembering.remember(talk, session, kept, archive_all=not current)
+            if done.ok and not current:
+                self._over(talk, session, talk.language())
+
+    def trim_history(self, messages: Sequence[Message], keep: int = 10) -> list[Message]:
+        """The last `keep` messages of a history; what is cut off is given to memory first.
+
+        The history may be the caller's own: what of the cut was not added to the session is added now. The system's
+        messages stay, and calls of tools stay with their answers. If memory fails, what is cut waits on disk and is
+        tried again; where turns are not kept on disk, nothing is cut then.
+
+        Raises:
+            InvalidInput: `keep` below 0, or a message that cannot be read.
+        """
+        if keep < 0:
+            raise InvalidInput(f"keep {keep} is below 0: it counts messages")
+        place = cut_at(messages, keep)
+        cut = [message for message in messages[:place] if message.get("role") != "system"]
+        if not cut:
+            return list(messages)
+        with self._in_use() as talk:
+            with self._lock:
+                known = aligned(talk.kept, cut)
+                for number, message in enumerate(cut):
+                    if number not in known:
+                        known[number] = len(talk.kept)
+                        talk.add(message)
+                upto = talk.kept[: max(known.values()) + 1]
+            done = self._remembering.remember(talk, talk.uuid, upto, archive_all=True)
+            if not done.ok and not talk.stored:
+                return list(messages)
+            talk.start = max(talk.start, upto[-1].position + 1)
+        return [each for number, each in enumerate(messages) if number >= place or each.get("role") == "system"]
+
+    def compact(self, summary: str | Callable[[Sequence[Message]], str] = "", *, keep: int = 10) -> Compacted:
+        """Give the conversation but for the last `keep` messages to memory, then go on with a summary in their place.
+
+        If memory fails they wait on disk and are tried again; the conversation is compacted all the same, for a model
+        that is full takes no more. `auto_flush_on_compaction = false` leaves memory out of it.
+
+        Args:
+            summary: The host's own, or a function that makes it of the messages that go; "" takes the session's, or
+                some sentences of it. The event `compacted` holds it.
+            keep: How many of the last messages stay.
+
+        Raises:
+            InvalidInput: `keep` below 0.
+        """
+        if keep < 0:
+            raise InvalidInput(f"keep {keep} is below 0: it counts messages")
+        with self._in_use() as talk:
+            with self._lock:
+                kept = list(talk.kept)
+            place = cut_at([each.message for each in kept], keep)
+            cut, done = kept[:place], Remembered(True)
+            if cut and talk.memory.config.auto_flush_on_compaction:
+                done = self._remembering.remember(talk, talk.uuid, cut, archive_all=True)
+            if not done.ok and not talk.stored:
+                return Compacted(tuple(talk.history(len(kept))), talk.summary, done)
+            text = summary(tuple(each.message for each in cut)) if callable(summary) else summary
+            with self._lock:
+                if cut:
+                    talk.summary = text.strip() or self._told(talk) or talk.summary
+                    talk.start = cut[-1].position + 1
+                left = tuple(talk.history(max(1, len(talk.kept))))
+            said = WORDS[talk.language()].compacted
+            self._tell(talk, "compacted", said, summary=talk.summary, count=done.things)
+            return Compacted(left, talk.summary, done)
+
+    def _told(self, talk: Conversation) -> str:
+        """What the session's summary says; some of its sentences where there is none."""
+        if not talk.stored or talk.session is None:
+            return ""
+        transcripts = talk.memory.book.transcripts
+        try:
+            session = transcripts.session(talk.uuid)
+        except NotFound:
+            return ""
+        language = talk.memory.config.language
+        return session.summary or summarize(transcripts.turns(talk.uuid), session=session, language=language).summary
+
+    # --- ending ------------------------------------------------------------------------------------
+
+    def new(self) -> Remembered:
+        """What `/new` does: give the whole session to memory, then begin another.
+
+        If that fails the session is kept as it is, and the answer says so.
+        """
+        with self._turn, self._in_use() as talk:
+            language = talk.language()
+            count = 0
+            while True:
+                with self._lock:
+                    session, kept = talk.uuid, list(talk.kept)
+                done = self._remembering.remember(talk, session, kept, archive_all=True)
+                count += done.things
+                if not done.ok:
+                    return done._replace(text=WORDS[language].kept.format(reason=done.reason))
+                with self._lock:
+                    if talk.uuid == session and len(talk.kept) == len(kept):  # else something was said meanwhile
+                        talk.leave()
+                        break
+            if session:
+                self._over(talk, session, language)
+            more = f" ({remembered(count, language)})" if count else ""
+            return Remembered(True, count, "", WORDS[language].started + more)
+
+    def _over(self, talk: Conversation, session: str, language: str) -> None:
+        if talk.memory.config.enabled:
+            talk.close(session)
+        self._tell(talk, "ended", WORDS[language].ended, ended=session)
+
+    # --- turns -------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        llm: LLM | Function | None,
+        user_content: str | Sequence[Any],
+        *,
+        system: str = "",
+        tools: Sequence[AgentTool] = (),
+        max_rounds: int = MAX_ROUNDS,
+    ) -> Outcome:
+        """A turn: store what the user says, let the model call tools and answer, store what it says.
+
+        The model is always given the memory tools, reading and writing, also when it has no other. Two turns of one
+        session wait for each other. `/new` is answered without the model, see `new`.
+
+        Args:
+            llm: The model, or a function; None takes that of the memory. It is kept within the budgets of the settings.
+            user_content: What the user says: text, or blocks of content.
+            system: The host's own words.
+            tools: The agent's own.
+            max_rounds: Rounds of tools, at least 0.
+
+        Raises:
+            Unavailable: There is no model; LLMFailed, BudgetSpent: it failed. What the user said is stored.
+            InvalidInput: Two tools of one name.
+        """
+        if words_of(user_content).strip() == NEW:
+            return Outcome(self.new().text)
+        return self._take_turn(llm, {"role": "user", "content": user_content}, system, tools, max_rounds)
+
+    def heartbeat(
+        self,
+        llm: LLM | Function | None,
+        prompt: str,
+        *,
+        system: str = "",
+        tools: Sequence[AgentTool] = (),
+        max_rounds: int = MAX_ROUNDS,
+    ) -> Outcome:
+        """A turn that nobody asked for: as `run`, but the prompt is not the user's word; memorized at its end."""
+        outcome = self._take_turn(llm, {"role": "user", "content": prompt, "boot": True}, system, tools, max_rounds)
+        with self._in_use() as talk:
+            with self._lock:
+                kept = list(talk.kept)
+            self._remembering.remember(talk, talk.uuid, kept, archive_all=True)
+        return outcome
+
+    def delegate(
+        self,
+        llm: LLM | Function | None,
+        task: str,
+        *,
+        system: str = "",
+        tools: Sequence[AgentTool] = (),
+        max_rounds: int = MAX_ROUNDS,
+    ) -> Outcome:
+        """Let a worker do a task with its own tools and the memory tools; its talk is not the user's and is not kept.
+
+        Arguments and errors are those of `run`. May be called by a tool of a turn.
+        """
+        with self._in_use() as talk:
+            language = talk.language(system, task)
+            recalled = self._recalled(talk, task, language)
+            text = system_text(system, recalled=recalled, earlier="", language=language)
+            messages = [{"role": "system", "content": text}, {"role": "user", "content": task}]
+            return self._converse(talk, llm, messages, tools, max_rounds, language, lambda message: None)
+
+    def _take_turn(
+        self,
+        llm: LLM | Function | None,
+        message: Mapping[str, Any],
+        system: str,
+        tools: Sequence[AgentTool],
+        max_rounds: int,
+    ) -> Outcome:
+        with self._turn, self._in_use() as talk:
+            messages = self.build_messages(system, message["content"])
+            self.add(message)
+            language = talk.language(system, words_of(message["content"]))
+            return self._converse(talk, llm, messages, tools, max_rounds, language, self.add)
+
+    def _converse(
+        self,
+        talk: Conversation,
+        llm: LLM | Function | None,
+        messages: Sequence[Message],
+        tools: Sequence[AgentTool],
+        max_rounds: int,
+        language: str,
+        keep: Callable[[Message], Any],
+    ) -> Outcome:
+        model = talk.memory.metered(llm)
+        if model is None:
+            raise Unavailable("there is no language model: set llm.model, or give one")
+
+        def called(name: str, ok: bool) -> None:
+            self._tell(talk, "tool", name, name=name, ok=ok)
+
+        own = [*tools, *memory_tools(talk.memory)]
+        return converse(model, messages, own, max_rounds=max_rounds, language=language, keep=keep, called=called)

@@ -1,0 +1,66 @@
+"""What a session says by itself, in both languages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """Fixed sentences in one language; braces are filled in."""
+
+    rule: str
+    earlier: str
+    remembered: str
+    started: str
+    kept: str
+    failed: str
+    no_recall: str
+    ended: str
+    compacted: str
+    last_round: str
+    gave_up: str
+
+
+WORDS = {
+    "en": Words(
+        rule=(
+            "Before you answer about anything past (earlier talks, decisions, preferences, people, dates, todos), "
+            "search the memory with memory_search and open the lines with memory_get; what is shown to you here is "
+            "only a part. Cite path and lines of what you rely on, such as daily/2026-02-24.md#L12-L14. If you find "
+            "nothing, say that you looked."
+        ),
+        earlier="Earlier in this conversation:",
+        remembered="remembered {count} things",
+        started="New session started.",
+        kept="The session was kept, for it could not be archived: {reason}. Try /new again.",
+        failed="not remembered yet, it will be tried again: {reason}",
+        no_recall="nothing was recalled for this turn: {reason}",
+        ended="the session is over",
+        compacted="the conversation was compacted",
+        last_round="That was the last call of a tool in this turn: answer now.",
+        gave_up="I stopped after {rounds} rounds of tools without an answer.",
+    ),
+    "zh": Words(
+        rule=(
+            "回答任何涉及过去的问题（以往的对话、决定、偏好、人物、日期、待办）之前，先用 memory_search 检索记忆，"
+            "再用 memory_get 打开原文；这里给出的只是一部分。引用时注明路径和行号，例如 daily/2026-02-24.md#L12-L14。"
+            "查不到就说明已经查过。"
+        ),
+        earlier="本次对话此前的内容：",
+        remembered="记住了 {count} 件事",
+        started="已开始新会话。",
+        kept="会话已保留，因为无法归档：{reason}。请稍后再试 /new。",
+        failed="暂未记住，稍后会再试：{reason}",
+        no_recall="本轮没有取回记忆：{reason}",
+        ended="会话已结束",
+        compacted="对话已压缩",
+        last_round="这是本轮最后一次调用工具，请现在作答。",
+        gave_up="调用了 {rounds} 轮工具仍未得到答案，已停止。",
+    ),
+}
+
+
+def remembered(count: int, language: str) -> str:
+    """`remembered 1 thing`, `记住了 2 件事`."""
+    text = WORDS[language].remembered.format(count=count)
+    return text.removesuffix("s") if count == 1 and language == "en" else text

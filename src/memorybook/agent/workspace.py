@@ -1,0 +1,258 @@
+"""Workspace: the books of many tenants, a few of them open at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
+
+from memorybook import config as settings
+from memorybook.agent.conversation import Conversation
+from memorybook.agent.events import Event, OnEvent, told
+from memorybook.agent.session import AgentSession
+from memorybook.errors import ConfigError, InvalidInput, Unavailable
+from memorybook.memory import Memory
+from memorybook.memory import open as open_memory
+from memorybook.providers import open_provider
+from memorybook.workspace import tenant_key
+
+if TYPE_CHECKING:
+    from memorybook.config import Config
+    from memorybook.inference.callable import Function
+    from memorybook.protocols import LLM, Embedder, MemoryProvider
+
+
+class _Resting(NamedTuple):
+    """A tenant whose book was closed to make room, and when its session will be idle."""
+
+    channel: str
+    chat_id: str
+    idle_at: datetime
+
+
+class Workspace:
+    """Sessions of many tenants, each with a book of its own; safe to share between threads.
+
+    At most `max_open` books are open at a time, but for those that are in use: the one that was used longest ago is
+    closed first. What is remembered in the background is done by `workers` threads.
+
+    Args:
+        root: Directory of the books; None takes the setting `workspace_dir`.
+        config: Settings of every book; None loads them, see `config.load`.
+        llm: The model that remembers; None takes the configured one.
+        embedder: Of every book; None takes the configured one, which they share.
+        provider: Makes the policy over a memory; None takes the setting `provider`.
+        clock: The time now, timezone-aware; None takes the system's.
+        max_open: At least 1.
+        memory_window: Once that many messages of a session are not remembered, all but the newest half of them are
+            given to memory; as many are shown to the model. At least 2.
+        workers: At least 1.
+        on_event: Told what happens, see `Event`; called in whatever thread it happens in.
+        door: See `Memory`.
+
+    Raises:
+        ConfigError: The settings keep the databases of all books in one file.
+        InvalidInput: A number that is too small.
+    """
+
+    def __init__(
+        self,
+        root: str | None = None,
+        *,
+        config: Config | None = None,
+        llm: LLM | Function | None = None,
+        embedder: Embedder | None = None,
+        provider: Callable[[Memory], MemoryProvider] = open_provider,
+        clock: Callable[[], datetime] | None = None,
+        max_open: int = 50,
+        memory_window: int = 50,
+        workers: int = 4,
+        on_event: OnEvent | None = None,
+        door: str = "python",
+    ) -> None:
+        for name, value, least in (
+            ("max_open", max_open, 1),
+            ("memory_window", memory_window, 2),
+            ("workers", workers, 1),
+        ):
+            if value < least:
+                raise InvalidInput(f"{name} {value} is below {least}")
+        config = config or settings.load(cwd=os.getcwd(), env=os.environ)
+        if config.db_path or config.transcripts.db_path:
+            name = "db_path" if config.db_path else "transcripts.db_path"
+            raise ConfigError(f"{name} would put the books of all tenants into one file: leave it out for a workspace")
+        self.root = os.path.abspath(os.path.expanduser(root or config.workspace_dir))
+        self.memory_window = memory_window
+        self._config = config
+        self._llm = llm
+        self._embedder = embedder
+        self._provider = provider
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._max_open = max_open
+        self._on_event = on_event
+        self._door = door
+        self._lock = threading.RLock()
+        self._sessions: WeakValueDictionary[str, AgentSession] = WeakValueDictionary()
+        self._open: OrderedDict[str, AgentSession] = OrderedDict()
+        self._resting: dict[str, _Resting] = {}
+        self._closed = False
+        self._workers = ThreadPoolExecutor(workers, thread_name_prefix="memorybook-agent")
+        self._works: set[Future[None]] = set()
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- sessions ----------------------------------------------------------------------------------
+
+    def session(self, channel: str, chat_id: str | int) -> AgentSession:
+        """The session of a tenant, the same object for as long as somebody holds it; opens its book.
+
+        Sessions of the tenant that ended without being remembered, by a crash or by idleness, are given to memory in
+        the background; the newest goes on where it was if it is not idle.
+
+        Args:
+            channel: Where the tenant talks, such as `telegram`.
+            chat_id: Any name or number; 7 and "7" are one tenant.
+
+        Raises:
+            InvalidInput: A channel or chat id that is no text.
+            Unavailable: The workspace is closed, or the disk refuses.
+        """
+        key = tenant_key(channel, chat_id)
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None:
+                session = self._sessions[key] = AgentSession(self, channel, str(chat_id), key)
+        with session.memory():
+            pass
+        self.tick()
+        return session
+
+    def tick(self) -> int:
+        """Notice sessions that are idle and have them remembered in the background; returns how many there were.
+
+        For a server's timer; cheap. Books that were closed to make room are opened again for it.
+        """
+        now = self._clock()
+        with self._lock:
+            if self._closed:
+                return 0
+            idle = [session for session in self._open.values() if not session.uses and session.idle]
+            resting = [self._resting.pop(key) for key, each in [*self._resting.items()] if each.idle_at < now]
+        for session in idle:
+            with session.memory():
+                pass
+        for each in resting:
+            self.session(each.channel, each.chat_id)
+        return len(idle) + len(resting)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for what is being remembered in the background, at most so many seconds; whether all is done."""
+        with self._lock:
+            works = set(self._works)
+        return not wait(works, timeout).not_done
+
+    def close(self) -> None:
+        """Finish what is being remembered and close all books; closing twice does nothing.
+
+        Sessions are not ended by it: the next workspace goes on with them, or has them remembered if they are idle.
+        A book that is in use is closed by who uses it last.
+        """
+        with self._lock:
+            self._closed = True
+        self._workers.shutdown(wait=True)
+        with self._lock:
+            sessions = list(self._open.values())
+        for session in sessions:
+            session.shut()
+            with self._lock:
+                if not session.uses:
+                    self._open.pop(session.key, None)
+
+    # --- for sessions ------------------------------------------------------------------------------
+
+    def take(self, session: AgentSession) -> None:
+        """Count a use of the session, which keeps its book open. Raises Unavailable if the workspace is closed."""
+        with self._lock:
+            if self._closed and not session.uses:
+                raise Unavailable(f"the workspace {self.root!r} is closed")
+            session.uses += 1
+            self._open[session.key] = session
+            self._open.move_to_end(session.key)
+            self._resting.pop(session.key, None)
+            spare = self._spare()
+        self._shut(spare)
+
+    def leave(self, session: AgentSession) -> None:
+        """End a use of the session."""
+        with self._lock:
+            session.uses -= 1
+            spare = self._spare()
+            if self._closed and not session.uses:
+                self._open.pop(session.key, None)
+                spare.append(session)
+        self._shut(spare)
+
+    def _spare(self) -> list[AgentSession]:
+        """Takes out what is to be closed to make room: what nobody uses, the one used longest ago first."""
+        over = len(self._open) - self._max_open
+        spare = [session for session in self._open.values() if not session.uses][: max(0, over)]
+        for session in spare:
+            del self._open[session.key]
+        return spare
+
+    def _shut(self, sessions: list[AgentSession]) -> None:
+        for session in sessions:
+            idle_at = session.shut()
+            with self._lock:
+                if idle_at is not None and session.key not in self._open:
+                    self._resting[session.key] = _Resting(session.channel, session.chat_id, idle_at)
+
+    def converse(self, session: AgentSession, heard: dict[str, datetime]) -> Conversation:
+        """Open the book of a session and the conversation that stands in it; `heard` as `Conversation` has it."""
+        memory = open_memory(
+            os.path.join(self.root, session.key),
+            config=self._config._replace(root_dir=""),
+            door=self._door,
+            clock=self._clock,
+            embedder=self._embedder,
+            llm=self._llm,
+        )
+        self._embedder = self._embedder or memory.embedder
+        return Conversation(memory, self._provider(memory), session.channel, session.chat_id, heard)
+
+    def submit(self, session: AgentSession, work: Callable[[], None], done: Callable[[], None]) -> None:
+        """Have something done in the background, with the session in use until it is; `done` is called in any case."""
+        self.take(session)
+
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:  # what fails here is tried again when the session is opened next
+                text = f"{type(error).__name__}: {error}"
+                self.tell(Event("memorize_failed", text, session.channel, session.chat_id, "", {"reason": text}))
+            finally:
+                done()
+                self.leave(session)
+
+        try:
+            future = self._workers.submit(run)
+        except RuntimeError:  # the workspace is being closed: it waits on disk
+            done()
+            self.leave(session)
+            return
+        with self._lock:
+            self._works.add(future)
+        future.add_done_callback(self._works.discard)
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever listens."""
+        told(event, self._on_event)
