@@ -7,6 +7,7 @@ other, and by the one word in which two like sentences differ.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -58,7 +59,7 @@ def overlap(one: str, other: str) -> float:
     return len(first & second) / (len(first | second) or 1)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def words(text: str) -> frozenset[str]:
     """What a text is made of, for comparing wordings: its telling words, Chinese ones by character.
 
@@ -67,7 +68,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(_sequence(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def _sequence(text: str) -> tuple[str, ...]:
     """The words of `words`, in order, with repetition."""
     folded = text
@@ -216,18 +217,21 @@ def _places(text: str, shared: frozenset[str]) -> list[str]:
 
 
 def by_words(entries: Mapping[str, Entry]) -> Callable[[str], Sequence[Entry]]:
-    """Neighbours from words alone: the entries that share most telling words with a text, at most 8."""
+    """Neighbours from words alone, of the entries as they are when first asked: what shares most words, at most 8."""
+    having: dict[str, list[str]] = {}
 
     def neighbours(text: str) -> Sequence[Entry]:
-        wanted = _telling(text)
-        shared = {one.id: len(wanted & _telling(one.text)) for one in entries.values()}
-        near = sorted((one for one in entries.values() if shared[one.id]), key=lambda one: (-shared[one.id], one.id))
-        return near[:MOST_NEAR]
+        if not having:
+            for one in entries.values():
+                for word in _telling(one.text):
+                    having.setdefault(word, []).append(one.id)
+        shared = Counter(id for word in _telling(text) for id in having.get(word, ()))
+        return [entries[id] for id in sorted(shared, key=lambda id: (-shared[id], id))[:MOST_NEAR]]
 
     return neighbours
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def _telling(text: str) -> frozenset[str]:
     """What neighbours are found by: words, pairs of characters, and what stands for either in the other language."""
     return frozenset(filter(is_telling, query_words(text))) | {one for one in words(text) if one.isascii()}

@@ -110,7 +110,7 @@ _CLAIMS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=20_000)
 def claims(text: str) -> tuple[Claim, ...]:
     """What a text firmly says of attributes that have one value; of a long text its beginning."""
     text = " ".join(text[:_MOST].replace("’", "'").split())

@@ -96,9 +96,12 @@ class Ledger:
     decisions: list[Decision] = field(default_factory=list)
     fresh: list[str] = field(default_factory=list)
     _heard: set[str] = field(default_factory=set)
+    _texts: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._heard |= set(self.talk.heard)
+        for one in self.entries.values():
+            self._texts.setdefault(normalise(one.text), []).append(one.id)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -109,10 +112,8 @@ class Ledger:
 
     def saying(self, text: str) -> Entry | None:
         """The entry held true that makes this very statement."""
-        wanted = normalise(text)
-        return next(
-            (one for one in self.entries.values() if one.superseded_by is None and normalise(one.text) == wanted), None
-        )
+        ids = self._texts.get(normalise(text), ())
+        return next((one for id in ids if (one := self.current(id)) is not None), None)
 
     def entry_of(self, candidate: Candidate) -> Entry:
         """The entry that a candidate becomes: it fades from today on; `created` is when it was said."""
@@ -258,6 +259,7 @@ class Ledger:
     def _add(self, candidate: Candidate, entry: Entry) -> Entry:
         self.changes.append(Add(entry=entry, reason=f"said: {candidate.quote}"))
         self.entries[entry.id] = entry
+        self._texts.setdefault(normalise(entry.text), []).append(entry.id)
         self.fresh.append(entry.id)
         return entry
 
