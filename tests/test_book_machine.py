@@ -36,6 +36,7 @@ ACTS = [
 CRASHES = ["journal.begin", "documents.write", "documents.append", "journal.done"]
 
 
+FORMAT: Any = memory_md
 FOLDERS = ["daily", "sessions", "archive"]
 
 
@@ -55,6 +56,8 @@ class Book(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="memorybook-machine-"))
         self.root = self.folder / "book"
         self.now = datetime.now(UTC)
+        self.made = 0
+        self.new_id, FORMAT.new_id = FORMAT.new_id, self.next_id
         self.memory = self.opened()
         self.live: dict[str, str] = {}
         self.notes: list[str] = []
@@ -62,6 +65,11 @@ class Book(RuleBasedStateMachine):
         self.superseded: set[str] = set()
         self.all: dict[str, str] = {}
         self.said = 0
+
+    def next_id(self, taken: object) -> str:
+        """Ids in order instead of at random, so that what fails can be done again."""
+        self.made += 1
+        return f"made{self.made:03}"
 
     def opened(self) -> memorybook.Memory:
         return memorybook.open(str(self.root), config=CONFIG, clock=self.clock)
@@ -72,6 +80,7 @@ class Book(RuleBasedStateMachine):
         return self.now
 
     def teardown(self) -> None:
+        FORMAT.new_id = self.new_id
         self.memory.close()
         shutil.rmtree(self.folder)
 
