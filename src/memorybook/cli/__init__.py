@@ -43,13 +43,14 @@ VERBS = {
     "watch": ("upkeep", "keep the index up to the documents until Ctrl-C"),
     "trust": ("upkeep", "let a project's settings file set keys, addresses and paths"),
     "completion": ("upkeep", "print a completion script for a shell"),
+    "compare": ("compare", "run a conversation through two providers, on copies of the book"),
     "demo": ("demo", "watch a week of two sessions: no key, no network"),
 }
 """Verb -> module of this package, one line of help."""
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset({"import", "sync", "rebuild", "purge", "watch", "demo"})
+_LONG = frozenset({"import", "sync", "rebuild", "purge", "watch", "compare", "demo"})
 """Verbs that may work for long and so need their garbage collected."""
 
 _WITH_VALUE = ("--book", "--project", "--set")
@@ -205,6 +206,7 @@ def overview() -> str:
         "history": "Look back",
         "capture": "Take in",
         "upkeep": "Keep",
+        "compare": "Try out",
         "demo": "Look",
     }
     for module, title in groups.items():

@@ -1,29 +1,178 @@
-"""tiered: entries by their laws. The strongest are always in the prompt, the rest is found by the question."""
+"""agentic: entries that know of each other. New statements meet their neighbours, and one call decides."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from memorybook.providers.lines import turns_in
-from memorybook.providers.over_book import OverBook
+from memorybook import arguments
+from memorybook.errors import NotFound
+from memorybook.hits import Hit, Passage
+from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.evolve import Evolved, evolve
+from memorybook.lifecycle.extract import entities_of
+from memorybook.lifecycle.rules import by_rules
+from memorybook.model import Add, Discarded, Turn
+from memorybook.providers.page import is_shown
+from memorybook.providers.tiered import Tiered
+from memorybook.providers.values import Evolution
+from memorybook.text.screen import screen
+from memorybook.text.tokens import digest
+from memorybook.verbs import read
+from memorybook.verbs.near import Alike, Near
+from memorybook.verbs.review import propose
+from memorybook.verbs.write import Mask
+from memorybook.writing import ATTEMPTS
 
 if TYPE_CHECKING:
-    from memorybook.providers.values import MemorizeInput
+    from datetime import date
+
+    from memorybook.draft import Result
+    from memorybook.formats.memory_md import Located, MemoryDocument
+
+MOST_LINKED = 5
+"""Entries that go into a prompt only because others that the question found are linked with them."""
 
 
-class Agentic(OverBook):
-    """The tiered provider, the default: a block of hot and cold memories within a budget of tokens.
-
-    Memorizing is what the end of a session does: one call that extracts, or rules where there is no model.
-    """
+class Agentic(Tiered):
+    """The agentic provider: recalls as `tiered` does, with what is linked; memorizes with one more call at most."""
 
     name = "agentic"
+    evolving = True
 
     def _recall(self, query: str) -> str:
-        return self.memory.recall(query).text
+        today = self.memory.book.now().date()
 
-    def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
-        if not any(turn.text.strip() for turn in turns_in(messages, self.memory.book.zone)):
-            return None
-        raise NotImplementedError
+        def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
+            return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
+
+        budget = arguments.budget_of(None)
+        return read.recall(self.memory, query, max_tokens=budget, more=linked).text
+
+    def evolve(self, content: str) -> Evolution:
+        """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.
+
+        Raises:
+            InvalidInput: Blank, or over 20,000 characters.
+            Unavailable: Memory is switched off; or as `Book.apply`.
+            Conflict: As `Book.apply`.
+        """
+        memory = self.memory
+        self._check_enabled()
+        candidate = self._candidate(Mask(memory).text(arguments.statement_of(content).strip()))
+        book = memory.book
+        if book.journal.buried([digest(candidate.content)]):
+            reason = "forgotten before"
+            left = Discarded(text=candidate.content, reason=reason)
+            book.apply([], actor=memory.actor, door=memory.door, kind="evolve", discarded=[left])
+            return Evolution("discarded", None, reason)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._evolved(candidate)
+            except NotFound:  # an entry went while the model was thinking
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _candidate(self, content: str) -> Candidate:
+        """The statement, filed as rules would file it."""
+        now, memory = self.memory.book.now(), self.memory
+        said = Turn(id="0", session="", text=content, role="user", time=now)
+        found = by_rules([said], session=None, now=now).candidates
+        like = found[0] if len(found) == 1 else None
+        return Candidate(
+            content=content,
+            category=like.category if like else "fact",
+            importance=like.importance if like else "medium",
+            turn_ids=(),
+            quote=content,
+            tags=like.tags if like else (),
+            entities=like.entities if like else tuple(entities_of(content)),
+            expires=like.expires if like else None,
+            trust="suspect" if screen(content) else memory.trust,
+        )
+
+    def _evolved(self, candidate: Candidate) -> Evolution:
+        memory = self.memory
+        book = memory.book
+        entries = {entry.id: entry for entry in book.entries()}
+        llm = memory.metered()
+        found = evolve(
+            [candidate],
+            entries.values(),
+            now=book.now(),
+            neighbours=Near(memory, entries),
+            similarity=Alike(memory),
+            llm=llm,
+            conflicts=memory.config.conflicts,
+            language=memory.config.language,
+        )
+        used = llm.usage if llm is not None and llm.usage.calls else None
+        result = book.apply(
+            found.changes,
+            actor=memory.actor,
+            door=memory.door,
+            kind="evolve",
+            discarded=found.discarded,
+            usage=None if used is None or llm is None else {**used.json(), "model": llm.name},
+        )
+        return _told(found, result, propose(memory, found.proposals))
+
+
+def _told(found: Evolved, result: Result, waiting: Sequence[str]) -> Evolution:
+    """The decision, with the id under which the entry stands."""
+    first, *others = found.decisions
+    notes = [f"{first.reason}; {first.detail}" if first.detail else first.reason]
+    notes += [f"also {one.action} {one.id}" for one in others]
+    notes += [found.degraded] if found.degraded else []
+    if first.action == "proposed":
+        return Evolution("discarded", None, f"waits for a person's word ({', '.join(waiting)}): {'; '.join(notes)}")
+    ids = {
+        change.entry.id: outcome.entry.id
+        for change, outcome in zip(found.changes, result.outcomes, strict=True)
+        if isinstance(change, Add) and outcome.entry is not None
+    }
+    return Evolution(first.action, ids.get(first.id or "", first.id), "; ".join(notes))
+
+
+# --- links -----------------------------------------------------------------------------------------
+
+
+def linked_with(document: MemoryDocument, found: Sequence[str], shown: set[str], today: date) -> list[Hit]:
+    """The entries of MEMORY.md that are linked with what was found, from either side, at most 5.
+
+    Args:
+        document: MEMORY.md.
+        found: Ids of entries, the best first.
+        shown: Ids of entries that are in the prompt already.
+        today: UTC day.
+    """
+    located = {each.entry.id: each for each in document.located}
+    fit = {id: each for id, each in located.items() if id not in shown and is_shown(each.entry, today)}
+    near = dict.fromkeys(id for one in found for id in _links(one, located) if id in fit)
+    return [_hit(fit[id]) for id in list(near)[:MOST_LINKED]]
+
+
+def _links(id: str, located: dict[str, Located]) -> Iterator[str]:
+    if id in located:
+        yield from located[id].entry.links
+    yield from (other for other, each in located.items() if id in each.entry.links)
+
+
+def _hit(located: Located) -> Hit:
+    entry = located.entry
+    day = (entry.created.date() if entry.created else entry.last_activated).isoformat()
+    passage = Passage(
+        "MEMORY.md",
+        located.start_line,
+        located.end_line,
+        entry.text,
+        "entry",
+        date=day,
+        entry=entry.id,
+        category=entry.category,
+        state=entry.state,
+        trust=entry.trust or "",
+        session=entry.session,
+    )
+    return Hit(passage, 0.0, 0.0, entry.text)

@@ -31,6 +31,7 @@ from memorybook.text.screen import screen
 from memorybook.text.tokens import digest
 from memorybook.verbs.read import language_of, masked
 from memorybook.verbs.review import propose_or_apply
+from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS
 
@@ -83,7 +84,7 @@ class Flat(OverBook):
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory
         mask = Mask(memory)
-        lines = lines_of(messages, mask=mask, zone=memory.book.zone)
+        lines = lines_of(messages, mask=mask, zone=zone_of(memory))
         if not lines:
             return None
         llm = self._model(given)

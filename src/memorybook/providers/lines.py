@@ -37,7 +37,7 @@ class Line(NamedTuple):
     trust: Trust
 
 
-def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo | None) -> list[Line]:
+def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo) -> list[Line]:
     """The messages that say something, without secrets, without what recall had put in and what the system says.
 
     Empty messages are left out, and those that try to instruct whoever reads them.
@@ -45,19 +45,17 @@ def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo 
     Args:
         messages: In order.
         mask: Masks and counts secrets.
-        zone: In which times are shown, and of times without an offset; None is the machine's.
+        zone: In which times are shown, and of times without an offset.
     """
     turns = mask_turns(mask, tuple(turns_in(messages, zone)))
     spoken = ((turn, own_words(turn)) for turn in turns)
     return [_line(turn, text, zone) for turn, text in spoken if text and not screen(text)]
 
 
-def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo | None) -> Iterator[Turn]:
+def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Turn]:
     """Each message that holds a text or calls, as it stands there; its id is its place in the list."""
-    from dateutil import tz
-
     for number, message in enumerate(messages):
-        said = said_in(Record(number, _plain(message)), timezone=zone or tz.tzlocal(), warn=lambda warning: None)
+        said = said_in(Record(number, _plain(message)), timezone=zone, warn=lambda warning: None)
         if said is not None:
             yield Turn(
                 id=str(number),
@@ -92,7 +90,7 @@ def _called(said: Said) -> Iterator[str]:
     yield from (name for name in used if isinstance(name, str)) if isinstance(used, list) else ()
 
 
-def _line(turn: Turn, text: str, zone: tzinfo | None) -> Line:
+def _line(turn: Turn, text: str, zone: tzinfo) -> Line:
     stamp = "" if turn.time is None else f"{turn.time.astimezone(zone):%Y-%m-%d %H:%M}"
     shown = text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
     body = "\n  ".join(line.rstrip() for line in shown.splitlines() if line.strip())

@@ -47,12 +47,10 @@ class OverBook:
         """Remember `window(given)`; whatever fails leaves offset and memory as they were, with the reason."""
         start, end, after = window(given)
         try:
-            if not self.memory.config.enabled:
-                raise Unavailable("memory is switched off: set enabled = true")
+            self._check_enabled()
             operation = self._memorize(given.messages[start:end], given) if start < end else None
         except Exception as error:  # the model is anybody's; whatever it was, the messages are tried again
             reason = str(error) if isinstance(error, MemoryBookError) else f"{type(error).__name__}: {error}"
-            _log.warning("%d messages wait to be remembered: %s", end - start, reason)
             return MemorizeResult(given.last_consolidated, False, reason)
         return MemorizeResult(after, True, operation=operation)
 
@@ -70,6 +68,10 @@ class OverBook:
 
     def close(self) -> None:
         """Release what is held, which is nothing: the memory is its opener's. Closing twice does nothing."""
+
+    def _check_enabled(self) -> None:
+        if not self.memory.config.enabled:
+            raise Unavailable("memory is switched off: set enabled = true")
 
     def _model(self, given: MemorizeInput) -> Metered:
         """The model to ask, within the budgets. Raises LLMFailed if there is none."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memorybook.errors import Unavailable
 from memorybook.providers.lines import turns_in
 from memorybook.providers.over_book import OverBook
+from memorybook.verbs.sessions import process_session_end
+from memorybook.verbs.turns import zone_of
 
 if TYPE_CHECKING:
     from memorybook.providers.values import MemorizeInput
@@ -15,15 +18,23 @@ if TYPE_CHECKING:
 class Tiered(OverBook):
     """The tiered provider, the default: a block of hot and cold memories within a budget of tokens.
 
-    Memorizing is what the end of a session does: one call that extracts, or rules where there is no model.
+    Memorizing is what the end of a session does: one call that extracts, or rules where there is no model. What fails
+    is parked besides, and tried again at the next occasion; the same turns are remembered once.
     """
 
     name = "tiered"
+    evolving = False
 
     def _recall(self, query: str) -> str:
         return self.memory.recall(query).text
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
-        if not any(turn.text.strip() for turn in turns_in(messages, self.memory.book.zone)):
+        memory = self.memory
+        if not any(turn.text.strip() for turn in turns_in(messages, zone_of(memory))):
             return None
-        raise NotImplementedError
+        brought = process_session_end(
+            memory, messages, given.session, llm=given.llm, model=given.model, evolving=self.evolving
+        )
+        if brought.queued:
+            raise Unavailable(brought.degraded[0] if brought.degraded else "the session waits to be remembered")
+        return brought.operation
