@@ -1,0 +1,292 @@
+"""Tidying a book: by command, after a session's end, or on a heartbeat while nobody uses it.
+
+By default lapsed todos and faded entries are archived at once: a search still finds them, and nothing is reworded.
+Removal takes text out of the documents, and duplicates, conflicts and promotions are judgements that rules or a
+model may get wrong: these wait for a person's word, unless the setting `tidy.apply` says otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
+from memorybook.formats import notes
+from memorybook.lifecycle import fade
+from memorybook.lifecycle.tidy import KINDS, OFTEN, Told, divide, plan
+from memorybook.model import Entry, Proposal
+from memorybook.text.tokens import digest
+from memorybook.verbs.near import Alike
+from memorybook.verbs.proposals import kept, key, key_of, stale, told
+from memorybook.verbs.read import note_key
+from memorybook.verbs.review import propose_or_apply, withdraw
+
+if TYPE_CHECKING:
+    from memorybook.lifecycle.ledger import Proposed
+    from memorybook.memory import Memory
+
+NOTES_DAYS = 90
+"""Days of notes that are looked at for what is said often."""
+
+MARK = "tidy"
+"""Under this name the journal keeps on which days the book was tidied."""
+
+ATTEMPTS = 3
+
+
+class Suggested(NamedTuple):
+    """Something that was done, or waits: its kind, why, and its changes in words; `proposal` is the id if it waits."""
+
+    kind: str
+    reason: str
+    told: tuple[str, ...]
+    proposal: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"kind", "reason", "told", "proposal"}`."""
+        return {**self._asdict(), "told": list(self.told)}
+
+
+class Tidied(NamedTuple):
+    """What tidying did, or would.
+
+    Attributes:
+        dry_run: True if nothing was done.
+        done: What was carried out, or would be.
+        proposed: What waits for a person's word now, or would; what waited before is not told again.
+        withdrawn: Ids of proposals that no longer fit.
+        fading: Active entries whose strength is less than when it was written; nothing is written for that.
+        operation: Id of the operation; None if nothing was done.
+        usage: What a language model used; None if none was asked.
+        degraded: Why less was done than is set, one sentence each.
+    """
+
+    dry_run: bool
+    done: tuple[Suggested, ...] = ()
+    proposed: tuple[Suggested, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    fading: int = 0
+    operation: str | None = None
+    usage: Mapping[str, Any] | None = None
+    degraded: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """All fields, with the counts of what was done and proposed by kind as `counts`."""
+        return {
+            **self._asdict(),
+            "done": [each.json() for each in self.done],
+            "proposed": [each.json() for each in self.proposed],
+            "withdrawn": list(self.withdrawn),
+            "usage": None if self.usage is None else dict(self.usage),
+            "degraded": list(self.degraded),
+            "counts": {
+                "done": dict(Counter(each.kind for each in self.done)),
+                "proposed": dict(Counter(each.kind for each in self.proposed)),
+            },
+        }
+
+
+def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
+    """Archive what has faded, and propose what else would do the book good.
+
+    Work that failed before is tried again first. Never are more than a quarter of the active entries archived or
+    removed in one run; the rest waits in the review queue, and so does everything with `require_user_confirmation`.
+
+    Args:
+        dry_run: Only say what would happen; nothing is written, no model is asked.
+        apply: Kinds that are carried out without asking, see `lifecycle.tidy.KINDS`; None takes the setting.
+
+    Raises:
+        InvalidInput: An unknown kind.
+        Conflict: A person kept saving the documents all the while.
+    """
+    kinds = memory.config.tidy.apply if apply is None else tuple(apply)
+    unknown = set(kinds) - set(KINDS)
+    if unknown:
+        raise InvalidInput(f"tidying knows no {min(unknown)!r}: use some of {', '.join(KINDS)}")
+    if not dry_run:
+        _work_off(memory)
+    for _ in range(ATTEMPTS - 1):
+        with suppress(NotFound, Conflict):  # a person takes an entry out right now
+            return _tidied(memory, kinds, dry_run)
+    return _tidied(memory, kinds, dry_run)
+
+
+def _work_off(memory: Memory) -> None:
+    """Try again what failed before: erasing, and sessions that wait to be remembered."""
+    from memorybook.verbs import purge, sessions
+
+    purge.finish(memory)
+    sessions.retry_parked(memory)
+
+
+def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool) -> Tidied:
+    book = memory.book
+    entries = {entry.id: entry for entry in book.entries()}
+    outdated = [each for each in book.journal.proposals() if stale(book, each, entries)]
+    if not dry_run:
+        for each in outdated:
+            withdraw(memory, each, stale(book, each, entries))
+    found = _fresh(memory, _planned(memory, entries), entries, outdated)
+    now, later = divide(found, apply=kinds, entries=entries.values())
+    if memory.config.require_user_confirmation:
+        now, later = (), (*now, *later)
+    report = Tidied(
+        dry_run,
+        tuple(_suggested(each, entries) for each in now),
+        tuple(_suggested(each, entries) for each in later),
+        tuple(each.id for each in outdated),
+        _fading(memory, entries.values()),
+    )
+    return report if dry_run else _carried_out(memory, report, now, later)
+
+
+def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later: Sequence[Proposed]) -> Tidied:
+    book = memory.book
+    changes = [change for each in now for change in each.changes]
+    submitted = propose_or_apply(memory, changes, kind="tidy", proposed=later, usage=report.usage)
+    operation = submitted.result.operation.id if submitted.result.operation else None
+    book.journal.mark_memorized(MARK, book.now().date().isoformat(), operation=operation or "", time=book.now())
+    ids = {key_of(each.changes): each.id for each in book.journal.proposals()}
+    entries = {entry.id: entry for entry in book.entries()}
+    named = tuple(
+        each._replace(proposal=ids.get(key(one.changes, entries)))
+        for each, one in zip(report.proposed, later, strict=True)
+    )
+    return report._replace(proposed=named, operation=operation)
+
+
+# --- what to do ----------------------------------------------------------------------------------
+
+
+def _planned(memory: Memory, entries: Mapping[str, Entry]) -> list[Proposed]:
+    """What tidying would do, but for what people wanted forgotten."""
+    book = memory.book
+    embedder = memory.embedder
+    alike = Alike(memory) if embedder is not None and embedder.local else None
+    found = plan(
+        entries.values(),
+        today=book.now().date(),
+        notes=_notes(memory),
+        uses=book.access_counts(entries),
+        similarity=alike,
+    )
+    texts = {change.entry.text for each in found if each.kind == "promote" for change in _adding(each)}
+    buried = book.journal.buried(map(digest, texts))
+    return [each for each in found if not any(digest(change.entry.text) in buried for change in _adding(each))]
+
+
+def _adding(proposed: Proposed) -> list[Any]:
+    from memorybook.model import Add
+
+    return [change for change in proposed.changes if isinstance(change, Add)]
+
+
+def _fresh(
+    memory: Memory, found: Iterable[Proposed], entries: Mapping[str, Entry], outdated: Iterable[Proposal]
+) -> list[Proposed]:
+    """What was not decided on before, and does not wait already."""
+    journal = memory.book.journal
+    gone = {each.id for each in outdated}
+    known = {key_of(each.changes) for each in journal.proposals() if each.id not in gone}
+    known |= {key_of(each.changes) for each in journal.proposals(state="rejected")}
+    return [each for each in found if key(each.changes, entries) not in known]
+
+
+def _suggested(proposed: Proposed, entries: Mapping[str, Entry]) -> Suggested:
+    shown = [kept(change, entries, None) for change in proposed.changes]
+    return Suggested(proposed.kind, proposed.reason, tuple(told(shown, entries)))
+
+
+def _fading(memory: Memory, entries: Iterable[Entry]) -> int:
+    today = memory.book.now().date()
+    return sum(entry.state == "active" and fade.strength(entry, today) < entry.score for entry in entries)
+
+
+def _notes(memory: Memory) -> list[Told]:
+    """The notes of the last 90 days, oldest first, with the days on which each stood in a prompt."""
+    book = memory.book
+    first = book.day(book.now()) - timedelta(days=NOTES_DAYS)
+    found = [each for day in _pages(memory, first) for each in _of_page(memory, day)]
+    counts = book.access_counts({note_key(each.note.text) for each in found})
+    often = {key for key, count in counts.items() if count >= OFTEN}
+    shown = {key: frozenset(book.day(each.time) for each in book.journal.prompts_of(key)) for key in often}
+    return [each._replace(shown=shown.get(note_key(each.note.text), frozenset())) for each in found]
+
+
+def _pages(memory: Memory, first: date) -> list[date]:
+    days = (notes.day_of(info.path) for info in memory.book.documents.list())
+    return sorted(day for day in days if day is not None and day >= first)
+
+
+def _of_page(memory: Memory, day: date) -> Iterator[Told]:
+    path = notes.daily_path(day)
+    try:
+        text = memory.book.documents.read(path).text
+    except MissingDocument:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        note = notes.parse_line(line, day=day)
+        if note is not None and note.text.strip():
+            yield Told(note, f"{path}#L{number}", day)
+
+
+# --- when ----------------------------------------------------------------------------------------
+
+
+def after_session(memory: Memory) -> Tidied | None:
+    """Tidy after a session's end, at most once a UTC day; None if that was done today or is switched off."""
+    book = memory.book
+    today = book.now().date().isoformat()
+    if not memory.config.tidy.after_session or book.journal.memorized(MARK, today) is not None:
+        return None
+    return tidy(memory)
+
+
+def is_idle(memory: Memory, idle: float) -> bool:
+    """Whether nobody wrote to the book for `idle` seconds: no turn was stored, nothing was done but tidying."""
+    book = memory.book
+    times = [session.updated for session in book.transcripts.sessions(limit=1)]
+    times += [each.time for each in book.journal.operations(limit=10) if each.kind != "tidy"][:1]
+    since = book.now() - timedelta(seconds=idle)
+    return all(time is None or time <= since for time in times)
+
+
+def heartbeat(
+    memory: Memory,
+    *,
+    every: float,
+    idle: float | None = None,
+    stop: threading.Event | None = None,
+    on_run: Callable[[Tidied], None] = lambda tidied: None,
+) -> None:
+    """Tidy now and then, only while the book is idle, until `stop` is set.
+
+    Args:
+        every: Seconds from one run to the next, above 0.
+        idle: Seconds without a write that make the book idle; None takes `idle_timeout`. While it is busy, it is
+            looked at again after that time.
+        stop: None never stops.
+        on_run: Told what each run did.
+
+    Raises:
+        InvalidInput: `every` is not above 0.
+    """
+    if not every > 0:
+        raise InvalidInput(f"every {every:g} seconds is not above 0")
+    idle = memory.config.idle_timeout if idle is None else idle
+    stop = stop or threading.Event()
+    while not stop.is_set():
+        pause = every
+        try:
+            if is_idle(memory, idle):
+                on_run(tidy(memory))
+            else:
+                pause = min(every, max(idle, 1.0))
+        except (Conflict, Unavailable) as error:  # the next run may find it free
+            on_run(Tidied(False, degraded=(str(error),)))
+        stop.wait(pause)

@@ -1,0 +1,399 @@
+"""Tidying a book: what is done at once, what waits, and when."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import memorybook
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.memory import Memory
+from memorybook.model import Add, Change, Entry, Reinforce, Remove, Update
+from memorybook.testing import FailingEmbedder, HashEmbedder
+from memorybook.verbs import tidy as verb
+from memorybook.verbs.review import accept, propose_or_apply, reject, review
+from memorybook.verbs.tidy import Tidied, after_session, heartbeat, is_idle, tidy
+from verbs.conftest import CONFIG, files
+
+START = datetime(2026, 2, 24, 10, tzinfo=UTC)
+
+
+class Clock:
+    """The time, to be turned forward."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def on(self, **given: float) -> None:
+        self.now += timedelta(**given)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=clock) as opened:
+        yield opened
+
+
+WORDS = ("heron", "Postgres", "mango", "harbour", "violin", "glacier", "lantern", "walnut")
+
+
+def fill(memory: Memory, count: int = 8, **fields: Any) -> list[str]:
+    """Entries that have nothing to do with each other."""
+    made = [memory.remember(word, importance=0.9 - n / 100).known.entry.id for n, word in enumerate(WORDS[:count])]
+    changes: list[Change] = [Update(id=id, fields=fields) for id in made] if fields else []
+    memory.book.apply(changes, actor="user", door="test")
+    return made
+
+
+def states(memory: Memory) -> dict[str, str]:
+    return {entry.id: entry.state for entry in memory.book.entries()}
+
+
+# --- what is done --------------------------------------------------------------------------------
+
+
+def test_what_has_faded_is_archived_in_one_operation_that_can_be_undone(memory: Memory, clock: Clock) -> None:
+    ids = fill(memory)
+    weak = memory.remember("a weak one", importance=0.21).known.entry.id
+    before = files(memory.root, "MEMORY.md")
+    clock.on(days=20)
+    done = tidy(memory)
+    assert states(memory) == dict.fromkeys(ids, "active") | {weak: "archived"}
+    assert [(each.kind, each.told) for each in done.done] == [("archive", (f"archive {weak}: a weak one",))]
+    assert done.fading == 9
+    [operation] = memory.book.journal.operations(limit=1)
+    assert (operation.id, operation.kind) == (done.operation, "tidy")
+    assert operation.changes[0].reason.startswith("strength 0.184 is below 0.2")
+    memory.undo(operation.id)
+    assert files(memory.root, "MEMORY.md") == before
+
+
+def test_a_tidy_book_is_left_alone(memory: Memory) -> None:
+    fill(memory)
+    before = files(memory.root, "*.md")
+    done = tidy(memory)
+    assert (done.done, done.proposed, done.operation) == ((), (), None)
+    assert files(memory.root, "*.md") == before
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(memory: Memory, clock: Clock) -> None:
+    fill(memory)
+    weak = memory.remember("a weak one", importance=0.21).known.entry.id
+    memory.remember("Likes green tea.", session="s1")
+    memory.book.apply([_copy(memory)], actor="user", door="test")
+    clock.on(days=20)
+    before, operations = files(memory.root, "*.md"), memory.book.journal.operations()
+    would = tidy(memory, dry_run=True)
+    assert (files(memory.root, "*.md"), memory.book.journal.operations()) == (before, operations)
+    assert review(memory).proposals == ()
+    assert (would.dry_run, would.operation, states(memory)[weak]) == (True, None, "active")
+    did = tidy(memory)
+    assert [(each.kind, each.reason) for each in did.done] == [(each.kind, each.reason) for each in would.done]
+    assert [(each.kind, each.reason, each.told) for each in did.proposed] == [
+        (each.kind, each.reason, each.told) for each in would.proposed
+    ]
+    assert [each.proposal for each in did.proposed] == ["p1"]
+
+
+def _copy(memory: Memory) -> Update:
+    """A change that lets an entry say what another says, as a person's editor may."""
+    return Update(id=memory.remember("placeholder", session="s2").known.entry.id, fields={"text": "likes green  tea"})
+
+
+def test_duplicates_wait_and_are_merged_by_a_word(memory: Memory) -> None:
+    first = memory.remember("Likes green tea.", session="s1", tags=["a"]).known.entry.id
+    memory.book.apply([_copy(memory)], actor="user", door="test")
+    assert [each.kind for each in tidy(memory).proposed] == ["duplicate"]
+    assert set(states(memory).values()) == {"active"}
+    accept(memory, kind="duplicate")
+    assert sorted(states(memory).values()) == ["active", "superseded"]
+    [stays] = [entry for entry in memory.book.entries() if entry.state == "active"]
+    assert (stays.hits, stays.tags) == (2, ("a",))
+    assert first in states(memory)
+
+
+def test_what_waits_is_told_once(memory: Memory, clock: Clock) -> None:
+    memory.remember("Likes green tea.", session="s1")
+    memory.book.apply([_copy(memory)], actor="user", door="test")
+    assert len(tidy(memory).proposed) == 1
+    clock.on(days=5)
+    again = tidy(memory)
+    assert (again.proposed, again.withdrawn) == ((), ())
+    assert len(review(memory).proposals) == 1
+
+
+def test_what_a_person_rejected_is_neither_proposed_nor_done(memory: Memory, clock: Clock) -> None:
+    ids = fill(memory, 4, score=0.15)
+    done = tidy(memory)
+    assert ([each.kind for each in done.done], len(done.proposed)) == (["archive"], 3)
+    reject(memory, every=True, reason="I want these")
+    clock.on(days=30)
+    fill(memory)  # now there are enough active entries
+    again = tidy(memory, apply=["archive"])
+    assert [each for each in (*again.done, *again.proposed) if each.kind == "archive"] == []
+    assert list(states(memory).values()).count("archived") == 1
+    assert len(ids) == 4
+
+
+def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock: Clock) -> None:
+    [id] = fill(memory, 1, score=0.15)
+    tidy(memory)
+    memory.book.apply([Reinforce(id=id)], actor="user", door="test")
+    done = tidy(memory)
+    assert (done.withdrawn, done.proposed) == (("p1",), ())
+    clock.on(days=60)
+    assert [each.proposal for each in tidy(memory).proposed] == ["p2"]
+
+
+def test_no_more_than_a_quarter_goes_in_one_run(memory: Memory) -> None:
+    fill(memory, 8, score=0.15)
+    done = tidy(memory)
+    assert (len(done.done), len(done.proposed)) == (2, 6)
+    assert list(states(memory).values()).count("archived") == 2
+    assert tidy(memory).done == ()
+    accept(memory, kind="archive")
+    assert set(states(memory).values()) == {"archived"}
+
+
+def test_removal_waits_unless_it_is_asked_for(memory: Memory) -> None:
+    fill(memory)
+    weak = memory.remember("a weak one", importance=0.01).known.entry.id
+    done = tidy(memory)
+    assert ([each.kind for each in done.done], [each.kind for each in done.proposed]) == (["archive"], ["remove"])
+    tidy(memory, apply=["archive", "remove"])
+    assert states(memory)[weak] == "archived"  # it waits already
+    accept(memory, kind="remove")
+    assert weak not in states(memory)
+    other = memory.remember("another weak one", importance=0.01).known.entry.id
+    done = tidy(memory, apply=["archive", "remove"])
+    assert [each.kind for each in done.done] == ["archive", "remove"]
+    assert other not in states(memory)
+    memory.undo(done.operation or "")
+    assert states(memory)[other] == "active"
+
+
+def test_with_confirmation_all_of_it_waits(tmp_path: Path, clock: Clock) -> None:
+    config = CONFIG._replace(require_user_confirmation=True)
+    with memorybook.open(str(tmp_path / "b"), config=config, clock=clock) as memory:
+        fill(memory)
+        weak = memory.remember("a weak one", importance=0.1).known.entry.id
+        done = tidy(memory)
+        assert (done.done, done.operation, [each.kind for each in done.proposed]) == ((), None, ["archive"])
+        assert states(memory)[weak] == "active"
+        [waiting] = review(memory).proposals
+        assert waiting.proposal.reason.startswith("strength 0.100 is below 0.2")
+
+
+def test_an_unknown_kind_is_refused(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="'fly'"):
+        tidy(memory, apply=["fly"])
+
+
+def test_an_entry_that_goes_meanwhile_is_planned_for_anew(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory)
+    weak, other = (memory.remember(text, importance=0.1).known.entry.id for text in ("weak", "feeble"))
+
+    def late(given: Memory, changes: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        given.book.apply([Remove(id=weak)], actor="user", door="test")
+        return propose_or_apply(given, changes, **named)
+
+    monkeypatch.setattr(verb, "propose_or_apply", late)
+    done = tidy(memory)
+    assert [each.told for each in done.done] == [(f"archive {other}: feeble",)]
+
+    def always(given: Memory, changes: Any, **named: Any) -> Any:
+        raise NotFound("gone again")
+
+    memory.remember("faint", importance=0.1)
+    monkeypatch.setattr(verb, "propose_or_apply", always)
+    with pytest.raises(NotFound):
+        tidy(memory)
+
+
+def test_notes_said_on_three_days_are_proposed_as_an_entry(memory: Memory, clock: Clock) -> None:
+    for _ in range(3):
+        memory.append("用户喜欢简短的回答", kind="pref")
+        clock.on(days=2)
+    [found] = tidy(memory).proposed
+    assert (found.kind, found.told) == ("promote", ("+ 用户喜欢简短的回答",))
+    accept(memory, ["p1"])
+    [entry] = memory.book.entries()
+    assert (entry.text, entry.category, entry.hits, entry.trust) == ("用户喜欢简短的回答", "preference", 3, "document")
+    assert entry.source == "daily/2026-02-24.md#L1"
+    assert tidy(memory).proposed == ()
+
+
+def test_notes_in_the_prompts_of_three_days_are_proposed_as_an_entry(memory: Memory, clock: Clock) -> None:
+    memory.append("The harbour crane is serviced at noon.")
+    for _ in range(3):
+        assert "harbour crane" in memory.recall("When is the harbour crane serviced?").text
+        clock.on(days=1)
+    [found] = tidy(memory).proposed
+    assert found.reason == "a note in prompts on 3 days (2026-02-24 to 2026-02-26): daily/2026-02-24.md#L1"
+
+
+def test_what_was_forgotten_is_not_promoted(memory: Memory, clock: Clock) -> None:
+    for _ in range(3):
+        memory.append("The user's knee hurts.")
+        clock.on(days=1)
+    memory.forget(memory.remember("the user's knee hurts").known.entry.id)
+    assert tidy(memory).proposed == ()
+
+
+def test_old_notes_are_not_looked_at(memory: Memory, clock: Clock) -> None:
+    for _ in range(3):
+        memory.append("Likes green tea")
+        clock.on(days=1)
+    clock.on(days=100)
+    assert tidy(memory).proposed == ()
+
+
+def test_wordings_are_compared_by_an_embedder_on_this_machine(tmp_path: Path, clock: Clock) -> None:
+    long = "drinks green tea with oat milk in the garden behind the old harbour while reading of glaciers and lights"
+    wordings = (f"The user gladly {long}", f"The user {long} outdoors")
+    for embedder, kinds in ((HashEmbedder(), ["duplicate"]), (FailingEmbedder(after=99), [])):
+        root = str(tmp_path / str(len(kinds)))
+        with memorybook.open(root, config=CONFIG, clock=clock, embedder=embedder) as memory:
+            memory.book.background = False
+            for n, text in enumerate(wordings):
+                memory.remember(text, session=f"s{n}")
+            assert [each.kind for each in tidy(memory, dry_run=True).proposed] == kinds
+            assert bool(embedder.calls) == embedder.local
+
+
+# --- any cadence, on a real book -----------------------------------------------------------------
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sets(st.integers(1, 59), max_size=4), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=4))
+def test_any_cadence_leaves_the_same_book(
+    tmp_path_factory: pytest.TempPathFactory, days: set[int], scores: list[float]
+) -> None:
+    """With enough entries that do not fade, so that no run has to leave a rest to a person."""
+
+    def lived(on: set[int]) -> dict[str, tuple[str, float]]:
+        clock = Clock()
+        root = str(tmp_path_factory.mktemp("book"))
+        with memorybook.open(root, config=CONFIG._replace(vector_enabled=False), clock=clock) as memory:
+            entries = [_entry(f"e{n}", WORDS[n], score) for n, score in enumerate(scores)]
+            kept = [_entry(f"k{n}", f"{word} pinned", 1.0, pinned=True) for word in WORDS for n in [WORDS.index(word)]]
+            kept += [_entry(f"l{n}", f"{word} held", 1.0, pinned=True) for word in WORDS for n in [WORDS.index(word)]]
+            memory.book.apply([Add(entry=one) for one in (*entries, *kept)], actor="user", door="test")
+            for day in sorted({*on, 60}):
+                clock.now = START + timedelta(days=day)
+                tidy(memory, apply=["archive", "remove"])
+            book = memory.book
+            return {one.id: (one.state, round(book.strength(one), 9)) for one in book.entries()}
+
+    assert lived(days) == lived(set())
+
+
+def _entry(id: str, text: str, score: float, **fields: Any) -> Entry:
+    day = date(2026, 2, 24)
+    return Entry(id=id, text=text, category="fact", score=score, scored=day, last_activated=day, **fields)
+
+
+# --- when ----------------------------------------------------------------------------------------
+
+
+def test_a_sessions_end_tidies_once_a_day(memory: Memory, clock: Clock) -> None:
+    fill(memory)
+    assert after_session(memory) is not None
+    assert after_session(memory) is None
+    clock.on(days=1)
+    assert after_session(memory) is not None
+
+
+def test_a_sessions_end_tidies_only_where_that_is_wanted(tmp_path: Path) -> None:
+    config = CONFIG._replace(tidy=CONFIG.tidy._replace(after_session=False))
+    with memorybook.open(str(tmp_path / "b"), config=config) as memory:
+        assert after_session(memory) is None
+
+
+def test_a_book_is_idle_a_while_after_the_last_word(memory: Memory, clock: Clock, tmp_path: Path) -> None:
+    assert is_idle(memory, 60)
+    memory.remember("tea")
+    assert not is_idle(memory, 60)
+    clock.on(seconds=61)
+    assert is_idle(memory, 60)
+    tidy(memory)
+    assert is_idle(memory, 60)
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "hello", "timestamp": "2026-02-24T10:01:00Z"}\n', encoding="utf-8")
+    memory.import_file(str(chat))
+    assert not is_idle(memory, 60)
+
+
+def test_a_heartbeat_tidies_until_it_is_stopped(memory: Memory) -> None:
+    stop, runs = threading.Event(), list[Tidied]()
+
+    def ran(tidied: Tidied) -> None:
+        runs.append(tidied)
+        if len(runs) == 2:
+            stop.set()
+
+    fill(memory)
+    heartbeat(memory, every=0.01, idle=0.0, stop=stop, on_run=ran)
+    assert [run.dry_run for run in runs] == [False, False]
+
+
+def test_a_heartbeat_waits_while_the_book_is_in_use(memory: Memory) -> None:
+    class Looked(threading.Event):
+        """Stops at the second look, and keeps how long it was to wait."""
+
+        pauses: list[float] = []  # noqa: RUF012 - one of these is made
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.pauses.append(timeout or 0.0)
+            self.set()
+            return True
+
+    memory.remember("tea")
+    stop = Looked()
+    runs: list[Tidied] = []
+    heartbeat(memory, every=21600.0, stop=stop, on_run=runs.append)
+    assert (runs, stop.pauses) == ([], [1800.0])
+
+
+def test_a_heartbeat_lives_through_a_book_that_is_locked(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(*_: Any, **__: Any) -> None:
+        raise Conflict("somebody saves it all the while")
+
+    monkeypatch.setattr(verb, "tidy", locked)
+    stop, runs = threading.Event(), list[Tidied]()
+
+    def ran(tidied: Tidied) -> None:
+        runs.append(tidied)
+        stop.set()
+
+    heartbeat(memory, every=0.01, stop=stop, on_run=ran)
+    assert runs[0].degraded == ("somebody saves it all the while",)
+
+
+def test_a_heartbeat_needs_time_between_its_beats(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="above 0"):
+        heartbeat(memory, every=0.0)
+
+
+def test_the_answer_counts_by_kind(memory: Memory) -> None:
+    fill(memory, 8, score=0.15)
+    shown = tidy(memory).json()
+    assert shown["counts"] == {"done": {"archive": 2}, "proposed": {"archive": 6}}
+    assert shown["proposed"][0]["proposal"] == "p1"
+    assert (shown["usage"], shown["degraded"], shown["withdrawn"], shown["dry_run"]) == (None, [], [], False)
