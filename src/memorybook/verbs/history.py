@@ -200,7 +200,7 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
                 sources = _sources(change.reason) + (
                     _sources(after.source or "") if change.kind == "add" and after else []
                 )
-                quote = change.reason.removeprefix(_SAID) if change.reason.startswith(_SAID) else ""
+                quote = _quote(change.reason)
                 for source in sources or ([""] if quote else []):
                     key = (source, operation.session or "")
                     grounds[key] = grounds.get(key) or quote
@@ -210,6 +210,11 @@ def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Oper
                 grounds[source, entry.session or ""] = ""
     for (source, session), quote in grounds.items():
         yield _ground(book, source, session, quote)
+
+
+def _quote(reason: str) -> str:
+    """The words that a reason quotes, without the turns named after them; "" if it quotes none."""
+    return re.sub(r"(?: turn:\S+)+$", "", reason.removeprefix(_SAID)) if reason.startswith(_SAID) else ""
 
 
 def _sources(text: str) -> list[str]:
