@@ -149,12 +149,13 @@ def _searched(memory: Memory, query: str, session: str | None, least: float) -> 
     """What there is for the query, down to what is worth a look."""
     asked = normalise(query)
 
-    def keep(passage: Passage) -> bool:
+    def fit(passage: Passage) -> bool:
         echo = passage.source == "turn" and normalise(passage.text) == asked
         return passage.trust != "suspect" and passage.state != "superseded" and not echo and not screen(passage.text)
 
     wanted = Query(query, pool=POOL, session=session)
-    return memory.book.search(wanted, limit=POOL, min_score=min(least, WORTH_A_LOOK), keep=keep)
+    answer = memory.book.search(wanted, limit=POOL, min_score=min(least, WORTH_A_LOOK))
+    return answer._replace(hits=tuple(hit for hit in answer.hits if fit(hit.passage)))
 
 
 def once(hits: Sequence[Hit]) -> Iterator[Hit]:
