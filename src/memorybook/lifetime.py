@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import LLM, Progress
     from memorybook.remembering import Running
+    from memorybook.verbs.inject import Injected
+    from memorybook.verbs.revise import Revised
+    from memorybook.verbs.store import Log, Stored
     from memorybook.replies import Usage
+    from memorybook.verbs.review import Review, Reviewed
+    from memorybook.verbs.tidy import Tidied
 
 
 class Lifetime:
@@ -212,7 +217,146 @@ class Lifetime:
 
         return capture.import_file(self._on, path, scope=scope, progress=progress)
 
+    # --- what waits for a person's word ----------------------------------------------------------
+
+    def review(self, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
+        """What waits for a person's word, oldest first.
+
+        Args:
+            kind: Only of this kind.
+            state: `open`, or what was decided: `accepted`, `rejected`, `withdrawn`.
+            limit: At most this many, at least 1; None takes all.
+
+        Raises:
+            InvalidInput: An unknown state, or a limit below 1.
+        """
+        from memorybook.verbs import review
+
+        return review.review(self._memory, kind=kind, state=state, limit=limit)
+
+    def accept(self, *ids: str, kind: str | None = None, every: bool = False) -> Reviewed:
+        """Carry out proposals, each as one operation on the documents as they are now.
+
+        One that is stale is withdrawn; what it says that is new is proposed anew.
+
+        Args:
+            ids: Of open proposals; or give one of:
+            kind: All of this kind.
+            every: All.
+
+        Raises:
+            InvalidInput: Not exactly one of the three was given.
+            NotFound: There is no open proposal of one of the ids; nothing was done.
+        """
+        from memorybook.verbs import review
+
+        return review.accept(self._on, ids, kind=kind, every=every)
+
+    def reject(self, *ids: str, kind: str | None = None, every: bool = False, reason: str = "") -> Reviewed:
+        """Settle proposals without carrying them out; the same ones do not come again, and the history keeps why.
+
+        Args:
+            ids, kind, every: As for `accept`.
+            reason: Why, for the history.
+
+        Raises:
+            As `accept`.
+        """
+        from memorybook.verbs import review
+
+        return review.reject(self._on, ids, kind=kind, every=every, reason=reason)
+
+    def tidy(self, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
+        """Archive what has faded, and propose what else would do the book good; never more than a quarter at once.
+
+        Args:
+            dry_run: Only say what would happen.
+            apply: Kinds that are carried out without asking, of `expire`, `archive`, `remove`, `duplicate`,
+                `conflict`, `promote`; None takes the setting.
+
+        Raises:
+            InvalidInput: An unknown kind.
+            Conflict: A person kept saving the documents all the while.
+        """
+        from memorybook.verbs import tidy
+
+        return tidy.tidy(self._on, dry_run=dry_run, apply=apply)
+
+    def heartbeat(
+        self,
+        every: float,
+        *,
+        idle: float | None = None,
+        stop: threading.Event | None = None,
+        on_run: Callable[[Tidied], None] = lambda tidied: None,
+    ) -> None:
+        """Tidy every so many seconds, only while the book is idle, until `stop` is set.
+
+        Args:
+            every: Above 0.
+            idle: Seconds without a write that make the book idle; None takes `idle_timeout`.
+            stop: None never stops.
+            on_run: Told what each run did.
+        """
+        from memorybook.verbs import tidy
+
+        tidy.heartbeat(self._on, every=every, idle=idle, stop=stop, on_run=on_run)
+
     # --- tasks ---------------------------------------------------------------------------------
+
+    def retrieve_and_inject(
+        self,
+        query: str,
+        session_id: str | None = None,
+        *,
+        min_score: float | None = None,
+        max_memories: int | None = None,
+    ) -> Injected:
+        """The block `## Relevant Memory` for a prompt: half of it from the session, half from everything.
+
+        Args:
+            query: What the user just said, in any language.
+            session_id: Uuid or name of a session; one without memories, or None, leaves all places to everything.
+            min_score: Lowest relevance, 0..1; None takes the setting `inject_min_score`.
+            max_memories: At most this many, 1..200; None takes the setting.
+
+        Raises:
+            InvalidInput: A blank query or a value out of range.
+        """
+        from memorybook.verbs import inject
+
+        return inject.retrieve_and_inject(
+            self._memory, query, session_id, min_score=min_score, max_memories=max_memories
+        )
+
+    def store_if_worthwhile(
+        self,
+        task_goal: str,
+        task_result: Any = "",
+        execution_log: Log = (),
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        error: str = "",
+    ) -> Stored:
+        """Remember what a finished task taught, if it is worth at least the setting `store_threshold`.
+
+        Args:
+            task_goal: What was to be done.
+            task_result: What came of it: text, or a JSON value.
+            execution_log: What was done: text, lines, or steps as JSON objects.
+            metadata: JSON object of your own, kept with each memory.
+            session_id: Session that the memories belong to; None makes them everybody's.
+            error: What ended the task early; "" if it came to its end.
+
+        Raises:
+            InvalidInput: A blank goal, or metadata that is no JSON object.
+        """
+        from memorybook.verbs import store
+
+        return store.store_if_worthwhile(
+            self._memory, task_goal, task_result, execution_log, metadata, session_id=session_id, error=error
+        )
 
     def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
         """A task that is remembered once it is finished: `with memory.task("Deploy") as task: task.log("…")`.
@@ -228,6 +372,24 @@ class Lifetime:
         from memorybook.remembering import Running
 
         return Running(self._memory, goal, session=session, metadata=metadata)
+
+    def revise(self, id: str, instruction: str) -> Revised:
+        """Let the language model rewrite an entry's text; numbers, dates and names that are not named stay.
+
+        Args:
+            id: Of the entry.
+            instruction: What to change, in any language.
+
+        Raises:
+            NotFound: No entry has that id.
+            InvalidInput: A blank instruction, or one of over 4,000 characters.
+            Unavailable: There is no language model.
+            LLMFailed: The model gave no text that can be used; the entry is as it was.
+            Conflict: Somebody changed the entry meanwhile.
+        """
+        from memorybook.verbs import revise
+
+        return revise.revise(self._on, id, instruction)
 
     # --- upkeep --------------------------------------------------------------------------------
 
