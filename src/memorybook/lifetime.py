@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import LLM, Progress
     from memorybook.remembering import Running
+    from memorybook.replies import Usage
     from memorybook.verbs.inject import Injected
+    from memorybook.verbs.review import Review, Reviewed
     from memorybook.verbs.revise import Revised
     from memorybook.verbs.store import Log, Stored
-    from memorybook.replies import Usage
-    from memorybook.verbs.review import Review, Reviewed
     from memorybook.verbs.tidy import Tidied
 
 
