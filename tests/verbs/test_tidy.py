@@ -397,3 +397,32 @@ def test_the_answer_counts_by_kind(memory: Memory) -> None:
     assert shown["counts"] == {"done": {"archive": 2}, "proposed": {"archive": 6}}
     assert shown["proposed"][0]["proposal"] == "p1"
     assert (shown["usage"], shown["degraded"], shown["withdrawn"], shown["dry_run"]) == (None, [], [], False)
+
+
+def test_the_end_of_a_session_tells_what_it_tidied(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory)
+    weak = memory.remember("a weak one", importance=0.01).known.entry.id
+    said = [{"role": "user", "content": "I prefer green tea in the morning, never coffee."}]
+    found = memory.process_session_end(said, "s1")
+    assert (found.new, found.archived, found.proposals) == (1, 1, ("p1",))
+    assert states(memory)[weak] == "archived"
+
+    def locked(*_: Any) -> None:
+        raise Conflict("somebody saves it all the while")
+
+    monkeypatch.setattr(verb, "after_session", locked)
+    said = [{"role": "user", "content": "We decided to meet at the harbour on Saturday."}]
+    assert memory.process_session_end(said, "s2").degraded[-1].startswith("the book was not tidied: somebody")
+
+
+def test_the_face_of_a_memory_has_it_all(memory: Memory) -> None:
+    [id] = fill(memory, 1, score=0.15)
+    assert [each.kind for each in memory.tidy(dry_run=True).proposed] == ["archive"]
+    memory.tidy()
+    assert memory.review().kinds == {"archive": 1}
+    assert memory.reject("p1", reason="no").rejected == ("p1",)
+    memory.book.apply([Reinforce(id=id), Update(id=id, fields={"score": 0.1})], actor="user", door="test")
+    memory.tidy(apply=[])
+    assert memory.accept(kind="archive").accepted[0][0] == "p2"
+    stop = threading.Event()
+    memory.heartbeat(0.01, idle=0.0, stop=stop, on_run=lambda _: stop.set())

@@ -52,7 +52,26 @@ def process_session_end(
         found = _memorize(memory, stored, llm=llm, model=model, evolving=evolving)
         if not found.queued:
             _work_off(memory, AT_ONCE, llm=llm, model=model)
-    return found
+    return found if found.queued else _tidied(memory, found)
+
+
+def _tidied(memory: Memory, found: Memorized) -> Memorized:
+    """The report with what tidying archived and proposed, if it was time for that."""
+    from memorybook.verbs.tidy import after_session
+
+    try:
+        tidied = after_session(memory)
+    except (Conflict, NotFound, Unavailable) as error:
+        return found._replace(degraded=(*found.degraded, f"the book was not tidied: {error}"))
+    if tidied is None:
+        return found
+    waiting = tuple(each.proposal for each in tidied.proposed if each.proposal is not None)
+    gone = sum(each.kind == "remove" for each in tidied.done)
+    return found._replace(
+        archived=found.archived + sum(each.kind in ("archive", "expire") for each in tidied.done),
+        removed=found.removed + gone,
+        proposals=tuple(dict.fromkeys((*found.proposals, *waiting))),
+    )
 
 
 def retry_parked(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, ...]:

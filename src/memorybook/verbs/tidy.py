@@ -110,6 +110,10 @@ def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None =
         raise InvalidInput(f"tidying knows no {min(unknown)!r}: use some of {', '.join(KINDS)}")
     if not dry_run:
         _work_off(memory)
+    return _run(memory, kinds, dry_run)
+
+
+def _run(memory: Memory, kinds: Sequence[str], dry_run: bool = False) -> Tidied:
     for _ in range(ATTEMPTS - 1):
         with suppress(NotFound, Conflict):  # a person takes an entry out right now
             return _tidied(memory, kinds, dry_run)
@@ -239,12 +243,16 @@ def _of_page(memory: Memory, day: date) -> Iterator[Told]:
 
 
 def after_session(memory: Memory) -> Tidied | None:
-    """Tidy after a session's end, at most once a UTC day; None if that was done today or is switched off."""
+    """Tidy after a session's end, at most once a UTC day; None if that was done today or is switched off.
+
+    What failed before is not tried again here, and no model is asked: a session's end does the first, and should not
+    cost more than it must.
+    """
     book = memory.book
     today = book.now().date().isoformat()
     if not memory.config.tidy.after_session or book.journal.memorized(MARK, today) is not None:
         return None
-    return tidy(memory)
+    return _run(memory, memory.config.tidy.apply)
 
 
 def is_idle(memory: Memory, idle: float) -> bool:
