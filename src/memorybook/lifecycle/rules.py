@@ -233,9 +233,21 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skip
 
 
 def asked_to_forget(text: str, request: ForgetRequest) -> bool:
-    """Whether a text says most of what a request to forget names."""
-    words = set(query_words(request.text)) - set(query_words(_FORGETTING))
+    """Whether a text says most of what a request to forget names: after its verb, else anywhere in it."""
+    clause = re.search(_FORGOTTEN, request.text)
+    words = _named(clause[1]) if clause else set()
+    words = words or _named(request.text)
     return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
+
+
+def _named(text: str) -> set[str]:
+    return set(query_words(text)) - set(query_words(_FORGETTING))
+
+
+_FORGOTTEN = (
+    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|忘掉|忘了|忘记|删掉|删除|删了|别再?记)([^，,。！!？?；;\n]+)"
+)
+"""What is to be forgotten stands after the verb, in its clause."""
 
 
 _FORGETTING = (

@@ -22,7 +22,7 @@ from memorybook.lifecycle.match import account, settle
 from memorybook.model import Append, Change, Discarded, Entry, Note, Turn
 from memorybook.text.tokens import digest
 from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.requests import asked
+from memorybook.verbs.requests import asked, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import FORGOTTEN, Stored, turn_key, zone_of
@@ -149,7 +149,7 @@ def _planned(
     memory: Memory, work: Work, entries: dict[str, Entry], near: Near, alike: Alike, door: str, evolving: bool
 ) -> Plan:
     found = cast("Extraction", work.found)
-    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT)
+    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=work.last.path)
     for id in orders.gone:
         entries.pop(id, None)
     kept, buried = _unforgotten(memory, found)
@@ -274,7 +274,8 @@ def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolvi
 def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     found = cast("Extraction", work.found)
     session = work.stored.session
-    page = page_change(memory, work.last, *made(memory, session, work.stored.turns, work.fresh, found, work.last))
+    summary, reason = made(memory, session, work.stored.turns, work.fresh, found, work.last)
+    page = page_change(memory, work.last, unasked(summary, found.forget_requests), reason)
     used = getattr(work.llm, "usage", None) or found.usage
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
     return Group(session.uuid, [*plan.changes, page], plan.discarded, usage, plan.bury)

@@ -1,23 +1,32 @@
-"""What a user asks an agent to forget, in so many words: which entries and notes are meant, and what is done."""
+"""What a user asks an agent to forget, in so many words: what is meant, and what is done about it.
+
+Entries, notes and sentences of summaries go at once, where they are few, so that they can be undone together; the
+turns in which it was said wait for a person's word.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.formats import notes
+from memorybook.formats import notes, session_md
 from memorybook.hits import Query
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.rules import asked_to_forget
-from memorybook.model import Change, Discarded, Drop, Entry, Remove, Turn
+from memorybook.lifecycle.summarize import title_of
+from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
 from memorybook.text.tokens import digest
+from memorybook.verbs.summary import BY_MODEL, SUMMARIZED, page_at
 
 if TYPE_CHECKING:
+    from memorybook.hits import Passage
     from memorybook.lifecycle.candidate import ForgetRequest
     from memorybook.memory import Memory
 
 MOST = 3
-"""Entries that one request takes out without a person's word: more than these are hardly meant."""
+"""Entries and notes that one request takes out without a person's word: more than these are hardly meant."""
 
 
 class Orders(NamedTuple):
@@ -38,6 +47,10 @@ class Orders(NamedTuple):
     discarded: tuple[Discarded, ...] = ()
 
 
+MOST_FOUND = 10
+"""Notes, summaries and turns that are looked at for one request."""
+
+
 NOT_OBEYED = "asks to forget: see `memorybook forget`"
 
 
@@ -48,11 +61,15 @@ def asked(
     entries: Mapping[str, Entry],
     *,
     obeyed: bool,
+    page: str,
 ) -> Orders:
-    """What is done about requests to forget: with `obeyed` what a user plainly asked for, of few entries; else told."""
+    """What is done about requests to forget: with `obeyed` what a user plainly asked for, of few entries; else told.
+
+    `page` is the summary of the session in which it is asked, which is written anew in any case.
+    """
     users = {turn.id for turn in turns if turn.role in ("user", "")}
     found = [
-        _order(memory, request, entries) if obeyed and request.turn_id in users else _not_obeyed(request)
+        _order(memory, request, entries, page) if obeyed and request.turn_id in users else _not_obeyed(request)
         for request in requests
     ]
     return Orders(
@@ -68,29 +85,84 @@ def _not_obeyed(request: ForgetRequest) -> Orders:
     return Orders(discarded=(Discarded(text=request.text, reason=NOT_OBEYED),))
 
 
-def _order(memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry]) -> Orders:
+def _order(memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry], page: str) -> Orders:
     meant = [entries[id] for id in request.ids if id in entries]
     meant += [one for one in entries.values() if one not in meant and asked_to_forget(one.text, request)]
     lines = list(_notes(memory, request))
-    if not meant and not lines:
-        return _not_obeyed(request)
     reason = f"said: {request.text} turn:{request.turn_id}"
     changes: tuple[Change, ...] = (
         *(Remove(id=one.id, reason=reason) for one in meant),
         *(Drop(path=path, line=line, reason=reason) for path, line, _ in lines),
+        *_pages(memory, request, page),
     )
-    if len(meant) + len(lines) > MOST or any(one.pinned for one in meant) or memory.config.require_user_confirmation:
-        return Orders(proposed=(Proposed("forget", changes, f"asked to be forgotten: {request.text}"),))
+    why = f"asked to be forgotten: {request.text}"
+    said = _turns(memory, request, why)
+    if not changes and not said:
+        return _not_obeyed(request)
+    few = len(meant) + len(lines) <= MOST and not any(one.pinned for one in meant)
+    if not few or memory.config.require_user_confirmation:
+        return Orders(proposed=(Proposed("forget", changes, why), *said) if changes else said)
     texts = [one.text for one in meant] + [text for _, _, text in lines]
-    return Orders(changes, tuple(one.id for one in meant), tuple(map(digest, texts)))
+    return Orders(changes, tuple(one.id for one in meant), tuple(map(digest, texts)), said)
+
+
+def _found(memory: Memory, request: ForgetRequest, source: str) -> list[Passage]:
+    hits = memory.book.search(Query(request.text, sources=frozenset({source})), limit=MOST_FOUND).hits
+    return [hit.passage for hit in hits]
 
 
 def _notes(memory: Memory, request: ForgetRequest) -> Iterator[tuple[str, str, str]]:
     """Path, line and text of the notes that are meant."""
-    found = memory.book.search(Query(request.text, sources=frozenset({"note"})), limit=10).hits
-    for hit in found:
-        if asked_to_forget(hit.passage.text, request):
-            lines = memory.book.documents.read(hit.passage.path).text.split("\n")
-            line = lines[hit.passage.start_line - 1].removesuffix("\r")
-            note = notes.parse_line(line, day=notes.day_of(hit.passage.path))
-            yield hit.passage.path, line, note.text if note else line
+    for passage in _found(memory, request, "note"):
+        if asked_to_forget(passage.text, request):
+            lines = memory.book.documents.read(passage.path).text.split("\n")
+            line = lines[passage.start_line - 1].removesuffix("\r")
+            note = notes.parse_line(line, day=notes.day_of(passage.path))
+            yield passage.path, line, note.text if note else line
+
+
+def _pages(memory: Memory, request: ForgetRequest, but: str) -> Iterator[Put]:
+    """The summaries without the sentences that are meant; a summary in a person's words stays."""
+    for path in dict.fromkeys(passage.path for passage in _found(memory, request, "summary")):
+        last = page_at(memory, path)
+        ours = last.reason in (SUMMARIZED, BY_MODEL) and last.text is not None and last.text == last.standing
+        if path == but or not ours or last.text is None:
+            continue
+        summary = session_md.parse(last.text)
+        left = unasked(summary, [request])
+        if left != summary:
+            text = session_md.render(left, language=memory.config.language)
+            yield Put(path=path, text=text, reason=last.reason, made_from=last.text)
+
+
+def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
+    """The summary without the sentences that somebody asked to forget."""
+    requests = tuple(requests)
+
+    def kept(text: str) -> bool:
+        return not any(asked_to_forget(text, request) for request in requests)
+
+    lines = ["".join(filter(kept, _SENTENCE.findall(line))).strip() for line in summary.summary.split("\n")]
+    title = summary.title if kept(summary.title) else title_of(next(filter(None, lines), ""))
+    return replace(
+        summary,
+        title=title,
+        summary="\n".join(
+            line for line, was in zip(lines, summary.summary.split("\n"), strict=True) if line or not was
+        ),
+        decisions=tuple(filter(kept, summary.decisions)),
+        open_questions=tuple(filter(kept, summary.open_questions)),
+    )
+
+
+_SENTENCE = re.compile(r".+?(?:[。！？；]+|[.!?]+(?=\s|$)|$)\s*")
+
+
+def _turns(memory: Memory, request: ForgetRequest, why: str) -> tuple[Proposed, ...]:
+    """What is proposed of the turns in which it was said."""
+    said: dict[str, list[str]] = {}
+    for passage in _found(memory, request, "turn"):
+        if passage.session and passage.turn and asked_to_forget(passage.text, request):
+            said.setdefault(passage.session, []).append(passage.turn)
+    changes = tuple(RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=why) for uuid, ids in said.items())
+    return (Proposed("forget", changes, f"{why}; what was said of it is still in the transcripts"),) if changes else ()

@@ -88,17 +88,19 @@ def retry_parked(memory: Memory, *, limit: int | None = None) -> tuple[Memorized
         return tuple(_work_off(memory, limit)) if ours else ()
 
 
+def parked(memory: Memory) -> Sequence[Parked]:
+    """The sessions that wait to be remembered, oldest first."""
+    return memory.book.journal.parked(kind=KIND)
+
+
 def waiting(memory: Memory) -> str:
     """What waits to be remembered, in a sentence; "" if nothing does."""
-    try:
-        parked = memory.book.journal.parked(kind=KIND)
-    except Unavailable:
+    found = parked(memory)
+    if not found:
         return ""
-    if not parked:
-        return ""
-    last = max(parked, key=lambda each: each.tries)
-    many = "1 session waits" if len(parked) == 1 else f"{len(parked)} sessions wait"
-    soonest = min((each.next for each in parked if each.next is not None), default=None)
+    last = max(found, key=lambda each: each.tries)
+    many = "1 session waits" if len(found) == 1 else f"{len(found)} sessions wait"
+    soonest = min((each.next for each in found if each.next is not None), default=None)
     then = "" if soonest is None else f", next try after {soonest.astimezone(memory.book.zone):%Y-%m-%d %H:%M}"
     tried = "once" if last.tries == 1 else f"{last.tries} times"
     return f"{many} to be remembered: {last.reason.rstrip('.')}; tried {tried}{then}"
@@ -222,7 +224,7 @@ def _parked(memory: Memory, work: Work, error: Exception, evolving: bool) -> Mem
     """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were."""
     book, session = memory.book, work.stored.session
     name, now = _name(session), book.now()
-    before = next((each for each in book.journal.parked(kind=KIND) if each.id == name), None)
+    before = next((each for each in parked(memory) if each.id == name), None)
     payload: dict[str, Any] = {
         "first": work.fresh[0].id if work.fresh else None,
         "last": work.fresh[-1].id if work.fresh else None,
@@ -231,7 +233,7 @@ def _parked(memory: Memory, work: Work, error: Exception, evolving: bool) -> Mem
     }
     if not memory.config.transcripts.enabled:
         payload["kept"] = turns_json.render(session, _all_of(before, work), whole=False)
-    parked = book.journal.park(
+    failed = book.journal.park(
         name,
         kind=KIND,
         payload=payload,
@@ -240,12 +242,11 @@ def _parked(memory: Memory, work: Work, error: Exception, evolving: bool) -> Mem
         session=session.uuid,
         next=_next(now, before.tries if before else 0, error),
     )
-    failed = getattr(error, "usage", None)
     return Memorized(
         session=session.uuid,
-        queued=len(book.journal.parked(kind=KIND)),
-        degraded=(parked.reason,),
-        usage=failed,
+        queued=len(parked(memory)),
+        degraded=(failed.reason,),
+        usage=getattr(error, "usage", None),
         redacted=work.stored.redacted,
     )
 
@@ -270,20 +271,20 @@ def _work_off(
 ) -> list[Memorized]:
     """Memorize what is parked and due, until something fails again."""
     done: list[Memorized] = []
-    for parked in memory.book.journal.parked(kind=KIND, due=memory.book.now())[:limit]:
-        stored = _kept(memory, parked)
-        found = _memorize(memory, stored, llm=llm, model=model, evolving=bool(parked.payload.get("evolving")))
+    for each in memory.book.journal.parked(kind=KIND, due=memory.book.now())[:limit]:
+        evolving = bool(each.payload.get("evolving"))
+        found = _memorize(memory, _kept(memory, each), llm=llm, model=model, evolving=evolving)
         done.append(found)
         if found.queued:
             break
     return done
 
 
-def _kept(memory: Memory, parked: Parked) -> Stored:
+def _kept(memory: Memory, waits: Parked) -> Stored:
     """The session that is parked, with its turns as they are by now."""
-    session = parked.session or ""
-    if "kept" in parked.payload:
-        known, turns, _ = turns_json.parse(parked.payload["kept"])
+    session = waits.session or ""
+    if "kept" in waits.payload:
+        known, turns, _ = turns_json.parse(waits.payload["kept"])
         return Stored(known, turns)
     try:
         known = memory.book.transcripts.session(session)

@@ -29,12 +29,14 @@ class Page(NamedTuple):
         text: None if it was never written, or was forgotten or taken back since.
         reason: `SUMMARIZED`, `BY_MODEL` or `COUNTED`; "" if the journal does not know.
         operation: Id of the operation that wrote it; None if the journal does not know.
+        standing: What stands there now; None if nothing does.
     """
 
     path: str
     text: str | None = None
     reason: str = ""
     operation: str | None = None
+    standing: str | None = None
 
     @property
     def turns(self) -> int:
@@ -44,14 +46,19 @@ class Page(NamedTuple):
 
 def last_page(memory: Memory, session: Session) -> Page:
     """What the journal says was last written; without a journal, what stands there, as a person's words."""
-    path = session.path or _path_of(memory, session)
+    return page_at(memory, session.path or _path_of(memory, session))
+
+
+def page_at(memory: Memory, path: str) -> Page:
+    """The same of the document at that path."""
+    now = standing(memory, path)
     for operation in memory.book.journal.operations(target=path):
         for change in reversed(operation.changes):
             whole = change.kind == "put" or (change.kind == "drop" and change.after is None)  # not a line erased of it
             if change.target == path and whole:
-                text = standing(memory, path) if change.purged else change.after
-                return Page(path, text, "" if change.purged else change.reason, operation.id)
-    return Page(path, standing(memory, path))
+                text, reason = (now, "") if change.purged else (change.after, change.reason)
+                return Page(path, text, reason, operation.id, now)
+    return Page(path, now, standing=now)
 
 
 def _path_of(memory: Memory, session: Session) -> str:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from memorybook.draft import MEMORY
 from memorybook.errors import MemoryBookError, MissingDocument, Unavailable
 from memorybook.formats import memory_md
+from memorybook.pages import MEMORY
 
 if TYPE_CHECKING:
     import threading
@@ -52,6 +52,7 @@ def status(memory: Memory) -> dict[str, Any]:
         "entries": {"active": 0, "archived": 0, "superseded": 0},
         "transcripts": _transcripts(memory),
         "pending_operations": book.pending_operations(),
+        "waiting": {"sessions": 0, "proposals": 0},
         "index": {},
         "degraded": [],
         "warnings": [*config.warnings, *(memory.keeper.failures if memory.keeper is not None else ())],
@@ -83,6 +84,7 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
         shown["entries"][entry.state] += 1
     shown["warnings"] += book.warnings()
     shown["degraded"] += book.degraded
+    _queue(memory, shown)
     try:
         report = book.index.sync(book.documents, book.transcripts)
         shown["degraded"] += report.degraded
@@ -94,6 +96,19 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
     except MemoryBookError as error:
         shown["degraded"].append(str(error))
         shown["index"] = {"fresh": False}
+
+
+def _queue(memory: Memory, shown: dict[str, Any]) -> None:
+    """What waits: sessions that could not be remembered, with the reason, and proposals for a person's word."""
+    from memorybook.verbs.sessions import parked, waiting
+
+    try:
+        shown["waiting"] = {"sessions": len(parked(memory)), "proposals": len(memory.book.journal.proposals())}
+    except Unavailable:  # the book says that its journal does not answer
+        return
+    sentence = waiting(memory)
+    if sentence:
+        shown["degraded"].append(sentence)
 
 
 def watch(memory: Memory, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None) -> None:
