@@ -135,8 +135,16 @@ def differs(one: str, other: str) -> str | None:
     return turned(one, other)
 
 
+def speaker_of(text: str) -> str:
+    """Whose words a text gives, where it says so in front (`Ann: I prefer tea`); "" if it does not, or for a user."""
+    found = compiled(r"([A-Z][\w.'-]{0,30}(?: [A-Z][\w.'-]{0,30})?|[\u3400-\u9fff]{2,6})[:：](?!//)").match(text)
+    return found[1] if found is not None and found[1] not in ("User", "用户") else ""
+
+
 def turned(one: str, other: str) -> str | None:
     """Why one text may say the contrary of the other: a denial, an opposite, another order; None if nothing is seen."""
+    if speaker_of(one) != speaker_of(other) and speaker_of(one) and speaker_of(other):
+        return "the speaker"
     if denies(one) != denies(other):
         return "a denial"
     for pair in _OPPOSITES:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import denies, words
+from memorybook.lifecycle.alike import denies, speaker_of, words
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.days import named
 from memorybook.lifecycle.hints import compiled
@@ -20,12 +20,13 @@ from memorybook.text.tokens import is_question
 
 
 class Claim(NamedTuple):
-    """What a text says of somebody: `attribute` of `subject` is `value`, and not `against` where it says so."""
+    """What a text says of somebody: `attribute` of `subject` is `value`, not `against`, and `now`, where it says so."""
 
     subject: str
     attribute: str
     value: str
     against: str = ""
+    now: bool = False
 
 
 _MOST = 600
@@ -118,26 +119,55 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 
 def _claims(text: str) -> Iterator[Claim]:
+    speaker = squeezed(speaker_of(text))
+    now = compiled(_NOW).search(text) is not None
     found_preference = False
     for attribute, pattern in _CLAIMS:
         if attribute == "prefer" and found_preference:
             continue
         for found in compiled(pattern).finditer(text):
             parts = found.groupdict()
-            if denies(parts["value"]):
+            name = attribute or parts["attribute"].lower()
+            if not _is_value(name, parts["value"]):
                 continue
             found_preference |= attribute == "prefer"
-            yield Claim(
-                _subject(parts["who"]),
-                attribute or parts["attribute"].lower(),
-                parts["value"].strip().lower(),
-                (parts.get("against") or "").strip().lower(),
-            )
+            value, against = (parts["value"], parts.get("against") or "")
+            yield Claim(_subject(parts["who"], speaker), name, value.strip().lower(), against.strip().lower(), now)
 
 
-def _subject(who: str) -> str:
+_NOW = (
+    r"(?i)\b(?:now|currently|these days|moved|relocated|joined|new job|started)\b"
+    r"|现在|目前|如今|搬[到去]|跳槽|入职|加入|换[到成]|改[成为]"
+)
+_OPEN = ("prefer", "favo", "main", "primary", "default", "native", "current", "e-mail", "email", "nickname")
+"""Beginnings of English attributes of which any word may be the value; of others a name, a number or `a …`."""
+
+_PLACES = (
+    "北京 上海 天津 重庆 广州 深圳 杭州 南京 苏州 成都 武汉 西安 长沙 郑州 青岛 宁波 厦门 福州 济南 合肥 昆明 大连 沈阳"
+    " 哈尔滨 长春 石家庄 太原 南昌 南宁 贵阳 兰州 海口 无锡 佛山 东莞 珠海 温州 香港 澳门 台北 广东 浙江 江苏 四川 国内"
+    " 国外 海外 家里 外地 本地 老家 这里 那里 这边 那边"
+).split()
+"""Where somebody may work whoever employs them."""
+
+_NO_VALUE = r"(?:很|太|非常|比较|最|越|一?个|不|没|还|也|都|挺|蛮|真)"
+
+
+def _is_value(attribute: str, value: str) -> bool:
+    """Whether it may be the value of that attribute, not something else that is said of it (my job is hard)."""
+    if denies(value) or compiled(_NO_VALUE).match(value):
+        return False
+    if attribute == "work" and (value in _PLACES or compiled(r"[市省区县镇村路街]$").search(value)):
+        return False
+    if not value.isascii() or attribute.startswith(_OPEN):
+        return True
+    named_ = value[0].isupper() or value[0].isdigit()
+    return named_ or (attribute != "live" and compiled(r"(?:an?|the|her|his|our) ").match(value) is not None)
+
+
+def _subject(who: str, speaker: str) -> str:
     bare = squeezed(who.removesuffix("'s"))
-    return "user" if bare in ("i", "my", "user", "theuser", "用户", "我") else bare
+    me = bare in ("i", "my", "user", "theuser", "用户", "我")
+    return (speaker or "user") if me else bare
 
 
 def _conflict(new: Claim, old: Claim) -> bool:
@@ -145,6 +175,8 @@ def _conflict(new: Claim, old: Claim) -> bool:
         return False
     if new.attribute == "prefer":
         return _prefers_otherwise(new, old)
+    if new.attribute == "live" and not new.now:  # a town, its country, a street in it: all may be true
+        return False
     return not _within(new.value, old.value)
 
 
