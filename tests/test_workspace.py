@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorybook.config import Config
 from memorybook.errors import InvalidInput
-from memorybook.workspace import book_root, project_key
+from memorybook.workspace import book_root, project_key, tenant_key
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +105,40 @@ def test_a_file_is_no_book_and_has_none_below(tmp_path: Path) -> None:
     for book in ("afile", "afile/deeper/still"):
         with pytest.raises(InvalidInput, match="afile is a file, not a directory: give the book's directory"):
             book_root(Config(), cwd=str(tmp_path), book=book)
+
+
+# --- tenants -------------------------------------------------------------------------------------
+
+NAMES = (
+    "", " ", ".", "..", "../x", "/etc", "a/b", "a\\b", "a-b", "A", "a", "\u00e9", "e\u0301", "用户", "con", "\0",
+    "\ud800", "x" * 999,
+)  # fmt: skip
+
+
+def test_tenants_that_look_alike_have_different_folders() -> None:
+    keys = {tenant_key(channel, chat_id) for channel in NAMES for chat_id in NAMES}
+    assert len(keys) == len(NAMES) ** 2
+    assert len({key.casefold() for key in keys}) == len(keys)
+
+
+@given(st.text(), st.text() | st.integers())
+def test_a_tenants_folder_is_a_plain_name(channel: str, chat_id: str | int) -> None:
+    key = tenant_key(channel, chat_id)
+    assert re.fullmatch(r"(?:[0-9a-z]+-){0,60}[0-9a-f]{32}", key.replace("--", "-"))
+    assert len(key) <= 82
+    assert key == tenant_key(channel, str(chat_id))
+
+
+@given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
+def test_two_tenants_never_share_a_folder(first: tuple[str, str], second: tuple[str, str]) -> None:
+    assert (tenant_key(*first) == tenant_key(*second)) is (first == second)
+
+
+def test_a_tenants_folder_is_readable() -> None:
+    assert tenant_key("Telegram", 4711).startswith("telegram-4711-")
+
+
+@pytest.mark.parametrize(("channel", "chat_id"), [(7, "x"), ("x", None), ("x", 1.5), ("x", True), (None, "x")])
+def test_what_names_no_tenant_is_refused(channel: Any, chat_id: Any) -> None:
+    with pytest.raises(InvalidInput, match="name no tenant"):
+        tenant_key(channel, chat_id)

@@ -111,11 +111,11 @@ def compose(
     texts = [(document, _document(document)) for document in documents]
     frame = [titles.data, titles.memories, titles.documents, titles.question, question, OPEN, CLOSE, OPEN, CLOSE]
     room = max_tokens - count_tokens(system) - count_tokens("\n".join(frame)) - 4
-    wanted = sum(_cost(number, line) for number, (_, line) in enumerate(fit, 1))
-    for_documents = sum(_cost(number, text) for number, (_, text) in enumerate(texts, 1))
+    wanted = sum(_cost(f"[{number}] {line}") for number, (_, line) in enumerate(fit, 1))
+    for_documents = sum(_cost(f"[D{number}] {text}") for number, (_, text) in enumerate(texts, 1))
     share = min(wanted, max(room // 2, room - for_documents))
     used, lines = _fitting([(memory, f"[{n}] {line}") for n, (memory, line) in enumerate(fit, 1)], share, cut=False)
-    rest = room - sum(count_tokens(line) + 1 for line in lines)
+    rest = room - sum(map(_cost, lines))
     taken, pages = _fitting(
         [(document, f"[D{n}] {text}") for n, (document, text) in enumerate(texts, 1)], rest, cut=True
     )
@@ -127,8 +127,9 @@ def compose(
     return Composed(prompt, system, tuple(used), tuple(taken), left_out, count_tokens(system) + count_tokens(prompt))
 
 
-def _cost(number: int, text: str) -> int:
-    return count_tokens(f"[D{number}] {text}") + 1
+def _cost(text: str) -> int:
+    """Tokens of a text on lines of its own, rounded up."""
+    return count_tokens(f"{text}\n") + 1
 
 
 def _fitting(items: Sequence[tuple[Any, str]], room: int, *, cut: bool) -> tuple[list[Any], list[str]]:
@@ -136,10 +137,10 @@ def _fitting(items: Sequence[tuple[Any, str]], room: int, *, cut: bool) -> tuple
     used: list[Any] = []
     texts: list[str] = []
     for item, text in items:
-        cost = count_tokens(text) + 1
+        cost = _cost(text)
         if cost > room and cut and room > _LEAST:
-            text = _cut(text, room - 2)
-            cost = count_tokens(text) + 1
+            text = _cut(text, room)
+            cost = _cost(text)
         if cost > room:
             break
         used.append(item)
@@ -155,7 +156,7 @@ def _cut(text: str, room: int) -> str:
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if count_tokens(text[:middle] + "…") <= room:
+        if _cost(text[:middle] + "…") <= room:
             low = middle
         else:
             high = middle - 1

@@ -197,6 +197,8 @@ class AgentSession:
         """What has left the window of the current session; all of another, which is over then."""
         with self._in_use() as talk:
             current = session == talk.uuid
+            if current and not self._remembering.wanted(talk):
+                return
             if kept is None:
                 with self._lock:
                     kept = talk.kept_of(session)

@@ -1,0 +1,561 @@
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from agent.conftest import CONFIG, Place, said, talk, texts
+from memorybook.agent import AgentTool
+from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
+from memorybook.replies import Reply, ToolCall, ToolSchema
+from memorybook.testing import ScriptedLLM
+
+# --- adding --------------------------------------------------------------------------------------
+
+
+def test_a_turn_is_on_disk_when_add_returns(place: Place) -> None:
+    session = place.workspace().session("telegram", 7)
+    kept = session.add(said("Hello."))
+    with session.memory() as memory:
+        [stored] = memory.book.transcripts.sessions()
+        [turn] = memory.book.transcripts.turns(stored.uuid)
+    assert (turn.text, turn.role, turn.id) == ("Hello.", "user", kept["id"])
+    assert (stored.channel, stored.chat_id, stored.source) == ("telegram", "7", "agent")
+
+
+def test_secrets_are_masked_on_disk_and_not_in_the_live_conversation(place: Place) -> None:
+    session = place.workspace().session("telegram", 7)
+    session.add(said("my password is hunter2-Xy93"))
+    with session.memory() as memory:
+        [turn] = memory.book.transcripts.turns(memory.book.transcripts.sessions()[0].uuid)
+    assert "hunter2" not in turn.text
+    assert texts(session.messages) == ["my password is hunter2-Xy93"]
+
+
+def test_the_same_id_is_kept_once(place: Place) -> None:
+    session = place.workspace().session("telegram", 7)
+    session.add(said("one", id="m1"))
+    assert session.add(said("two", id="m1"))["content"] == "one"
+    assert texts(session.messages) == ["one"]
+
+
+@pytest.mark.parametrize("message", [{}, {"content": "no role"}, {"role": "boss", "content": "x"}, "text", None])
+def test_what_is_no_message_is_refused(place: Place, message: Any) -> None:
+    with pytest.raises(InvalidInput, match="has no role"):
+        place.workspace().session("a", "b").add(message)
+
+
+def test_what_is_no_json_is_refused(place: Place) -> None:
+    with pytest.raises(InvalidInput, match="is no JSON"):
+        place.workspace().session("a", "b").add({"role": "user", "content": "x", "more": object()})
+
+
+def test_a_conversation_goes_on_in_the_next_process(place: Place) -> None:
+    call = ToolCall("c1", "weather", {"city": "Kiel"}).json()
+    first = place.workspace()
+    session = first.session("telegram", 7)
+    session.add(said("What is the weather?", name="Ann"))
+    session.add({"role": "assistant", "content": "", "tool_calls": [call]})
+    session.add({"role": "tool", "tool_call_id": "c1", "content": "rain"})
+    session.add(said("It rains.", "assistant"))
+    before = session.messages
+    first.close()
+    again = place.workspace().session("telegram", 7).messages
+    assert [dict(message) for message in again] == [
+        {key: value for key, value in message.items() if key != "name" or value} for message in before
+    ]
+
+
+def test_what_another_process_said_is_taken_in(place: Place) -> None:
+    here, there = (place.workspace().session("telegram", 7) for _ in range(2))
+    here.add(said("one"))
+    there.add(said("two"))
+    here.add(said("three"))
+    assert texts(here.messages) == texts(there.messages) == ["one", "two", "three"]
+
+
+def test_blocks_of_content_are_kept_live_and_their_text_on_disk(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    blocks = [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {"url": "data:…"}}]
+    session.add({"role": "user", "content": blocks})
+    session.add({"role": "user", "content": [blocks[1]]})
+    assert session.messages[0]["content"] == blocks
+    with session.memory() as memory:
+        turns = memory.book.transcripts.turns(memory.book.transcripts.sessions()[0].uuid)
+    assert [turn.text for turn in turns] == ["Look:"]
+
+
+# --- prompts -------------------------------------------------------------------------------------
+
+
+def test_a_prompt_has_the_hosts_words_the_rule_the_memory_and_the_history(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 2)
+    place.provider(session).answer = "The user likes tea."
+    [system, *rest] = session.build_messages("You are kind.", "What do I like?")
+    assert place.provider(session).asked == ["What do I like?"]
+    assert system["content"].startswith("You are kind.\n\nBefore you answer about anything past")
+    assert "# Memory\nThe user likes tea." in system["content"]
+    assert "memorybook:recalled" in system["content"]
+    assert texts(rest) == ["message 0", "message 1", "What do I like?"]
+    assert all(set(message) == {"role", "content"} for message in rest)
+    assert texts(session.messages) == ["message 0", "message 1"]
+
+
+def test_a_prompt_is_in_the_language_of_the_talk(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    place.provider(session).answer = "用户喜欢绿茶。"
+    [system, _] = session.build_messages("", "我喜欢喝什么？")
+    assert "先用 memory_search 检索记忆" in system["content"]
+    assert "# 历史记忆\n用户喜欢绿茶。" in system["content"]
+
+
+def test_a_title_that_is_there_is_not_said_twice(place: Place) -> None:
+    workspace = place.workspace(noting=False)
+    session = workspace.session("a", "b")
+    with session.memory() as memory:
+        memory.remember("The user likes green tea.", category="preference", importance="high")
+    [system, _] = session.build_messages("", "tea?")
+    assert system["content"].count("# Memory") == 1
+    assert "The user likes green tea." in system["content"]
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), ValueError("nonsense")])
+def test_a_recall_that_fails_is_an_event_and_the_turn_goes_on(place: Place, error: Exception) -> None:
+    session = place.workspace().session("a", "b")
+    place.provider(session).answer = error
+    messages = session.build_messages("Hi.", "tea?")
+    assert "# Memory" not in messages[0]["content"]
+    assert place.kinds() == ["recall_failed"]
+    assert str(error) in place.events[0].text
+
+
+def test_a_provider_that_says_why_it_recalled_nothing_is_heard(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    place.provider(session).failure = "the index is gone"
+    session.build_messages("", "茶？")
+    assert place.events[0].text == "本轮没有取回记忆：the index is gone"
+
+
+def test_history_has_no_call_without_its_answer(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    call = ToolCall("c1", "weather", {}).json()
+    session.add({"role": "assistant", "content": "Let me see.", "tool_calls": [call]})
+    session.add(said("Well?"))
+    session.add({"role": "tool", "tool_call_id": "c9", "content": "late"})
+    assert session.build_messages("", "?")[1:-1] == [said("Let me see.", "assistant"), said("Well?")]
+
+
+# --- consolidation -------------------------------------------------------------------------------
+
+
+def test_what_has_left_the_window_is_given_to_memory_once(place: Place) -> None:
+    workspace = place.workspace(memory_window=4)
+    session = workspace.session("a", "b")
+    talk(session, 5)
+    assert workspace.wait(10)
+    assert place.provider(session).taken == [["message 0", "message 1", "message 2"]]
+    talk(session, 3, start=5)
+    assert workspace.wait(10)
+    assert place.provider(session).taken[1:] == [["message 3", "message 4", "message 5"]]
+    assert place.provider(session).given[0].session == place.provider(session).given[1].session
+
+
+def test_how_far_it_got_is_kept_over_processes(place: Place) -> None:
+    first = place.workspace(memory_window=4)
+    talk(first.session("a", "b"), 5)
+    first.wait(10)
+    first.close()
+    second = place.workspace(memory_window=4)
+    session = second.session("a", "b")
+    talk(session, 3, start=5)
+    second.wait(10)
+    assert place.provider(session).taken == [["message 3", "message 4", "message 5"]]
+
+
+def test_a_failure_keeps_the_offset_and_waits_before_the_next_try(place: Place) -> None:
+    workspace = place.workspace(memory_window=4)
+    session = workspace.session("a", "b")
+    place.provider(session).refusal = "the model is down"
+    talk(session, 8)
+    workspace.wait(10)
+    assert len(place.provider(session).given) == 1
+    assert place.kinds() == ["memorize_failed"]
+    assert "the model is down" in place.events[0].text
+    place.provider(session).refusal = ""
+    place.clock.pass_by(seconds=31)
+    talk(session, 1, start=8)
+    workspace.wait(10)
+    assert place.provider(session).taken[-1] == [f"message {number}" for number in range(7)]
+
+
+def test_one_consolidation_at_a_time_and_adding_goes_on(place: Place) -> None:
+    workspace = place.workspace(memory_window=2)
+    session = workspace.session("a", "b")
+    begun, go_on, running = threading.Event(), threading.Event(), []
+
+    def slow() -> None:
+        running.append(1)
+        begun.set()
+        assert len(running) == 1
+        go_on.wait(10)
+        running.pop()
+
+    place.provider(session).before = slow
+    talk(session, 3)
+    assert begun.wait(10)
+    talk(session, 6, start=3)
+    assert len(session.messages) == 9
+    go_on.set()
+    assert workspace.wait(10)
+    assert session.new().ok
+    given = [text for taken in place.provider(session).taken for text in taken]
+    assert given == [f"message {number}" for number in range(9)]
+
+
+# --- /new ----------------------------------------------------------------------------------------
+
+
+def test_new_archives_everything_and_begins_anew(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 3)
+    done = session.new()
+    assert (done.ok, done.text) == (True, "New session started.")
+    assert place.provider(session).taken == [["message 0", "message 1", "message 2"]]
+    assert session.messages == ()
+    assert place.kinds() == ["ended"]
+    session.add(said("fresh"))
+    assert texts(place.workspace().session("a", "b").messages) == ["fresh"]
+
+
+def test_new_keeps_the_session_when_archiving_fails_and_says_so(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 3)
+    session.add(said("记住我喜欢绿茶，我们决定周六见面"))
+    place.provider(session).refusal = "模型没有回答"
+    done = session.new()
+    assert not done.ok
+    assert done.text == "会话已保留，因为无法归档：模型没有回答。请稍后再试 /new。"
+    assert len(session.messages) == 4
+    assert len(place.workspace().session("a", "b").messages) == 4
+
+
+def test_new_of_nothing_is_nothing(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    assert session.new().ok
+    assert place.provider(session).given == []
+    assert place.events == []
+
+
+def test_new_takes_along_what_is_said_meanwhile(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 2)
+    late = iter([lambda: session.add(said("late"))])
+    place.provider(session).before = lambda: next(late, lambda: None)()
+    assert session.new().ok
+    assert place.provider(session).taken == [["message 0", "message 1"], ["late"]]
+
+
+def test_a_user_may_say_new(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 1)
+    outcome = session.run(ScriptedLLM(), " /new ")
+    assert outcome.text == "New session started."
+    assert session.messages == ()
+
+
+# --- trimming and compaction ---------------------------------------------------------------------
+
+
+def test_what_is_trimmed_is_memorys_first(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 6)
+    history = [said("You are kind.", "system"), *session.messages]
+    left = session.trim_history(history, keep=2)
+    assert texts(left) == ["You are kind.", "message 4", "message 5"]
+    assert place.provider(session).taken == [["message 0", "message 1", "message 2", "message 3"]]
+    assert texts(session.build_messages("", "?")[1:-1]) == ["message 4", "message 5"]
+
+
+def test_a_history_of_the_callers_own_is_stored_as_it_is_trimmed(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    history = [said(f"word {number}") for number in range(5)]
+    assert texts(session.trim_history(history, keep=3)) == ["word 2", "word 3", "word 4"]
+    assert texts(session.trim_history(history[2:], keep=1)) == ["word 4"]
+    assert place.provider(session).taken == [["word 0", "word 1"], ["word 2", "word 3"]]
+    assert texts(session.messages) == ["word 0", "word 1", "word 2", "word 3"]
+
+
+def test_trimming_keeps_calls_with_their_answers(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    call = {"role": "assistant", "content": "", "tool_calls": [ToolCall("c1", "t", {}).json()]}
+    history = [said("one"), call, {"role": "tool", "tool_call_id": "c1", "content": "x"}, said("two")]
+    assert session.trim_history(history, keep=2) == history[1:]
+
+
+def test_a_short_history_is_left_alone(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    assert texts(session.trim_history([said("one")])) == ["one"]
+    assert place.provider(session).given == []
+    with pytest.raises(InvalidInput, match="keep -1"):
+        session.trim_history([], keep=-1)
+
+
+def test_trimming_goes_on_when_memory_fails_for_the_turns_wait_on_disk(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 4)
+    place.provider(session).refusal = "down"
+    assert len(session.trim_history(session.messages, keep=1)) == 1
+    assert place.kinds() == ["memorize_failed"]
+    place.provider(session).refusal = ""
+    session.new()
+    assert place.provider(session).taken[-1] == [f"message {number}" for number in range(4)]
+
+
+def test_nothing_is_trimmed_when_memory_fails_and_nothing_is_on_disk(place: Place) -> None:
+    config = CONFIG._replace(transcripts=CONFIG.transcripts._replace(enabled=False))
+    session = place.workspace(config=config).session("a", "b")
+    talk(session, 4)
+    place.provider(session).refusal = "down"
+    assert len(session.trim_history(session.messages, keep=1)) == 4
+    assert len(session.compact(keep=1).messages) == 4
+
+
+def test_compaction_flushes_to_memory_first(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 6)
+    compacted = session.compact("They counted to six.", keep=2)
+    assert texts(compacted.messages) == ["message 4", "message 5"]
+    assert place.provider(session).taken == [["message 0", "message 1", "message 2", "message 3"]]
+    assert place.events[-1].kind == "compacted"
+    assert place.events[-1].data["summary"] == "They counted to six."
+    [system, *rest] = session.build_messages("", "Go on.")
+    assert "Earlier in this conversation:\nThey counted to six." in system["content"]
+    assert texts(rest) == ["message 4", "message 5", "Go on."]
+
+
+def test_a_host_may_summarise_what_goes(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 4)
+    assert session.compact(lambda cut: f"{len(cut)} messages", keep=1).summary == "3 messages"
+
+
+def test_compaction_without_a_summary_takes_sentences_of_the_talk(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    session.add(said("We decided to meet at the harbour on Saturday at noon."))
+    session.add(said("My sister Ann brings the big umbrella from Kiel."))
+    session.add(said("ok"))
+    assert "harbour" in session.compact(keep=1).summary
+
+
+def test_compaction_says_how_many_things_were_remembered(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    session.add(said("I prefer green tea in the morning. We decided to meet at the harbour on Saturday."))
+    session.add(said("Noted.", "assistant"))
+    done = session.compact(keep=1)
+    assert done.remembered.things >= 1
+    assert done.remembered.text.startswith(f"remembered {done.remembered.things} thing")
+    assert place.kinds() == ["remembered", "compacted"]
+    assert place.events[0].data["count"] == done.remembered.things
+
+
+def test_compaction_says_it_in_chinese(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    session.add(said("我喜欢喝绿茶，不喝咖啡。我们决定周六在码头见面。"))
+    session.add(said("好的。", "assistant"))
+    done = session.compact(keep=1)
+    assert done.remembered.text == f"记住了 {done.remembered.things} 件事"
+    assert done.remembered.things >= 1
+
+
+def test_compaction_without_flush_leaves_memory_out(place: Place) -> None:
+    session = place.workspace(config=CONFIG._replace(auto_flush_on_compaction=False)).session("a", "b")
+    talk(session, 4)
+    assert len(session.compact("s", keep=1).messages) == 1
+    assert place.provider(session).given == []
+    with pytest.raises(InvalidInput, match="keep -2"):
+        session.compact(keep=-2)
+
+
+def test_a_long_conversation_has_its_summary_before_what_is_shown(place: Place) -> None:
+    workspace = place.workspace(noting=False, memory_window=4)
+    session = workspace.session("a", "b")
+    session.add(said("We decided to meet at the harbour on Saturday at noon."))
+    talk(session, 7)
+    workspace.wait(20)
+    [system, *rest] = session.build_messages("", "Go on.")
+    assert "Earlier in this conversation:" in system["content"]
+    assert "harbour" in system["content"]
+    assert len(rest) == 5
+
+
+# --- turns ---------------------------------------------------------------------------------------
+
+
+def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> Reply:
+    return Reply(text, tool_calls=tuple(ToolCall(f"c{n}", name, args) for n, (name, args) in enumerate(named)))
+
+
+def test_a_dispatcher_without_tools_reads_and_writes_memory(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    llm = ScriptedLLM(
+        [
+            calls(("memory_remember", {"text": "The user likes green tea.", "category": "preference"})),
+            calls(("memory_search", {"query": "green tea"})),
+            "You like green tea (MEMORY.md#L9-L11).",
+        ]
+    )
+    outcome = session.run(llm, "What do I like?", system="You dispatch.")
+    assert outcome.text.startswith("You like green tea")
+    assert outcome.tools == ("memory_remember", "memory_search")
+    assert outcome.usage.calls == 3
+    assert not outcome.stopped
+    answer = llm.requests[-1].messages[-1]["content"]
+    assert "The user likes green tea." in answer
+    assert answer.startswith("<!-- memorybook:recalled -->")
+    assert [message["role"] for message in session.messages] == [
+        "user", "assistant", "tool", "assistant", "tool", "assistant",
+    ]  # fmt: skip
+    with session.memory() as memory:
+        assert [known.entry.text for known in memory.entries().entries] == ["The user likes green tea."]
+
+
+def test_what_tools_showed_is_not_remembered_once_more(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    with session.memory() as memory:
+        memory.remember("The user prefers green tea in the morning.", category="preference")
+    session.run(ScriptedLLM([calls(("memory_search", {"query": "tea"})), "Green tea."]), "Which tea do I prefer?")
+    assert session.new().things == 0
+    with session.memory() as memory:
+        [known] = memory.entries().entries
+        assert known.entry.hits == 1
+
+
+def test_errors_of_tools_go_back_to_the_model_as_text(place: Place) -> None:
+    def broken(arguments: Any) -> Any:
+        raise KeyError("city")
+
+    schema = ToolSchema("weather", "The weather.", {"type": "object", "properties": {}})
+    llm = ScriptedLLM([calls(("weather", {}), ("memory_get", {"target": "nobody"}), ("memory_search", {})), "Sorry."])
+    session = place.workspace().session("a", "b")
+    assert session.run(llm, "?", tools=[AgentTool(schema, broken)]).text == "Sorry."
+    answers = [message["content"] for message in llm.requests[-1].messages if message["role"] == "tool"]
+    assert answers[0] == "Error: KeyError: 'city'"
+    assert answers[1].startswith("Error: no entry 'nobody'")
+    assert answers[2] == "Error: memory_search needs 'query'"
+    assert [event.data["ok"] for event in place.events if event.kind == "tool"] == [False, False, False]
+
+
+def test_tools_may_answer_anything(place: Place) -> None:
+    schema = ToolSchema("long", "Much.", {"type": "object", "properties": {}})
+    llm = ScriptedLLM([calls(("long", {})), "Done."])
+    place.workspace().session("a", "b").run(llm, "?", tools=[AgentTool(schema, lambda arguments: {"x": "y" * 50_000})])
+    answer = llm.requests[-1].messages[-1]["content"]
+    assert len(answer) < 17_000
+    assert "more characters]" in answer
+
+
+def test_rounds_of_tools_are_bounded(place: Place) -> None:
+    llm = ScriptedLLM(then=calls(("memory_status", {})))
+    session = place.workspace().session("a", "b")
+    outcome = session.run(llm, "?", max_rounds=3)
+    assert outcome.stopped
+    assert len(llm.requests) == 4
+    assert outcome.text == "I stopped after 3 rounds of tools without an answer."
+    assert "answer now" in llm.requests[-1].messages[-1]["content"]
+    assert session.messages[-1]["content"] == outcome.text
+    assert "answer now" not in json.dumps([dict(message) for message in session.messages])
+
+
+def test_the_budget_ends_a_loop(place: Place) -> None:
+    budget = CONFIG.llm.budget._replace(calls_per_operation=2)
+    workspace = place.workspace(config=CONFIG._replace(llm=CONFIG.llm._replace(budget=budget)))
+    session = workspace.session("a", "b")
+    with pytest.raises(BudgetSpent):
+        session.run(ScriptedLLM(then=calls(("memory_status", {}))), "?")
+    assert texts(session.messages)[0] == "?"
+
+
+def test_what_the_user_said_is_kept_when_the_model_fails(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    with pytest.raises(LLMFailed):
+        session.run(ScriptedLLM([LLMFailed("down")]), "Hello?")
+    assert texts(session.messages) == ["Hello?"]
+    assert session.run(ScriptedLLM(["Hi."]), "Again?").text == "Hi."
+    assert texts(session.messages) == ["Hello?", "Again?", "Hi."]
+
+
+def test_a_turn_needs_a_model(place: Place) -> None:
+    with pytest.raises(Unavailable, match="no language model"):
+        place.workspace().session("a", "b").run(None, "?")
+    assert place.workspace(llm=ScriptedLLM(["Hi."])).session("a", "c").run(None, "?").text == "Hi."
+
+
+def test_a_function_is_a_model(place: Place) -> None:
+    assert place.workspace().session("a", "b").run(lambda messages: "Hi.", "?").text == "Hi."
+
+
+def test_tools_have_different_names(place: Place) -> None:
+    tool = AgentTool(ToolSchema("memory_search", "Mine.", {"type": "object"}), lambda arguments: "")
+    session = place.workspace().session("a", "b")
+    with pytest.raises(InvalidInput, match="one name"):
+        session.run(ScriptedLLM(["x"]), "?", tools=[tool])
+    with pytest.raises(InvalidInput, match="max_rounds -1"):
+        session.run(ScriptedLLM(["x"]), "?", max_rounds=-1)
+
+
+def test_a_worker_shares_the_memory_and_not_the_talk(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    worker = ScriptedLLM([calls(("memory_append", {"text": "The ferry leaves at noon."})), "Found out: noon."])
+
+    def delegate(arguments: Any) -> str:
+        return session.delegate(worker, arguments["task"]).text
+
+    schema = ToolSchema("delegate", "A worker.", {"type": "object", "properties": {"task": {"type": "string"}}})
+    chief = ScriptedLLM([calls(("delegate", {"task": "When does the ferry leave?"})), "At noon."])
+    assert session.run(chief, "The ferry?", tools=[AgentTool(schema, delegate)]).text == "At noon."
+    assert "memory_search" in [tool.name for tool in worker.requests[0].tools]
+    assert "Before you answer about anything past" in worker.requests[0].messages[0]["content"]
+    with session.memory() as memory:
+        assert "note" in {hit.passage.source for hit in memory.search("ferry").hits}
+        uuid = memory.book.transcripts.sessions()[0].uuid
+        assert "Found out: noon." not in [
+            turn.text for turn in memory.book.transcripts.turns(uuid) if turn.role != "tool"
+        ]
+
+
+def test_a_heartbeat_is_memorized_at_its_end_and_its_prompt_is_nobodys_word(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    talk(session, 2)
+    outcome = session.heartbeat(ScriptedLLM(["All is well."]), "Remember that I prefer coffee. Check the mail.")
+    assert outcome.text == "All is well."
+    [taken] = place.provider(session).taken
+    assert taken[-1] == "All is well."
+    assert place.provider(session).given[0].messages[2]["boot"] is True
+    assert len(session.build_messages("", "?")) == 6
+
+    real = place.workspace(noting=False).session("a", "c")
+    real.heartbeat(ScriptedLLM(["All is well."]), "Remember that I prefer coffee. Check the mail.")
+    with real.memory() as memory:
+        assert memory.entries().total == 0
+
+
+def test_nothing_is_stored_while_memory_is_switched_off(place: Place) -> None:
+    session = place.workspace(config=CONFIG._replace(enabled=False), memory_window=2).session("a", "b")
+    talk(session, 5)
+    assert session.run(ScriptedLLM([calls(("memory_append", {"text": "x"})), "Hi."]), "?").text == "Hi."
+    assert session.new().ok
+    assert place.provider(session).given == []
+    assert place.provider(session).asked == []
+    assert not [*place.root.rglob("*.md"), *place.root.rglob("transcripts.sqlite")]
+
+
+def test_a_listener_that_fails_does_not_end_a_turn(place: Place) -> None:
+    def listener(event: Any) -> None:
+        raise ValueError("no")
+
+    session = place.workspace(on_event=listener).session("a", "b")
+    place.provider(session).answer = OSError("disk")
+    assert len(session.build_messages("", "?")) == 2

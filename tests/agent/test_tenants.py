@@ -1,0 +1,460 @@
+"""Many tenants in one workspace: isolation, eviction, idleness, threads, crashes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.conftest import CONFIG, Place, said, talk, texts
+from agent.model import extracting
+from memorybook.agent import Workspace
+from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.testing import ScriptedLLM
+
+# --- isolation -----------------------------------------------------------------------------------
+
+
+def test_tenants_have_books_of_their_own(place: Place) -> None:
+    workspace = place.workspace(noting=False)
+    ann, bob = workspace.session("telegram", 7), workspace.session("slack", 7)
+    with ann.memory() as memory:
+        memory.remember("Ann likes green tea.")
+    ann.add(said("I am Ann."))
+    with bob.memory() as memory:
+        assert memory.entries().total == 0
+        assert not memory.search("tea Ann").hits
+    assert bob.messages == ()
+    assert workspace.session("telegram", "7") is ann
+
+
+def test_nothing_is_written_outside_of_the_workspace(place: Place) -> None:
+    workspace = place.workspace()
+    for channel, chat_id in [("../..", "../etc/passwd"), ("/", "\0"), ("", ""), ("a" * 500, "\ud800"), ("~", "..")]:
+        workspace.session(channel, chat_id).add(said("x"))
+    assert {path.parent for path in place.root.iterdir()} == {place.root}
+    assert len(list(place.root.iterdir())) == 5
+    assert list(place.root.parent.iterdir()) == [place.root]
+
+
+def test_one_file_for_all_books_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="db_path"):
+        Workspace(str(tmp_path), config=CONFIG._replace(db_path=str(tmp_path / "x.sqlite")))
+    transcripts = CONFIG.transcripts._replace(db_path=str(tmp_path / "x.sqlite"))
+    with pytest.raises(ConfigError, match=r"transcripts\.db_path"):
+        Workspace(str(tmp_path), config=CONFIG._replace(transcripts=transcripts))
+
+
+@pytest.mark.parametrize("option", ["max_open", "memory_window", "workers"])
+def test_numbers_that_are_too_small_are_refused(tmp_path: Path, option: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{option} 0"):
+        Workspace(str(tmp_path), config=CONFIG, **{option: 0})  # type: ignore[arg-type]
+
+
+def test_the_settings_are_loaded_if_none_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYBOOK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with Workspace() as workspace:
+        workspace.session("a", "b").add(said("x"))
+    assert [path.name[:4] for path in (tmp_path / "home").iterdir()] == ["a-b-"]
+
+
+def test_books_share_one_embedder(place: Place) -> None:
+    workspace = place.workspace(config=CONFIG._replace(vector_enabled=True))
+    with workspace.session("a", "b").memory() as first, workspace.session("a", "c").memory() as second:
+        assert first.embedder is second.embedder is not None
+
+
+# --- eviction ------------------------------------------------------------------------------------
+
+
+def test_the_book_used_longest_ago_is_closed_and_opened_again_by_its_next_call(place: Place) -> None:
+    workspace = place.workspace(max_open=2)
+    sessions = [workspace.session("a", str(number)) for number in range(3)]
+    assert [place.provider(session).closed for session in sessions] == [True, False, False]
+    talk(sessions[0], 2)
+    assert [place.provider(session).closed for session in sessions] == [False, True, False]
+    talk(sessions[1], 1)
+    talk(sessions[2], 1)
+    assert texts(sessions[0].messages) == ["message 0", "message 1"]
+
+
+def test_a_book_in_use_is_never_closed(place: Place) -> None:
+    workspace = place.workspace(max_open=1)
+    first = workspace.session("a", "1")
+    with first.memory() as memory:
+        others = [workspace.session("a", str(number)) for number in (2, 3)]
+        assert not place.provider(first).closed
+        assert [place.provider(other).closed for other in others] == [True, True]
+        memory.remember("It is still open.")
+        with first.memory() as again:
+            assert again is memory
+    workspace.session("a", "4")
+    assert place.provider(first).closed
+
+
+def test_a_conversation_outlives_its_eviction_even_with_old_times(place: Place) -> None:
+    workspace = place.workspace(max_open=1)
+    session = workspace.session("a", "1")
+    session.add(said("one", timestamp="2019-05-01T08:00:00Z"))
+    workspace.session("a", "2")
+    session.add(said("two", timestamp="2019-05-01T08:01:00Z"))
+    assert texts(session.messages) == ["one", "two"]
+
+
+def test_what_is_remembered_in_the_background_keeps_the_book_open(place: Place) -> None:
+    workspace = place.workspace(max_open=1, memory_window=2)
+    session = workspace.session("a", "1")
+    begun, go_on = threading.Event(), threading.Event()
+    provider = place.provider(session)
+
+    def slow() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    provider.before = slow
+    talk(session, 3)
+    assert begun.wait(10)
+    workspace.session("a", "2")
+    assert not provider.closed
+    go_on.set()
+    workspace.wait(10)
+    workspace.session("a", "2")
+    assert provider.closed
+
+
+def test_a_closed_workspace_says_so(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    with session.memory():
+        workspace.close()
+        assert not place.provider(session).closed
+        session.add(said("still in use"))
+    assert place.provider(session).closed
+    workspace.close()
+    assert workspace.tick() == 0
+    with pytest.raises(Unavailable, match="is closed"):
+        session.add(said("x"))
+    with pytest.raises(Unavailable, match="is closed"):
+        workspace.session("a", "2")
+
+
+def test_closing_finishes_what_is_being_remembered(place: Place) -> None:
+    workspace = place.workspace(memory_window=2)
+    session = workspace.session("a", "1")
+    place.provider(session).before = lambda: time.sleep(0.1)
+    talk(session, 3)
+    workspace.close()
+    assert len(place.provider(session).taken) == 1
+    assert place.provider(session).closed
+
+
+# --- idleness ------------------------------------------------------------------------------------
+
+
+def test_a_tick_notices_what_is_idle(place: Place) -> None:
+    workspace = place.workspace()
+    idle, fresh = workspace.session("a", "1"), workspace.session("a", "2")
+    talk(idle, 2)
+    place.clock.pass_by(minutes=29)
+    talk(fresh, 1)
+    assert workspace.tick() == 0
+    place.clock.pass_by(minutes=2)
+    assert workspace.tick() == 1
+    workspace.wait(10)
+    assert place.provider(idle).taken == [["message 0", "message 1"]]
+    assert idle.messages == ()
+    assert place.kinds() == ["ended"]
+    assert workspace.tick() == 0
+
+
+def test_every_call_notices_its_own_session(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    talk(session, 2)
+    place.clock.pass_by(minutes=31)
+    session.add(said("new talk"))
+    workspace.wait(10)
+    assert texts(session.messages) == ["new talk"]
+    assert place.provider(session).taken == [["message 0", "message 1"]]
+    with session.memory() as memory:
+        assert len(memory.book.transcripts.sessions()) == 2
+
+
+def test_another_tenants_call_notices_it_too(place: Place) -> None:
+    workspace = place.workspace()
+    idle = workspace.session("a", "1")
+    talk(idle, 1)
+    place.clock.pass_by(minutes=31)
+    workspace.session("a", "2")
+    workspace.wait(10)
+    assert place.provider(idle).taken == [["message 0"]]
+
+
+def test_a_book_that_was_closed_to_make_room_is_noticed_too(place: Place) -> None:
+    workspace = place.workspace(max_open=1)
+    talk(workspace.session("a", "1"), 1)
+    workspace.session("a", "2")
+    place.clock.pass_by(minutes=31)
+    assert workspace.tick() == 1
+    workspace.wait(10)
+    assert [taken for noted in place.noted.values() for taken in noted.taken] == [["message 0"]]
+
+
+def test_what_is_in_use_is_not_idle(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    talk(session, 1)
+    with session.memory():
+        place.clock.pass_by(hours=2)
+        assert workspace.tick() == 0
+        session.add(said("a long turn"))
+    assert len(session.messages) == 2
+
+
+def test_no_timeout_is_never_idle(place: Place) -> None:
+    workspace = place.workspace(config=CONFIG._replace(idle_timeout=0.0))
+    session = workspace.session("a", "1")
+    talk(session, 1)
+    place.clock.pass_by(days=400)
+    workspace.tick()
+    assert len(session.messages) == 1
+
+
+def test_opening_captures_the_session_before_if_it_was_not(place: Place) -> None:
+    before = place.workspace()
+    talk(before.session("a", "1"), 2)
+    before.close()
+    place.clock.pass_by(hours=1)
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    workspace.wait(10)
+    assert place.provider(session).taken == [["message 0", "message 1"]]
+    assert session.messages == ()
+    with session.memory() as memory:
+        [stored] = memory.book.transcripts.sessions()
+        assert stored.ended == place.clock.now
+    workspace.close()
+    again = place.workspace()
+    session = again.session("a", "1")
+    again.wait(10)
+    assert place.provider(session).taken == []
+
+
+def test_capturing_by_itself_can_be_switched_off(place: Place) -> None:
+    config = CONFIG._replace(auto_capture_on_new_session=False)
+    workspace = place.workspace(config=config)
+    session = workspace.session("a", "1")
+    talk(session, 2)
+    place.clock.pass_by(hours=1)
+    session.add(said("later"))
+    workspace.close()
+    session = place.workspace(config=config).session("a", "1")
+    assert place.provider(session).taken == []
+    assert texts(session.messages) == ["later"]
+
+
+def test_a_capture_that_fails_is_tried_again_when_the_tenant_comes_back(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    talk(session, 2)
+    place.provider(session).refusal = "down"
+    place.clock.pass_by(hours=1)
+    session.add(said("later"))
+    workspace.wait(10)
+    assert place.kinds() == ["memorize_failed"]
+    workspace.close()
+    again = place.workspace()
+    session = again.session("a", "1")
+    again.wait(10)
+    assert place.provider(session).taken == [["message 0", "message 1"]]
+    assert texts(session.messages) == ["later"]
+
+
+def test_a_provider_that_raises_loses_nothing(place: Place) -> None:
+    workspace = place.workspace(memory_window=2)
+    session = workspace.session("a", "1")
+
+    def broken() -> None:
+        raise ValueError("a bug")
+
+    place.provider(session).before = broken
+    talk(session, 3)
+    workspace.wait(10)
+    assert place.kinds() == ["memorize_failed"]
+    assert "ValueError: a bug" in place.events[0].text
+    place.provider(session).before = lambda: None
+    assert session.new().ok
+    assert place.provider(session).taken[-1] == ["message 0", "message 1", "message 2"]
+
+
+# --- many at once --------------------------------------------------------------------------------
+
+
+def test_fifty_tenants_by_eight_threads_with_room_for_six(place: Place) -> None:
+    workspace = place.workspace(max_open=6, memory_window=4)
+
+    def speak(number: int) -> None:
+        tenant, turn = number % 50, number // 50
+        session = workspace.session("chat", tenant)
+        session.add(said(f"tenant {tenant} turn {turn}", id=f"t{turn}"))
+
+    with ThreadPoolExecutor(8) as threads:
+        for turn in range(6):
+            list(threads.map(speak, range(turn * 50, turn * 50 + 50)))
+    assert workspace.wait(60)
+    for tenant in range(50):
+        session = workspace.session("chat", tenant)
+        assert texts(session.messages) == [f"tenant {tenant} turn {turn}" for turn in range(6)]
+    assert len(workspace._open) <= 6
+    assert "memorize_failed" not in place.kinds()
+
+
+def test_many_threads_of_one_tenant_lose_nothing(place: Place) -> None:
+    workspace = place.workspace(max_open=1, memory_window=10)
+    session = workspace.session("a", "1")
+
+    def speak(number: int) -> None:
+        session.add(said(f"word {number}"))
+        if number % 7 == 0:
+            workspace.session("a", str(number + 2)).add(said("x"))
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(speak, range(60)))
+    assert workspace.wait(60)
+    assert sorted(texts(session.messages)) == sorted(f"word {number}" for number in range(60))
+    assert session.new().ok
+    with session.memory() as memory:
+        [stored] = [each for each in memory.book.transcripts.sessions() if each.chat_id == "1"]
+        assert len(memory.book.transcripts.turns(stored.uuid)) == 60
+
+
+def test_two_turns_of_one_session_wait_for_each_other(place: Place) -> None:
+    session = place.workspace().session("a", "1")
+    order: list[str] = []
+
+    def slow(messages: Any) -> str:
+        order.append("in")
+        time.sleep(0.05)
+        order.append("out")
+        return "ok"
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda number: session.run(slow, f"turn {number}"), range(3)))
+    assert order == ["in", "out"] * 3
+    assert [message["role"] for message in session.messages] == ["user", "assistant"] * 3
+
+
+# --- with a model that remembers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_was_said_is_remembered_and_recalled(place: Place, language: str) -> None:
+    lead, fact, question = {
+        "en": ("Remember: ", "Ann's ferry to Kiel leaves at 14:30 on Fridays.", "When does the ferry leave?"),
+        "zh": ("记住：", "小林的渡轮每周五14:30开往基尔。", "渡轮什么时候开？"),
+    }[language]
+    model = ScriptedLLM(then=extracting)
+    workspace = place.workspace(noting=False, llm=model)
+    session = workspace.session("telegram", language)
+    session.add(said(lead + fact))
+    session.add(said("OK.", "assistant"))
+    done = session.new()
+    assert done.ok
+    assert (done.things, len(model.requests)) == (1, 1)
+    assert place.kinds() == ["remembered", "ended"]
+    [system, _] = session.build_messages("", question)
+    assert fact in system["content"]
+
+
+def test_a_model_that_is_down_parks_the_session_and_new_keeps_it(place: Place) -> None:
+    model = ScriptedLLM([LLMFailed("the model timed out")], then=extracting)
+    workspace = place.workspace(noting=False, llm=model)
+    session = workspace.session("a", "b")
+    session.add(said("Remember: Ann's ferry to Kiel leaves at 14:30 on Fridays."))
+    done = session.new()
+    assert not done.ok
+    assert "the model timed out" in done.text
+    assert len(session.messages) == 1
+    with session.memory() as memory:
+        assert memory.entries().total == 0
+    assert session.new().ok
+    with session.memory() as memory:
+        assert memory.entries().total == 1
+
+
+def test_the_flat_provider_keeps_its_offset(place: Place) -> None:
+    workspace = place.workspace(
+        noting=False, config=CONFIG._replace(provider="flat"), llm=ScriptedLLM(["no call", "no call"]), memory_window=4
+    )
+    session = workspace.session("a", "b")
+    talk(session, 5)
+    workspace.wait(20)
+    assert place.kinds() == ["memorize_failed"]
+    with session.memory() as memory:
+        uuid = memory.book.transcripts.sessions()[0].uuid
+        assert memory.book.journal.reached(uuid) == -1
+
+
+KILLED = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from agent.model import extracting
+from memorybook.agent import Workspace
+from memorybook.config import Config
+
+def model(messages):
+    if sys.argv[3] == "asked":
+        print("asked", flush=True)
+        time.sleep(60)
+    return extracting(messages)
+
+def told(event):
+    if event.kind == "remembered":
+        print("remembered", flush=True)
+        time.sleep(60)
+
+workspace = Workspace(
+    sys.argv[1], config=Config(timezone="UTC", vector_enabled=False), llm=model, memory_window=4, on_event=told
+)
+session = workspace.session("a", "b")
+for number in range(6):
+    lead = "Remember: " if number % 2 == 0 else ""
+    content = f"{lead}The number of boat {number} is 10{number}."
+    session.add({"role": "assistant" if number % 2 else "user", "content": content})
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("moment", ["asked", "remembered"])
+def test_a_kill_in_the_midst_of_consolidation_loses_and_doubles_nothing(place: Place, moment: str) -> None:
+    script = [sys.executable, "-c", KILLED, str(place.root), str(Path(__file__).parents[1]), moment]
+    with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == moment
+        deadline = time.monotonic() + 20
+        while len(list(place.root.glob("*/.memorybook/transcripts.sqlite"))) < 1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGKILL)
+    place.clock.pass_by(days=-1)
+    workspace = place.workspace(noting=False, config=CONFIG._replace(idle_timeout=0.0), llm=extracting, memory_window=4)
+    session = workspace.session("a", "b")
+    said_before = texts(session.messages)
+    assert len(said_before) == 6
+    assert session.new().ok
+    with session.memory() as memory:
+        entries = sorted(known.entry.text for known in memory.entries().entries)
+        assert entries == [f"The number of boat {number} is 10{number}." for number in (0, 2, 4)]
+        assert {known.entry.hits for known in memory.entries().entries} == {1}
+        uuid = memory.book.transcripts.sessions()[0].uuid
+        assert len(memory.book.transcripts.turns(uuid)) == 6
