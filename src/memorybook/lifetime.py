@@ -193,6 +193,26 @@ class Lifetime:
 
         return sessions.process_session_end(self._on, messages, session_id, llm=llm, model=model)
 
+    def get_prompt_memories(self, top_k: int = 20) -> tuple[answers.Known, ...]:
+        """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5; strongest first.
+
+        Raises:
+            InvalidInput: `top_k` is below 1.
+        """
+        from memorybook.verbs import prompt
+
+        return prompt.get_prompt_memories(self._memory, top_k)
+
+    def summarize_existing(self, limit: int = 50) -> str:
+        """What is known, as one text by category in the book's language: the strongest active entries; "" if none.
+
+        Raises:
+            InvalidInput: `limit` is below 1.
+        """
+        from memorybook.verbs import prompt
+
+        return prompt.summarize_existing(self._memory, limit)
+
     def retry_parked(self, *, limit: int | None = None) -> tuple[answers.Memorized, ...]:
         """Try again to remember the sessions that wait and whose time has come, at most `limit`, oldest first."""
         from memorybook.verbs import sessions

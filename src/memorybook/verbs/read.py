@@ -135,7 +135,7 @@ def masked(config: Config, text: str) -> str:
     return redact(text, config.redaction.patterns).text
 
 
-def prompt_memories(entries: Iterable[Known], *, today: date) -> list[Known]:
+def prompt_memories(entries: Iterable[Known], *, today: date, limit: int = fade.PROMPT_BEST) -> list[Known]:
     """The entries that are always in the prompt: active, not lapsed, trusted, strength from 0.5, the best 20."""
     fit = [
         each
@@ -147,7 +147,7 @@ def prompt_memories(entries: Iterable[Known], *, today: date) -> list[Known]:
         and not screen(each.entry.text)
     ]
     fit.sort(key=lambda each: (each.strength, each.entry.last_activated), reverse=True)
-    return fit[: fade.PROMPT_BEST]
+    return fit[:limit]
 
 
 def _worth(memory: Memory, query: str) -> list[Hit]:
