@@ -35,6 +35,8 @@ VERBS = {
     "why": ("history", "why an entry is in the book"),
     "undo": ("history", "take back an operation"),
     "purge": ("history", "erase for good, with every copy"),
+    "review": ("review", "what waits for your word: list, accept, reject"),
+    "tidy": ("review", "archive what has faded, propose what else is due"),
     "import": ("capture", "take in a conversation from a file"),
     "init": ("upkeep", "make a book here"),
     "status": ("upkeep", "what is in the book, and how it is set up"),
@@ -50,7 +52,7 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset({"import", "sync", "rebuild", "purge", "watch", "compare", "demo"})
+_LONG = frozenset({"import", "sync", "rebuild", "purge", "tidy", "watch", "compare", "demo"})
 """Verbs that may work for long and so need their garbage collected."""
 
 _WITH_VALUE = ("--book", "--project", "--set")
