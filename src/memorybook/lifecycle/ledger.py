@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from memorybook.formats import memory_md
@@ -101,7 +102,7 @@ class Ledger:
     def __post_init__(self) -> None:
         self._heard |= set(self.talk.heard)
         for one in self.entries.values():
-            self._texts.setdefault(normalise(one.text), []).append(one.id)
+            self._texts.setdefault(_statement(one.text), []).append(one.id)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -112,7 +113,7 @@ class Ledger:
 
     def saying(self, text: str) -> Entry | None:
         """The entry held true that makes this very statement."""
-        ids = self._texts.get(normalise(text), ())
+        ids = self._texts.get(_statement(text), ())
         return next((one for id in ids if (one := self.current(id)) is not None), None)
 
     def entry_of(self, candidate: Candidate) -> Entry:
@@ -259,7 +260,7 @@ class Ledger:
     def _add(self, candidate: Candidate, entry: Entry) -> Entry:
         self.changes.append(Add(entry=entry, reason=f"said: {candidate.quote}"))
         self.entries[entry.id] = entry
-        self._texts.setdefault(normalise(entry.text), []).append(entry.id)
+        self._texts.setdefault(_statement(entry.text), []).append(entry.id)
         self.fresh.append(entry.id)
         return entry
 
@@ -322,6 +323,10 @@ class Ledger:
         if self.conflicts == "highest_trust" and _rank(one.trust) != _rank(candidate.trust):
             return _rank(one.trust) > _rank(candidate.trust)
         return one.created is not None and one.created > self.talk.last_said(candidate)
+
+
+_statement = lru_cache(maxsize=20_000)(normalise)
+"""Of entries, which every session's candidates are compared with."""
 
 
 def _mended(candidate: Candidate, target: Entry) -> dict[str, Any]:
