@@ -206,6 +206,7 @@ def overview() -> str:
         "find": "Find",
         "write": "Write",
         "history": "Look back",
+        "review": "Tidy up",
         "capture": "Take in",
         "upkeep": "Keep",
         "compare": "Try out",
