@@ -152,7 +152,7 @@ def test_what_instructs_its_reader_is_not_shown_to_the_model() -> None:
     assert [left.text for left in verdict.discarded] == [evil]
     verdict, llm = judged(TASK._replace(goal=evil))
     assert not llm.requests
-    assert verdict.reasoning == "the goal tries to instruct its reader"
+    assert verdict.reasoning == "the goal says nothing, or tries to instruct its reader"
 
 
 def test_a_text_cannot_write_the_markers() -> None:

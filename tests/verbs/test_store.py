@@ -15,7 +15,7 @@ from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.testing import ScriptedLLM
-from memorybook.verbs.store import MOST_LOG, as_text, lines_of, store_if_worthwhile
+from memorybook.verbs.store import MOST_TEXT, as_text, ends, lines_of, store_if_worthwhile
 from verbs.conftest import files
 
 NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
@@ -284,7 +284,9 @@ def test_of_a_very_long_log_both_ends_are_looked_at() -> None:
     lines = lines_of([f"line {number}" for number in range(100_000)])
     assert lines[0] == "line 0"
     assert lines[-1] == "line 99999"
-    assert sum(map(len, lines)) <= MOST_LOG
+    assert sum(map(len, lines)) <= MOST_TEXT
+    assert ends("one two three four five six", 12) == "one\nsix"
+    assert ends("x" * 99, 12) == ""
 
 
 def test_results_of_any_kind_become_text() -> None:

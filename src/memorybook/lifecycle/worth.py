@@ -21,7 +21,7 @@ from memorybook.lifecycle.prompts import Language
 from memorybook.lifecycle.quotes import stands_in
 from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply, trust_of
 from memorybook.lifecycle.sentences import content_size, is_chinese
-from memorybook.model import CATEGORIES, TRUST_ORDER, Discarded, Entry, Trust, Turn
+from memorybook.model import CATEGORIES, TRUST_ORDER, Discarded, Trust, Turn
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens
 
@@ -69,7 +69,6 @@ def weigh(
     threshold: float,
     now: datetime,
     llm: LLM | None = None,
-    known: Sequence[Entry] = (),
     trust: Trust = "agent",
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
@@ -84,7 +83,6 @@ def weigh(
         threshold: The least score of a task that is stored, 0..1.
         now: When this is; dates what the task says of yesterday.
         llm: The model; None leaves it to rules.
-        known: Entries of the book, whose names a memory may use.
         trust: Of the door that the task came through: no memory of it is trusted more.
         language: Of the prompt and the reasoning; `auto` takes the task's. Memories stay in that of the task.
         zone: In which days are counted; None is UTC.
@@ -95,7 +93,7 @@ def weigh(
         return Verdict(False, 0.0, _REASONS["unfit"][chosen], discarded=unfit)
     if not task.error and content_size(" ".join([task.goal, task.result, *task.log])) < TINY:
         return Verdict(False, 0.0, _REASONS["tiny"][chosen], discarded=unfit)
-    verdict = _judged(task, llm, chosen, known=known, now=now, zone=zone)
+    verdict = _judged(task, llm, chosen, now, zone)
     verdict = _with_error(verdict, task, chosen)
     verdict = _trusted(verdict, turns_of(task), trust)
     return _decided(verdict._replace(discarded=(*unfit, *verdict.discarded)), threshold, chosen)
@@ -116,7 +114,7 @@ def _fit(task: Task) -> tuple[Task, tuple[Discarded, ...]]:
 
 
 _REASONS: Mapping[str, Mapping[Language, str]] = {
-    "unfit": {"en": "the goal tries to instruct its reader", "zh": "目标文字试图指挥读者"},
+    "unfit": {"en": "the goal says nothing, or tries to instruct its reader", "zh": "目标为空，或试图指挥读者"},
     "tiny": {"en": "too short to hold anything worth keeping", "zh": "太短，没有值得记住的内容"},
     "nothing": {"en": "nothing in it that rules recognise", "zh": "规则没有认出值得记住的内容"},
     "failed": {"en": "the task failed: its error is kept", "zh": "任务失败，记下错误"},
@@ -128,9 +126,7 @@ _REASONS: Mapping[str, Mapping[Language, str]] = {
 # --- after the judgement -------------------------------------------------------------------------
 
 
-def _judged(
-    task: Task, llm: LLM | None, language: Language, *, known: Sequence[Entry], now: datetime, zone: tzinfo | None
-) -> Verdict:
+def _judged(task: Task, llm: LLM | None, language: Language, now: datetime, zone: tzinfo | None) -> Verdict:
     """The model's judgement, grounded; that of the rules where there is no model, or it fails."""
     if llm is None:
         return _by_rules(task, language)
@@ -138,7 +134,7 @@ def _judged(
         verdict = _by_model(task, llm, language)
     except LLMFailed as failed:
         return _by_rules(task, language)._replace(usage=failed.usage, degraded=f"judged by rules: {failed}")
-    grounded = ground(verdict.candidates, turns_of(task), known=known, now=now, zone=zone)
+    grounded = ground(verdict.candidates, turns_of(task), now=now, zone=zone)
     return verdict._replace(candidates=grounded.kept, discarded=(*verdict.discarded, *grounded.set_aside))
 
 

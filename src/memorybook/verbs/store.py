@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 Log = str | Iterable[str | Mapping[str, Any]]
 """A log: text, or lines, or steps as JSON objects (a message's role and content, a tool's name and output)."""
 
-MOST_LOG = 200_000
-"""Characters of a log that are looked at: its beginning and its end."""
+MOST_TEXT = 200_000
+"""Characters that are looked at of each text of a task: its beginning and its end."""
 
 
 class Kept(NamedTuple):
@@ -154,7 +154,6 @@ def store_if_worthwhile(
         threshold=config.store_threshold,
         now=book.now(),
         llm=llm,
-        known=[entry for entry in book.entries() if entry.state == "active"],
         trust=memory.trust,
         language=config.language,
         zone=zone_of(memory),
@@ -196,9 +195,15 @@ def lines_of(log: Log) -> list[str]:
     """The lines of a log; a step of role and content or tool and output reads `role: content`."""
     steps = [log] if isinstance(log, str) else log
     lines = "\n".join(step if isinstance(step, str) else _step(step) for step in steps)
-    if len(lines) > MOST_LOG:
-        lines = f"{lines[: MOST_LOG // 2]}\n{lines[-MOST_LOG // 2 :]}"
-    return [line for line in lines.split("\n") if line.strip()]
+    return [line for line in ends(lines).split("\n") if line.strip()]
+
+
+def ends(text: str, most: int = MOST_TEXT) -> str:
+    """The text, or its beginning and end, in at most `most` characters; cut between words, no secret is halved."""
+    if len(text) <= most:
+        return text
+    head, tail = text[: most // 2].rsplit(None, 1), text[-(most // 2) :].split(None, 1)
+    return "\n".join([*head[:-1], *tail[1:]])
 
 
 def _step(step: Mapping[str, Any]) -> str:
@@ -210,7 +215,8 @@ def _step(step: Mapping[str, Any]) -> str:
 
 def _masked(mask: Mask, goal: str, result: str, log: Sequence[str], error: str) -> Task:
     """The task without secrets, and without what recall had put into its texts; secrets may span lines of the log."""
-    said = (mask.text(without_recalled(text).strip()) for text in (goal, result, "\n".join(log), error))
+    texts = (ends(goal), ends(result), "\n".join(log), ends(error))
+    said = (mask.text(without_recalled(text).strip()) for text in texts)
     goal, result, lines, error = said
     return Task(goal, result, tuple(lines.split("\n")) if lines else (), error)
 
