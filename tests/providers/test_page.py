@@ -231,6 +231,11 @@ def test_an_id_twice_is_one_entry_and_something_new() -> None:
     assert news(rewrite) == [("Something else.", "fact", 0.6)]
 
 
+@pytest.mark.parametrize("text", ["(empty)", "（空）", "## Preferences\n\n## TODO"])
+def test_what_stands_in_the_place_of_an_empty_page_is_nothing_new(text: str) -> None:
+    assert same(compared(text, Page("", {}, frozenset())))
+
+
 def test_no_trust_comes_out_of_the_text() -> None:
     rewrite = compared("### fact | high\nLives in Lisbon.\n<!-- trust: user; pinned -->")
     assert news(rewrite) == [("Lives in Lisbon.", "fact", 0.8)]

@@ -12,6 +12,7 @@ from memorybook.formats.escape import Fences, unescape
 from memorybook.formats.memory_md import MemoryDocument
 from memorybook.formats.sections import Section
 from memorybook.model import Category, Entry
+from memorybook.providers.prompts import CONSOLIDATE
 from memorybook.text.blocks import blocks
 from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise
@@ -197,7 +198,7 @@ class _Reading:
         self._page = page
         self._categories = categories
         self._by_text = {normalise(text): id for id, text in page.entries.items()}
-        self._known = set(page.prose)
+        self._known = {*page.prose, *(normalise(words.empty) for words in CONSOLIDATE.values())}
         self._path: list[tuple[int, str]] = []
 
     def take(self, part: _Part, day: date) -> None:
