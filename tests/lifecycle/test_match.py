@@ -255,14 +255,22 @@ def test_two_candidates_contradict_one_entry_once() -> None:
     assert found.counts == {"updated": 1, "created": 1}
 
 
-def test_what_was_said_before_an_entry_does_not_replace_it() -> None:
-    entry = known("a", "Ann works at Globex", created=NOW)
-    old = told("Ann works at Acme", contradicts=("a",))
+@pytest.mark.parametrize(("source", "trust"), [("turn:t9", "user"), (None, "import")])
+def test_what_was_said_before_an_entry_does_not_replace_it(source: str | None, trust: Trust) -> None:
+    entry = known("a", "Ann works at Globex", created=NOW, source=source)
+    old = told("Ann works at Acme", contradicts=("a",), trust=trust)
     found, book = matched([old], [entry], times={"t1": NOW - timedelta(days=300)})
     assert current(book) == ["Ann works at Globex"]
     [added] = [one for one in book.values() if one.id != "a"]
     assert (added.superseded_by, added.score) == ("a", 0.3)
     assert only(found) == ("created", added.id)
+
+
+def test_what_somebody_wrote_down_meanwhile_is_replaced_by_what_was_said() -> None:
+    entry = known("a", "Ann works at Acme", created=NOW)
+    said = told("Ann works at Globex", contradicts=("a",))
+    _, book = matched([said], [entry], times={"t1": NOW - timedelta(days=1)})
+    assert current(book) == ["Ann works at Globex"]
 
 
 # --- conflict strategies, trust, pins -----------------------------------------------------------------

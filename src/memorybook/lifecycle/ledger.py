@@ -319,10 +319,15 @@ class Ledger:
             self.entries[one.id] = fade.contradicted(one, made.id, today)
 
     def _outranks(self, one: Entry, candidate: Candidate) -> bool:
-        """Whether a known entry stays true against what was said."""
+        """Whether a known entry stays true against what was said: by trust, if that counts, else what was said last.
+
+        When an entry was said is known of those that rest on a turn; others were written down at their time, which
+        only what is imported from the past is held against.
+        """
         if self.conflicts == "highest_trust" and _rank(one.trust) != _rank(candidate.trust):
             return _rank(one.trust) > _rank(candidate.trust)
-        return one.created is not None and one.created > self.talk.last_said(candidate)
+        dated = candidate.trust == "import" or (one.source or "").startswith("turn:")
+        return dated and one.created is not None and one.created > self.talk.last_said(candidate)
 
 
 _statement = lru_cache(maxsize=20_000)(normalise)
