@@ -15,7 +15,7 @@ from providers.conftest import NOW, Opened, documents
 
 
 def decided(**choice: Any) -> dict[str, Any]:
-    blank = {"target": None, "text": None, "links": [], "patches": [], "reason": "as told"}
+    blank: dict[str, Any] = {"target": None, "text": None, "links": [], "patches": [], "reason": "as told"}
     return {"decisions": [{"c": "c1", **blank, **choice}]}
 
 
