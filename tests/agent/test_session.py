@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+import llm_server
 from agent.conftest import CONFIG, Place, said, talk, texts
+from agent.model import extracting
+from inference import server
 from memorybook.agent import AgentTool
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
 from memorybook.replies import Reply, ToolCall, ToolSchema
@@ -146,6 +149,26 @@ def test_history_has_no_call_without_its_answer(place: Place) -> None:
     session.add(said("Well?"))
     session.add({"role": "tool", "tool_call_id": "c9", "content": "late"})
     assert session.build_messages("", "?")[1:-1] == [said("Let me see.", "assistant"), said("Well?")]
+
+
+@pytest.mark.parametrize(
+    ("words", "looked_up"),
+    [
+        ("Which tea did I say I like?", True),
+        ("我上次说喜欢什么茶？", True),
+        ("还记得吗", True),
+        ("Open the tea-box.", True),
+        ("Translate this: tea", False),
+        ("把这句翻译成英文", False),
+    ],
+)
+def test_without_auto_recall_only_what_asks_for_the_past_is_looked_up(
+    place: Place, words: str, looked_up: bool
+) -> None:
+    recall = CONFIG.recall._replace(auto_recall=False, keywords=("Tea-Box",))
+    session = place.workspace(config=CONFIG._replace(recall=recall)).session("a", "b")
+    session.build_messages("", words)
+    assert place.provider(session).asked == [words if looked_up else ""]
 
 
 # --- consolidation -------------------------------------------------------------------------------
@@ -392,6 +415,44 @@ def test_a_long_conversation_has_its_summary_before_what_is_shown(place: Place) 
 
 
 # --- turns ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_a_turn_over_either_wire(place: Place, wire: str) -> None:
+    with llm_server.serve() as service:
+        service.script = [
+            llm_server.call(("c1", "memory_remember", {"text": "Ann likes green tea.", "category": "preference"})),
+            llm_server.call(("c2", "memory_search", {"query": "tea"}), ("c3", "memory_get", {"target": "nope"})),
+            llm_server.say("Green tea."),
+            llm_server.say("Still green tea."),
+        ]
+        config = CONFIG._replace(llm=llm_server.settings(service, wire))
+        session = place.workspace(noting=False, config=config).session("a", "b")
+        assert session.run(None, "Which tea does Ann like?", system="Be brief.").text == "Green tea."
+        assert session.run(None, "And now?").text == "Still green tea."
+        shown = json.dumps(service.requests[2], ensure_ascii=False)
+        assert "Ann likes green tea." in shown
+        assert "no entry 'nope'" in shown
+        assert all(call in json.dumps(service.requests[3]) for call in ("c1", "c2", "c3"))
+        assert "timestamp" not in json.dumps(service.requests[3]["messages"])
+
+
+def test_a_server_that_fails_over_the_wire_leaves_the_session_as_it_was(place: Place) -> None:
+    with llm_server.serve() as service:
+        service.usual = server.status(400)
+        config = CONFIG._replace(llm=llm_server.settings(service, "openai"))
+        session = place.workspace(noting=False, config=config).session("a", "b")
+        session.add(said("I prefer green tea in the morning. We decided to meet at the harbour on Saturday."))
+        done = session.new()
+        assert not done.ok
+        assert texts(session.messages)[0].startswith("I prefer")
+        with session.memory() as memory:
+            assert memory.entries().total == 0
+            assert "1 session waits" in str(memory.status())
+        service.usual = llm_server.say("no JSON at all")
+        assert not session.new().ok
+        service.usual = llm_server.fill(extracting([{"content": "t1 10:00 user: Remember: I prefer green tea."}]))
+        assert session.new().ok
 
 
 def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> Reply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -30,6 +31,26 @@ _LOOKED_AT = 50
 """The newest sessions, among which the open one is, and those that wait to be remembered."""
 
 
+class View:
+    """What of the conversations of a tenant no book keeps; outlives a book that is closed to make room.
+
+    Attributes:
+        heard: When something was last said in a session (uuid) by this process.
+        session: The current session's uuid; "" before anything was said.
+        start: Position in it from which on the model is shown the messages.
+        summary: What stands for the messages before `start`; "" if nothing does.
+    """
+
+    def __init__(self) -> None:
+        self.heard: dict[str, datetime] = {}
+        self.turn_to("")
+
+    def turn_to(self, session: str) -> None:
+        """Begin anew with that session, unless it is the one already."""
+        if session != getattr(self, "session", None):
+            self.session, self.start, self.summary = session, 0, ""
+
+
 class Conversation:
     """What was said, each turn in the transcripts before anything else happens to it; not safe between threads.
 
@@ -40,27 +61,21 @@ class Conversation:
         memory: The tenant's open memory.
         provider: The policy over it.
         channel, chat_id: The tenant.
-        heard: When something was last said in a session (uuid) by this process; outlives the conversation.
+        view: What is known of them besides.
 
     Attributes:
         session: The current session; None before anything was said in it.
         kept: Its messages, in order.
-        summary: What stands for the messages before `start`; "" if nothing does.
-        start: Position from which on the model is shown the messages.
     """
 
-    def __init__(
-        self, memory: Memory, provider: MemoryProvider, channel: str, chat_id: str, heard: dict[str, datetime]
-    ) -> None:
+    def __init__(self, memory: Memory, provider: MemoryProvider, channel: str, chat_id: str, view: View) -> None:
         self.memory = memory
         self.provider = provider
         self.channel = channel
         self.chat_id = chat_id
         self.session: Session | None = None
         self.kept: list[Kept] = []
-        self.summary = ""
-        self.start = 0
-        self._heard = heard
+        self.view = view
         self._left: set[str] = set()
         self._revision = 0
         self._load()
@@ -98,8 +113,9 @@ class Conversation:
         self._revision = transcripts.revision()
         current = next((each for each in self._open_sessions() if not self._is_idle(each)), None)
         if current is None or current.uuid != self.uuid:
-            self.kept, self.start, self.summary = [], 0, ""
+            self.kept = []
         self.session = current
+        self.view.turn_to(self.uuid)
         live = {each.message["id"]: each.message for each in self.kept}
         turns = transcripts.turns(current.uuid) if current is not None else ()
         self.kept = [Kept(live.get(turn.id) or message_of(turn), turn.position) for turn in turns]
@@ -121,7 +137,7 @@ class Conversation:
     def idle_at(self, session: Session) -> datetime | None:
         """When the session is idle, if nothing more is said; None for never."""
         timeout = self.memory.config.idle_timeout
-        time = self._heard.get(session.uuid) or session.updated
+        time = self.view.heard.get(session.uuid) or session.updated
         return time + timedelta(seconds=timeout) if timeout and time is not None else None
 
     def waiting(self) -> list[str]:
@@ -141,8 +157,7 @@ class Conversation:
 
     def offset(self, session: str, kept: Sequence[Kept]) -> int:
         """How many of these messages of the session are remembered."""
-        reached = self._reached(session)
-        return sum(each.position <= reached for each in kept)
+        return bisect_right(kept, self._reached(session), key=lambda each: each.position)
 
     @property
     def fresh(self) -> int:
@@ -158,16 +173,18 @@ class Conversation:
     @property
     def idle(self) -> bool:
         """Whether something was said, and nothing for longer than the settings have it."""
-        return self.session is not None and self._is_idle(self.session)
+        session = self.session
+        return session is not None and self._is_idle(session)
 
     def add(self, message: Message) -> Message:
         """Keep a message, on disk on return; one whose id is known is left as it is. Raises InvalidInput."""
         given = stamped(message, self.now())
-        known = next((each.message for each in self.kept if each.message["id"] == given["id"]), None)
-        if known is not None:
-            return known
+        for each in self.kept if message.get("id") else ():
+            if each.message["id"] == given["id"]:
+                return each.message
         self.session = self.session or self._begun()
-        self._heard[self.uuid] = self.now()
+        self.view.turn_to(self.uuid)
+        self.view.heard[self.uuid] = self.now()
         position = self.kept[-1].position if self.kept else -1
         turn = turn_of(self.memory, given, self.session.uuid) if self.stored else None
         if turn is not None:
@@ -190,10 +207,11 @@ class Conversation:
 
     def leave(self) -> str:
         """Begin anew with the next message; returns the uuid of the session that was left, "" if there was none."""
-        left, self.session, self.kept, self.summary, self.start = self.uuid, None, [], "", 0
+        left, self.session, self.kept = self.uuid, None, []
+        self.view.turn_to("")
         if left:
             self._left.add(left)
-            self._heard.pop(left, None)
+            self.view.heard.pop(left, None)
         return left
 
     def close(self, session: str) -> None:
@@ -208,11 +226,11 @@ class Conversation:
 
     def history(self, most: int) -> list[Message]:
         """What the model is shown of the session: its last messages from `start` on, at most so many."""
-        shown = [each.message for each in self.kept if each.position >= self.start]
-        return [sent(message) for message in whole(shown[-most:])]
+        shown = [each.message for each in self.kept[-most:] if each.position >= self.view.start]
+        return [sent(message) for message in whole(shown)]
 
     def earlier(self, most: int) -> str:
         """What stands for the messages that `history` leaves out: a summary, "" if there is none."""
-        if self.summary or self.session is None or len(self.kept) <= most:
-            return self.summary
+        if self.view.summary or self.session is None or len(self.kept) <= most:
+            return self.view.summary
         return self.session.summary

@@ -131,7 +131,7 @@ def _answers(following: Sequence[Message]) -> set[str]:
 def cut_at(messages: Sequence[Message], keep: int) -> int:
     """Where to cut so that at least the last `keep` messages stay, and calls of tools with their answers."""
     place = max(0, len(messages) - keep)
-    while 0 < place < len(messages) and messages[place]["role"] == "tool":
+    while 0 < place < len(messages) and messages[place].get("role") == "tool":
         place -= 1
     return place
 
@@ -144,4 +144,4 @@ def aligned(kept: Sequence[Kept], messages: Sequence[Message]) -> dict[int, int]
 
 
 def _key(message: Message) -> tuple[Any, ...]:
-    return message["role"], text_of(message), tuple(sorted(_calls(message)))
+    return message.get("role"), text_of(message), tuple(sorted(_calls(message)))

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memorybook.agent.words import WORDS
+from memorybook.patterns import lazily
 from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
+
+_PAST = lazily(
+    r"(?i)\b(?:remember|recall|remind|last (?:time|week|month|year)|earlier|previous(?:ly)?|before|ago|yesterday|again|"
+    r"did (?:we|i|you)|have (?:we|i|you)|(?:what|when|where|who|which|why|how) (?:was|were|did)|"
+    r"(?:i|we|you) (?:said|told|decided|agreed|mentioned|talked))\b|"
+    r"记得|记住|想起|回忆|之前|以前|上次|上回|上周|上个?月|去年|昨天|前天|刚才|曾经|当时|说过|聊过|提过|提到|讨论过|"
+    r"决定过|约好|哪天|过吗|了吗"
+)
+"""What asks for the past."""
 
 if TYPE_CHECKING:
     from memorybook.protocols import MemoryProvider
@@ -15,6 +26,12 @@ def system_text(system: str, *, recalled: str, earlier: str, language: str) -> s
     """The parts that there are, blank lines between them; `recalled` as `recalled_block` has it."""
     before = f"{OPEN}\n{WORDS[language].earlier}\n{fenced(earlier)}\n{CLOSE}" if earlier else ""
     return "\n\n".join(filter(None, (system.strip(), WORDS[language].rule, before, recalled)))
+
+
+def asks_for_the_past(text: str, keywords: Sequence[str]) -> bool:
+    """Whether the words ask for something that was before: by cues of both languages, or one of these keywords."""
+    lower = text.lower()
+    return any(word.lower() in lower for word in keywords if word) or _PAST.search(text) is not None
 
 
 def recalled_block(provider: MemoryProvider, query: str, language: str) -> tuple[str, str]:

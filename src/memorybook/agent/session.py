@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.agent.conversation import Conversation
+from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
 from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, memory_tools
 from memorybook.agent.messages import Kept, aligned, cut_at, words_of
-from memorybook.agent.prompt import recalled_block, system_text
+from memorybook.agent.prompt import asks_for_the_past, recalled_block, system_text
 from memorybook.agent.remembering import Remembered, Remembering
 from memorybook.agent.words import WORDS, remembered
 from memorybook.errors import InvalidInput, NotFound, Unavailable
@@ -65,7 +65,7 @@ class AgentSession:
         self._turn = threading.RLock()
         self._remembering = Remembering(workspace.memory_window, self._tell)
         self._talk: Conversation | None = None
-        self._heard: dict[str, datetime] = {}
+        self._view = View()
         self._scheduled: set[str] = set()
 
     # --- opening and closing ---------------------------------------------------------------------
@@ -89,7 +89,7 @@ class AgentSession:
         with self._lock:
             talk = self._talk
             if talk is None:
-                talk = self._talk = self._workspace.converse(self, self._heard)
+                talk = self._talk = self._workspace.converse(self, self._view)
                 if talk.memory.config.auto_capture_on_new_session:
                     for session in talk.waiting():
                         self._later(session)
@@ -155,8 +155,9 @@ class AgentSession:
         """The messages for a turn: the system's words with the memory, the history, what the user says now.
 
         The system's words get the rule to search before answering about the past, and under `# Memory` what the
-        provider recalls for the user's words. If that fails there is an event, and the turn goes on without it.
-        Nothing is stored: see `add`.
+        provider recalls for the user's words (with `recall.auto_recall = false` only if these ask for the past, else
+        what is always in the prompt). If that fails there is an event, and the turn goes on without it. Nothing is
+        stored: see `add`.
 
         Args:
             system: The host's own words.
@@ -175,7 +176,9 @@ class AgentSession:
     def _recalled(self, talk: Conversation, asked: str, language: str) -> str:
         if not talk.memory.config.enabled:
             return ""
-        block, failure = recalled_block(talk.provider, asked, language)
+        settings = talk.memory.config.recall
+        asks = settings.auto_recall or asks_for_the_past(asked, settings.keywords)
+        block, failure = recalled_block(talk.provider, asked if asks else "", language)
         if failure:
             self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=failure), reason=failure)
         return block
@@ -233,7 +236,7 @@ class AgentSession:
             done = self._remembering.remember(talk, talk.uuid, upto, archive_all=True)
             if not done.ok and not talk.stored:
                 return list(messages)
-            talk.start = max(talk.start, upto[-1].position + 1)
+            talk.view.start = max(talk.view.start, upto[-1].position + 1)
         return [each for number, each in enumerate(messages) if number >= place or each.get("role") == "system"]
 
     def compact(self, summary: str | Callable[[Sequence[Message]], str] = "", *, keep: int = 10) -> Compacted:
@@ -260,16 +263,16 @@ class AgentSession:
             if cut and talk.memory.config.auto_flush_on_compaction:
                 done = self._remembering.remember(talk, talk.uuid, cut, archive_all=True)
             if not done.ok and not talk.stored:
-                return Compacted(tuple(talk.history(len(kept))), talk.summary, done)
+                return Compacted(tuple(talk.history(len(kept))), talk.view.summary, done)
             text = summary(tuple(each.message for each in cut)) if callable(summary) else summary
             with self._lock:
                 if cut:
-                    talk.summary = text.strip() or self._told(talk) or talk.summary
-                    talk.start = cut[-1].position + 1
+                    talk.view.summary = text.strip() or self._told(talk) or talk.view.summary
+                    talk.view.start = cut[-1].position + 1
                 left = tuple(talk.history(max(1, len(talk.kept))))
             said = WORDS[talk.language()].compacted
-            self._tell(talk, "compacted", said, summary=talk.summary, count=done.things)
-            return Compacted(left, talk.summary, done)
+            self._tell(talk, "compacted", said, summary=talk.view.summary, count=done.things)
+            return Compacted(left, talk.view.summary, done)
 
     def _told(self, talk: Conversation) -> str:
         """What the session's summary says; some of its sentences where there is none."""

@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from memorybook import config as settings
-from memorybook.agent.conversation import Conversation
+from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, OnEvent, told
 from memorybook.agent.session import AgentSession
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from memorybook.config import Config
     from memorybook.inference.callable import Function
     from memorybook.protocols import LLM, Embedder, MemoryProvider
-
-
-class _Resting(NamedTuple):
-    """A tenant whose book was closed to make room, and when its session will be idle."""
-
-    channel: str
-    chat_id: str
-    idle_at: datetime
 
 
 class Workspace:
@@ -99,7 +91,7 @@ class Workspace:
         self._lock = threading.RLock()
         self._sessions: WeakValueDictionary[str, AgentSession] = WeakValueDictionary()
         self._open: OrderedDict[str, AgentSession] = OrderedDict()
-        self._resting: dict[str, _Resting] = {}
+        self._resting: dict[str, tuple[AgentSession, datetime]] = {}
         self._closed = False
         self._workers = ThreadPoolExecutor(workers, thread_name_prefix="memorybook-agent")
         self._works: set[Future[None]] = set()
@@ -145,14 +137,21 @@ class Workspace:
         with self._lock:
             if self._closed:
                 return 0
+            resting = [session for session, idle_at in self._resting.values() if idle_at < now]
             idle = [session for session in self._open.values() if not session.uses and session.idle]
-            resting = [self._resting.pop(key) for key, each in [*self._resting.items()] if each.idle_at < now]
-        for session in idle:
+        for session in (*idle, *resting):
+            self._notice(session)
+        return len(idle) + len(resting)
+
+    def _notice(self, session: AgentSession) -> None:
+        """Have a session see that it is idle; what fails is seen again when the tenant comes back."""
+        try:
             with session.memory():
                 pass
-        for each in resting:
-            self.session(each.channel, each.chat_id)
-        return len(idle) + len(resting)
+        except Exception as error:  # one tenant's book must not be another's trouble
+            self._failed(session, error)
+            with self._lock:
+                self._resting.pop(session.key, None)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for what is being remembered in the background, at most so many seconds; whether all is done."""
@@ -214,10 +213,10 @@ class Workspace:
             idle_at = session.shut()
             with self._lock:
                 if idle_at is not None and session.key not in self._open:
-                    self._resting[session.key] = _Resting(session.channel, session.chat_id, idle_at)
+                    self._resting[session.key] = session, idle_at
 
-    def converse(self, session: AgentSession, heard: dict[str, datetime]) -> Conversation:
-        """Open the book of a session and the conversation that stands in it; `heard` as `Conversation` has it."""
+    def converse(self, session: AgentSession, view: View) -> Conversation:
+        """Open the book of a session and the conversation that stands in it; `view` as `Conversation` has it."""
         memory = open_memory(
             os.path.join(self.root, session.key),
             config=self._config._replace(root_dir=""),
@@ -227,7 +226,7 @@ class Workspace:
             llm=self._llm,
         )
         self._embedder = self._embedder or memory.embedder
-        return Conversation(memory, self._provider(memory), session.channel, session.chat_id, heard)
+        return Conversation(memory, self._provider(memory), session.channel, session.chat_id, view)
 
     def submit(self, session: AgentSession, work: Callable[[], None], done: Callable[[], None]) -> None:
         """Have something done in the background, with the session in use until it is; `done` is called in any case."""
@@ -237,8 +236,7 @@ class Workspace:
             try:
                 work()
             except Exception as error:  # what fails here is tried again when the session is opened next
-                text = f"{type(error).__name__}: {error}"
-                self.tell(Event("memorize_failed", text, session.channel, session.chat_id, "", {"reason": text}))
+                self._failed(session, error)
             finally:
                 done()
                 self.leave(session)
@@ -252,6 +250,10 @@ class Workspace:
         with self._lock:
             self._works.add(future)
         future.add_done_callback(self._works.discard)
+
+    def _failed(self, session: AgentSession, error: Exception) -> None:
+        text = f"{type(error).__name__}: {error}"
+        self.tell(Event("memorize_failed", text, session.channel, session.chat_id, "", {"reason": text}))
 
     def tell(self, event: Event) -> None:
         """Tell whoever listens."""
