@@ -55,6 +55,7 @@ class Wording(NamedTuple):
     person: str
     hot: str
     cold: str
+    before: str
 
 
 WORDING = {
@@ -64,6 +65,7 @@ WORDING = {
         "Written in the book:",
         "Key facts about the user:",
         "Relevant to this question:",
+        "{} (previously: {})",
     ),
     "zh": Wording(
         "# 历史记忆",
@@ -71,6 +73,7 @@ WORDING = {
         "书中写明：",
         "关于用户的关键信息：",
         "与当前问题相关：",
+        "{}（此前：{}）",
     ),
 }
 

@@ -11,7 +11,7 @@ from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.hits import Answer, Hit
 from memorybook.lifecycle import fade
 from memorybook.recall.diverse import diverse
-from memorybook.recall.format import block, prose_lines
+from memorybook.recall.format import WORDING, block, prose_lines
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, han_share
 
@@ -106,13 +106,18 @@ def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = N
     document = book.memory()
     hot = prompt_memories(known(book, document.entries), today=book.now().date())
     shown = {each.entry.id for each in hot}
-    hits = _worth(memory, query) if query.strip() else []
+    found = _worth(memory, query) if query.strip() else []
+    hits = [hit for hit in found if hit.passage.state != "superseded"]
+    before = _before(document, found)
     cold = diverse([hit for hit in hits if hit.passage.entry not in shown], limit=memory.config.max_results)
     if more is not None:
         cold = [*cold, *more(document, hits, shown | {hit.passage.entry for hit in cold if hit.passage.entry})]
     prose = [line for line in prose_lines(document.prose) if not screen(line)]
     language = language_of(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
-    made = block(prose, [each.entry.text for each in hot], cold, language=language, max_tokens=max_tokens)
+    told = WORDING[language].before
+    texts = [_told(each.entry.text, before.get(each.entry.id), told) for each in hot]
+    cold = [hit._replace(snippet=_told(hit.snippet, before.get(hit.passage.entry or ""), told)) for hit in cold]
+    made = block(prose, texts, cold, language=language, max_tokens=max_tokens)
     hot, cold = hot[: made.hot], cold[: made.cold]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in cold if hit.passage.source == "note"]
@@ -151,7 +156,7 @@ def prompt_memories(entries: Iterable[Known], *, today: date, limit: int = fade.
 
 
 def _worth(memory: Memory, query: str) -> list[Hit]:
-    """What the query finds that may go into a prompt: relevant, trusted, still true."""
+    """What the query finds that may go into a prompt: relevant and trusted, also if it is no longer true."""
     answer: Answer = memory.search(query, max_results=min(200, 3 * memory.config.max_results))
     return [
         hit
@@ -159,9 +164,27 @@ def _worth(memory: Memory, query: str) -> list[Hit]:
         if hit.relevance >= WORTH_A_LOOK
         and hit.passage.trust != "suspect"
         and not screen(hit.passage.text)
-        and hit.passage.state != "superseded"
         and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
     ]
+
+
+def _before(document: MemoryDocument, hits: Iterable[Hit]) -> dict[str, str]:
+    """What was held true before, of what the query finds, by the entry that is true now; the best find of each."""
+    before: dict[str, str] = {}
+    for hit in hits:
+        entry = document.get(hit.passage.entry) if hit.passage.state == "superseded" and hit.passage.entry else None
+        known = {entry.id} if entry is not None else set()
+        now = entry
+        while now is not None and now.superseded_by is not None and now.superseded_by not in known:
+            known.add(now.superseded_by)
+            now = document.get(now.superseded_by)
+        if entry is not None and now is not None and now is not entry:
+            before.setdefault(now.id, entry.text)
+    return before
+
+
+def _told(text: str, before: str | None, wording: str) -> str:
+    return text if before is None else wording.format(text, " ".join(before.split()))
 
 
 def language_of(setting: str, texts: Iterable[str]) -> str:
