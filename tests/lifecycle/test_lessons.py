@@ -41,6 +41,10 @@ def test_a_result_says_what_was_learnt_under_its_goal(goal: str, result: str, ca
         "Renamed a.txt to b.txt. Done.",
         "All 214 tests pass, nothing was left to do.",
         "Shall we always run the migration first?",
+        "Refactored it; always nice to see green tests.",
+        "You should always keep receipts for seven years.",
+        "They have to agree on the scope before hiring.",
+        "他们以后会先讨论再投票。",
         "Deployed to staging as build 412.",
         "文件已经改名，任务完成。",
         "要不要以后都先跑迁移？",
@@ -49,6 +53,49 @@ def test_a_result_says_what_was_learnt_under_its_goal(goal: str, result: str, ca
 )
 def test_what_is_no_lesson_is_left(result: str) -> None:
     assert said(Task("Do the chore", result)) == []
+
+
+@pytest.mark.parametrize(
+    ("goal", "result", "category", "content"),
+    [
+        (
+            "Fix the checkout test",
+            "## Summary\n- **Root cause**: the clock mock leaked\n- **Fix**: reset it in `afterEach`\n\nAll pass now.",
+            "experience",
+            "Fix the checkout test: Root cause: the clock mock leaked; Fix: reset it in `afterEach`",
+        ),
+        ("Set up CI", "Decision: uv instead of pip, it is faster.", "decision", None),
+        ("Release", "Note for next time: the changelog comes first.", "workflow", None),
+        (
+            "排查回调丢失",
+            "### 结论\n1. 原因：Nginx 超时设成了 5 秒\n2. 解决：改成 30 秒\n\n已验证。",
+            "experience",
+            "排查回调丢失：原因：Nginx 超时设成了 5 秒；解决：改成 30 秒",
+        ),
+        (
+            "修登录",
+            "根因是令牌过期。解决办法是每次刷新。",
+            "experience",
+            "修登录：根因是令牌过期。解决办法是每次刷新。",
+        ),
+        ("选库", "决定：用 Postgres 而不用 MySQL。", "decision", None),
+        ("发布", "流程：先打标签，然后推镜像。", "workflow", None),
+    ],
+)
+def test_labels_of_results_are_read(goal: str, result: str, category: str, content: str | None) -> None:
+    colon = ": " if goal.isascii() else "："
+    assert said(Task(goal, result)) == [(category, content or f"{goal}{colon}{result}")]
+
+
+def test_cause_and_cure_rest_on_the_words_of_both() -> None:
+    [one] = learnt(Task("Fix it", "The cause was a typo. It was fixed by a rename. We thank the reviewers for it all."))
+    assert one.quote == "The cause was a typo. It was fixed by a rename."
+
+
+def test_a_long_story_is_not_one_memory() -> None:
+    result = " ".join(f"The root cause of bug {number} was a typo in the module of that name." for number in range(9))
+    assert all(len(one.content) < 340 for one in learnt(Task("Fix bugs", result)))
+    assert len(learnt(Task("Fix bugs", result))) > 1
 
 
 def test_a_standing_order_in_the_goal_is_kept_as_the_users() -> None:
@@ -83,7 +130,7 @@ def test_lessons_stand_in_the_log_as_well_but_not_in_its_machine_lines() -> None
 
 
 def test_the_most_important_come_first_and_no_more_than_a_few() -> None:
-    result = " ".join(f"The root cause of bug {number} was a typo." for number in range(9))
+    result = " ".join(f"The root cause of bug {number} was a typo. It is mended by now." for number in range(9))
     task = Task("Fix bugs", f"{result} We decided to use a linter from then on.")
     found = learnt(task)
     assert len(found) == MOST
