@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from memorybook.agent.compose import Composed, compose
 from memorybook.agent.events import Event
-from memorybook.agent.loop import AgentTool, Outcome, converse, memory_tools
+from memorybook.agent.loop import AgentTool, Outcome, converse, tools_of
 from memorybook.agent.remembering import Remembered
 from memorybook.agent.session import AgentSession, Compacted
 from memorybook.agent.workspace import Workspace
 
 __all__ = [
     "AgentSession", "AgentTool", "Compacted", "Composed", "Event", "Outcome", "Remembered", "Workspace", "compose",
-    "converse", "memory_tools",
+    "converse", "tools_of",
 ]  # fmt: skip

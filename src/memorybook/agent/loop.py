@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
     stopped: bool = False
 
 
-def memory_tools(memory: Memory) -> list[AgentTool]:
+def tools_of(memory: Memory) -> list[AgentTool]:
     """The memory tools, reading and writing, over an open memory.
 
     What they answer stands between the markers of recalled text, so that it is not remembered once more.

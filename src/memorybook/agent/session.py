@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
-from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, memory_tools
+from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, tools_of
 from memorybook.agent.messages import Kept, aligned, cut_at, words_of
 from memorybook.agent.prompt import asks_for_the_past, recalled_block, system_text
 from memorybook.agent.remembering import Remembered, Remembering
@@ -416,5 +416,5 @@ class AgentSession:
         def called(name: str, ok: bool) -> None:
             self._tell(talk, "tool", name, name=name, ok=ok)
 
-        own = [*tools, *memory_tools(talk.memory)]
+        own = [*tools, *tools_of(talk.memory)]
         return converse(model, messages, own, max_rounds=max_rounds, language=language, keep=keep, called=called)
