@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
@@ -116,6 +119,17 @@ def test_closing_waits_for_what_is_to_be_stored(opened: Open) -> None:
             task.result = LESSON
     memory.close()
     assert len(opened().entries().entries) == 20
+
+
+def test_a_program_that_ends_without_closing_stores_its_tasks_first(tmp_path: Path, opened: Open) -> None:
+    script = f"""
+import memorybook
+memory = memorybook.open({str(tmp_path / "book")!r})
+with memory.task("Fix the login test") as task:
+    task.result = {LESSON!r}
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "HOME": str(tmp_path)})
+    assert texts(opened()) == [f"Fix the login test: {LESSON}"]
 
 
 def test_a_task_after_the_end_is_a_warning(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:

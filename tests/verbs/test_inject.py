@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorybook.errors import InvalidInput
 from memorybook.hits import Hit, Passage
@@ -190,6 +192,29 @@ def test_a_longer_text_is_not_lost_to_a_shorter_one() -> None:
     assert [each.snippet for each in once([short, long._replace(relevance=1.0)])] == ["port 8080, or 9090 at night"]
 
 
+HITS = st.lists(
+    st.builds(
+        hit,
+        st.sampled_from(["tea", "green tea", "tea time", "coffee", "rain", "rain and tea", "snow", "wind", "fog"]),
+        st.floats(0, 1),
+        st.sampled_from([None, "s", "t"]),
+    ),
+    max_size=12,
+)
+
+
+@given(HITS, st.integers(1, 8))
+def test_places_are_given_once_in_order_and_at_least_half_to_the_session(hits: list[Hit], limit: int) -> None:
+    found = list(once(hits))
+    own = [each for each in found if each.passage.session == "s"]
+    taken = halved(found, own, limit)
+    assert [each.relevance for each in found] == sorted((each.relevance for each in found), reverse=True)
+    assert len({each.snippet for each in found}) == len(found)
+    assert taken == [each for each in found if each in taken]
+    assert len(taken) == min(limit, len(found))
+    assert sum(each in own for each in taken) >= min(len(own), (limit + 1) // 2)
+
+
 # --- counting ------------------------------------------------------------------------------------
 
 
@@ -222,9 +247,9 @@ def test_a_memory_that_is_off_injects_nothing(reopen: Reopen) -> None:
 def test_wrong_values_are_named(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="query is blank"):
         retrieve_and_inject(memory, " ")
-    with pytest.raises(InvalidInput, match="max_memories 0 is not in 1..200"):
+    with pytest.raises(InvalidInput, match=r"max_memories 0 is not in 1\.\.200"):
         retrieve_and_inject(memory, "tea", max_memories=0)
-    with pytest.raises(InvalidInput, match="min_score 2 is not in 0..1"):
+    with pytest.raises(InvalidInput, match=r"min_score 2 is not in 0\.\.1"):
         retrieve_and_inject(memory, "tea", min_score=2)
 
 
