@@ -291,6 +291,13 @@ def test_the_pinned_and_the_trusted_stay() -> None:
     assert plan([pinned, replace(user, pinned=True)], today=DAY) == []
 
 
+def test_what_says_more_is_not_archived_for_what_says_less() -> None:
+    short = entry("a1", "Likes green tea at breakfast", pinned=True)
+    assert plan([short, entry("a2", "Likes green tea at breakfast with honey")], today=DAY) == []
+    long = replace(short, text="Likes green tea at breakfast with honey")
+    assert dropped(plan([long, entry("a2", short.text)], today=DAY)[0].changes) == {"a2"}
+
+
 def test_a_suspect_text_confirms_and_replaces_nothing() -> None:
     entries = [
         entry("a1", "The user works at Acme"),

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memorybook
-from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Entry, Reinforce, Remove, Update
-from memorybook.testing import FailingEmbedder, HashEmbedder
+from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 from memorybook.verbs import tidy as verb
 from memorybook.verbs.review import accept, propose_or_apply, reject, review
 from memorybook.verbs.tidy import Tidied, after_session, heartbeat, is_idle, tidy
@@ -426,3 +426,80 @@ def test_the_face_of_a_memory_has_it_all(memory: Memory) -> None:
     assert memory.accept(kind="archive").accepted[0][0] == "p2"
     stop = threading.Event()
     memory.heartbeat(0.01, idle=0.0, stop=stop, on_run=lambda _: stop.set())
+
+
+# --- asking a model ------------------------------------------------------------------------------
+
+ONE, OTHER = "Ann drinks green tea at breakfast", "Ann has green tea with honey at breakfast on weekdays"
+
+
+def asking(tmp_path: Path, clock: Clock, llm: Any, **settings: Any) -> Memory:
+    config = CONFIG._replace(vector_enabled=False, **settings)
+    memory = memorybook.open(str(tmp_path / "asked"), config=config, clock=clock, llm=llm)
+    for n, text in enumerate((ONE, OTHER)):
+        memory.remember(text, session=f"s{n}")
+        clock.on(days=1)
+    return memory
+
+
+SAME = {"pairs": [{"p": "p1", "relation": "same", "text": None, "reason": "one habit"}]}
+
+
+def test_a_model_is_asked_once_about_what_rules_cannot_tell(tmp_path: Path, clock: Clock) -> None:
+    llm = ScriptedLLM([SAME])
+    with asking(tmp_path, clock, llm) as memory:
+        assert tidy(memory, dry_run=True).proposed == ()
+        done = tidy(memory)
+        [waiting] = done.proposed
+        assert (waiting.kind, waiting.proposal) == ("duplicate", "p1")
+        assert waiting.reason.endswith("(one habit (by scripted))")
+        assert done.usage is not None
+        assert (done.usage["calls"], done.usage["model"]) == (1, "scripted")
+        assert (tidy(memory).usage, len(llm.requests)) == (None, 1)
+        accept(memory, ["p1"])
+        assert sorted(states(memory).values()) == ["active", "superseded"]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"tidy": CONFIG.tidy._replace(tokens=0)}, {"tidy": CONFIG.tidy._replace(tokens=200)}]
+)
+def test_without_tokens_no_model_is_asked(tmp_path: Path, clock: Clock, settings: Any) -> None:
+    llm = ScriptedLLM([SAME])
+    with asking(tmp_path, clock, llm, **settings) as memory:
+        assert (tidy(memory).usage, llm.requests) == (None, [])
+
+
+def test_a_sessions_end_asks_no_model(tmp_path: Path, clock: Clock) -> None:
+    llm = ScriptedLLM([SAME])
+    with asking(tmp_path, clock, llm) as memory:
+        assert after_session(memory) is not None
+        assert llm.requests == []
+
+
+@pytest.mark.parametrize("answer", [LLMFailed("it is down"), "no idea", {"pairs": [{"p": "p7"}]}])
+def test_rules_do_the_work_when_the_model_fails(tmp_path: Path, clock: Clock, answer: Any) -> None:
+    llm = ScriptedLLM(then=answer)
+    with asking(tmp_path, clock, llm) as memory:
+        weak = memory.remember("a weak one", importance=0.21).known.entry.id
+        fill(memory)
+        clock.on(days=20)
+        done = tidy(memory)
+        assert done.degraded[0].startswith("the language model could not be asked: ")
+        assert states(memory)[weak] == "archived"
+        llm.script.append(SAME)
+        assert [each.kind for each in tidy(memory).proposed] == ["duplicate"]
+
+
+def test_a_model_that_cannot_be_opened_is_told_of(tmp_path: Path, clock: Clock) -> None:
+    with asking(tmp_path, clock, 3) as memory:
+        assert tidy(memory).degraded[0].startswith("no language model was asked: 3 is no language model")
+
+
+def test_what_a_person_changed_while_the_model_thought_is_not_dealt_with(tmp_path: Path, clock: Clock) -> None:
+    def think(_: Any) -> dict[str, Any]:
+        opened.update(opened.book.entries()[0].id, text="Ann drinks coffee")
+        return SAME
+
+    opened = asking(tmp_path, clock, think)
+    with opened:
+        assert tidy(opened).proposed == ()

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
-from memorybook.lifecycle.alike import differs, overlap, same_statement
+from memorybook.lifecycle.alike import overlap, same_statement
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.changed import claims, replaces
 from memorybook.lifecycle.flush import KINDS as NOTE_KINDS
@@ -100,8 +100,7 @@ def plan(
     gone = {id for each in found for id in dropped(each.changes)}
     current = [entry for entry in known if entry.state == "active" and entry.id not in gone]
     alike = similarity or (lambda one, other: None)
-    near = Sharing({entry.id: entry.text for entry in current})
-    pairs = list(_pairs(current, near))
+    pairs = list(_pairs(current))
     same = _duplicates(current, pairs, alike, today)
     settled = {id for each in same for id in named(each.changes)}
     return [*found, *same, *_conflicts(pairs, settled), *_promoted(known, notes, today)]
@@ -192,8 +191,15 @@ def _count(number: int, one: str) -> str:
 # --- what is said twice, or otherwise ------------------------------------------------------------
 
 
-def _pairs(current: Sequence[Entry], near: Sharing) -> Iterator[tuple[Entry, Entry]]:
+def pairs_of(entries: Iterable[Entry], planned: Iterable[Proposed]) -> list[tuple[Entry, Entry]]:
+    """Current entries that may say the same, or otherwise of the same thing, but for those that are planned for."""
+    taken = {id for each in planned for id in named(each.changes)}
+    return list(_pairs([entry for entry in entries if entry.state == "active" and entry.id not in taken]))
+
+
+def _pairs(current: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Entries that may say the same, or otherwise of the same thing: (older, newer), each pair once."""
+    near = Sharing({entry.id: entry.text for entry in current})
     by_id = {entry.id: entry for entry in current}
     seen: set[tuple[str, str]] = set()
     about: dict[tuple[str, str], list[Entry]] = {}
@@ -243,26 +249,30 @@ def _duplicates(
 
 
 def _merged(group: Sequence[Entry], similarity: Similarity, today: date) -> Proposed | None:
-    """What makes one entry of those that say what the worthiest of them says; None if there is nothing to do."""
-    stays = max(group, key=lambda entry: _worth(entry, today))
+    """What makes one entry of those that say no more than the worthiest of them; None if there is nothing to do."""
+    stays = max(group, key=lambda entry: worth(entry, today))
     goes = []
     for one in group:
-        why = _sameness(stays.text, one.text, similarity(stays.text, one.text))
-        if one.id != stays.id and not one.pinned and why is not None:
-            goes.append((one, why))
+        cosine = similarity(one.text, stays.text)
+        if one.id != stays.id and not one.pinned and _says_no_more(one.text, stays.text, cosine):
+            goes.append((one, _sameness(one.text, stays.text, cosine) or ""))
     return merge(stays, goes, today) if goes else None
 
 
+def _says_no_more(one: str, other: str, cosine: float | None) -> bool:
+    return normalise(one) == normalise(other) or same_statement(one, other, cosine)
+
+
 def _sameness(one: str, other: str, cosine: float | None) -> str | None:
-    """How two texts say the same, with the number; None if they do not."""
+    """How two texts say the same, with the number; None if they do not. One of them may say more."""
     if normalise(one) == normalise(other):
         return "the same words"
-    if not (same_statement(one, other, cosine) or same_statement(other, one, cosine)) or differs(one, other):
+    if not (same_statement(one, other, cosine) or same_statement(other, one, cosine)):
         return None
     return f"{overlap(one, other):.2f} of the words" + (f", cosine {cosine:.2f}" if cosine is not None else "")
 
 
-def _worth(entry: Entry, today: date) -> tuple[bool, int, int, float, str]:
+def worth(entry: Entry, today: date) -> tuple[bool, int, int, float, str]:
     """Which of several entries stays: a pinned, a trusted one, one that says more, a strong one."""
     trust = len(TRUST_ORDER) if entry.trust is None else TRUST_ORDER.index(entry.trust)
     return entry.pinned, trust, len(entry.text), fade.strength(entry, today), entry.id

@@ -12,20 +12,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
+from memorybook.errors import (
+    Conflict,
+    InvalidInput,
+    MemoryBookError,
+    MissingDocument,
+    NotFound,
+    Unavailable,
+)
 from memorybook.formats import notes
 from memorybook.lifecycle import fade
-from memorybook.lifecycle.tidy import KINDS, OFTEN, Told, divide, plan
+from memorybook.lifecycle.tidy import KINDS, OFTEN, Told, divide, named, plan
 from memorybook.model import Entry, Proposal
-from memorybook.text.tokens import digest
+from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.near import Alike
 from memorybook.verbs.proposals import kept, key, key_of, stale, told
-from memorybook.verbs.read import note_key
+from memorybook.verbs.read import language_of, note_key
 from memorybook.verbs.review import propose_or_apply, withdraw
 
 if TYPE_CHECKING:
+    from memorybook.lifecycle.judge import Pair
     from memorybook.lifecycle.ledger import Proposed
     from memorybook.memory import Memory
 
@@ -110,14 +119,14 @@ def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None =
         raise InvalidInput(f"tidying knows no {min(unknown)!r}: use some of {', '.join(KINDS)}")
     if not dry_run:
         _work_off(memory)
-    return _run(memory, kinds, dry_run)
+    return _run(memory, kinds, dry_run, _Asked() if dry_run else _asked(memory))
 
 
-def _run(memory: Memory, kinds: Sequence[str], dry_run: bool = False) -> Tidied:
+def _run(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked) -> Tidied:
     for _ in range(ATTEMPTS - 1):
         with suppress(NotFound, Conflict):  # a person takes an entry out right now
-            return _tidied(memory, kinds, dry_run)
-    return _tidied(memory, kinds, dry_run)
+            return _tidied(memory, kinds, dry_run, asked)
+    return _tidied(memory, kinds, dry_run, asked)
 
 
 def _work_off(memory: Memory) -> None:
@@ -128,14 +137,15 @@ def _work_off(memory: Memory) -> None:
     sessions.retry_parked(memory)
 
 
-def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool) -> Tidied:
+def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked) -> Tidied:
     book = memory.book
     entries = {entry.id: entry for entry in book.entries()}
     outdated = [each for each in book.journal.proposals() if stale(book, each, entries)]
     if not dry_run:
         for each in outdated:
             withdraw(memory, each, stale(book, each, entries))
-    found = _fresh(memory, _planned(memory, entries), entries, outdated)
+    planned = _planned(memory, entries)
+    found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, outdated)
     now, later = divide(found, apply=kinds, entries=entries.values())
     if memory.config.require_user_confirmation:
         now, later = (), (*now, *later)
@@ -145,6 +155,8 @@ def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool) -> Tidied:
         tuple(_suggested(each, entries) for each in later),
         tuple(each.id for each in outdated),
         _fading(memory, entries.values()),
+        usage=asked.usage,
+        degraded=asked.degraded,
     )
     return report if dry_run else _carried_out(memory, report, now, later)
 
@@ -157,11 +169,11 @@ def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later:
     book.journal.mark_memorized(MARK, book.now().date().isoformat(), operation=operation or "", time=book.now())
     ids = {key_of(each.changes): each.id for each in book.journal.proposals()}
     entries = {entry.id: entry for entry in book.entries()}
-    named = tuple(
+    waiting = tuple(
         each._replace(proposal=ids.get(key(one.changes, entries)))
         for each, one in zip(report.proposed, later, strict=True)
     )
-    return report._replace(proposed=named, operation=operation)
+    return report._replace(proposed=waiting, operation=operation)
 
 
 # --- what to do ----------------------------------------------------------------------------------
@@ -170,18 +182,76 @@ def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later:
 def _planned(memory: Memory, entries: Mapping[str, Entry]) -> list[Proposed]:
     """What tidying would do, but for what people wanted forgotten."""
     book = memory.book
-    embedder = memory.embedder
-    alike = Alike(memory) if embedder is not None and embedder.local else None
     found = plan(
         entries.values(),
         today=book.now().date(),
         notes=_notes(memory),
         uses=book.access_counts(entries),
-        similarity=alike,
+        similarity=_alike(memory),
     )
     texts = {change.entry.text for each in found if each.kind == "promote" for change in _adding(each)}
     buried = book.journal.buried(map(digest, texts))
     return [each for each in found if not any(digest(change.entry.text) in buried for change in _adding(each))]
+
+
+class _Asked(NamedTuple):
+    """What a model said of entries that rules cannot tell apart, with the entries as it saw them."""
+
+    found: tuple[Proposed, ...] = ()
+    seen: Mapping[str, Entry] = MappingProxyType({})
+    usage: Mapping[str, Any] | None = None
+    degraded: tuple[str, ...] = ()
+
+
+def _asked(memory: Memory) -> _Asked:
+    """Ask the model, if there is one and it may be asked, about pairs that it was not asked about before."""
+    from memorybook.lifecycle import judge
+
+    tokens, journal = memory.config.tidy.tokens, memory.book.journal
+    try:
+        llm = memory.metered() if tokens else None
+    except MemoryBookError as error:
+        return _Asked(degraded=(f"no language model was asked: {error}",))
+    if llm is None:
+        return _Asked()
+    entries = {entry.id: entry for entry in memory.book.entries()}
+    doubts = judge.doubtful(entries.values(), _planned(memory, entries), _alike(memory))
+    doubts = [pair for pair in doubts if journal.memorized(MARK, _name(pair)) is None]
+    spoken = language_of(memory.config.language, [pair.older.text for pair in doubts])
+    language: judge.Language = "zh" if spoken == "zh" else "en"
+    messages, pairs = judge.question(doubts, language, tokens=tokens)
+    if not pairs:
+        return _Asked()
+    try:
+        reply = llm.complete(messages, form=judge.form(pairs, language))
+    except Exception as error:  # anybody's model may raise anything, and rules have done the rest
+        used = {**llm.usage.json(), "model": llm.name}
+        return _Asked(usage=used, degraded=(f"the language model could not be asked: {error}",))
+    for pair in pairs:
+        journal.mark_memorized(MARK, _name(pair), operation="", time=memory.book.now())
+    found = judge.proposals(reply.data, memory.book.now().date(), by=llm.name)
+    return _Asked(tuple(found), entries, {**llm.usage.json(), "model": llm.name})
+
+
+def _name(pair: Pair) -> str:
+    """Under this name the journal keeps that a model was asked about a pair; another wording is another pair."""
+    return text_digest(f"{pair.older.text}\n{pair.newer.text}")
+
+
+def _borne(asked: _Asked, entries: Mapping[str, Entry], planned: Sequence[Proposed]) -> list[Proposed]:
+    """What the model said, of entries that are as it saw them and that nothing else is planned for."""
+    taken = {id for each in planned for id in named(each.changes)}
+    return [
+        each
+        for each in asked.found
+        if not named(each.changes) & taken
+        and all(entries.get(id) == asked.seen.get(id) for id in named(each.changes) if id in asked.seen)
+    ]
+
+
+def _alike(memory: Memory) -> Alike | None:
+    """Cosines, where an embedder on this machine makes them: tidying sends nobody's memories to a service for that."""
+    return Alike(memory) if memory.embedder is not None and memory.embedder.local else None
 
 
 def _adding(proposed: Proposed) -> list[Any]:
@@ -252,7 +322,7 @@ def after_session(memory: Memory) -> Tidied | None:
     today = book.now().date().isoformat()
     if not memory.config.tidy.after_session or book.journal.memorized(MARK, today) is not None:
         return None
-    return _run(memory, memory.config.tidy.apply)
+    return _run(memory, memory.config.tidy.apply, False, _Asked())
 
 
 def is_idle(memory: Memory, idle: float) -> bool:
