@@ -21,7 +21,6 @@ from memorybook.text.tokens import digest
 from memorybook.verbs.summary import BY_MODEL, SUMMARIZED, page_at
 
 if TYPE_CHECKING:
-    from memorybook.hits import Passage
     from memorybook.lifecycle.candidate import ForgetRequest
     from memorybook.memory import Memory
 
@@ -48,7 +47,7 @@ class Orders(NamedTuple):
 
 
 MOST_FOUND = 10
-"""Notes, summaries and turns that are looked at for one request."""
+"""Turns that are looked at for one request."""
 
 
 NOT_OBEYED = "asks to forget: see `memorybook forget`"
@@ -106,33 +105,30 @@ def _order(memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry],
     return Orders(changes, tuple(one.id for one in meant), tuple(map(digest, texts)), said)
 
 
-def _found(memory: Memory, request: ForgetRequest, source: str) -> list[Passage]:
-    hits = memory.book.search(Query(request.text, sources=frozenset({source})), limit=MOST_FOUND).hits
-    return [hit.passage for hit in hits]
+def _paths(memory: Memory, folder: str) -> list[str]:
+    return sorted(info.path for info in memory.book.documents.list() if info.path.startswith(folder))
 
 
 def _notes(memory: Memory, request: ForgetRequest) -> Iterator[tuple[str, str, str]]:
     """Path, line and text of the notes that are meant."""
-    for passage in _found(memory, request, "note"):
-        if asked_to_forget(passage.text, request):
-            lines = memory.book.documents.read(passage.path).text.split("\n")
-            line = lines[passage.start_line - 1].removesuffix("\r")
-            note = notes.parse_line(line, day=notes.day_of(passage.path))
-            yield passage.path, line, note.text if note else line
+    for path in _paths(memory, "daily/"):
+        day = notes.day_of(path)
+        for line in memory.book.documents.read(path).text.split("\n"):
+            note = notes.parse_line(line.removesuffix("\r"), day=day)
+            if note is not None and asked_to_forget(note.text, request):
+                yield path, line.removesuffix("\r"), note.text
 
 
 def _pages(memory: Memory, request: ForgetRequest, but: str) -> Iterator[Put]:
     """The summaries without the sentences that are meant; a summary in a person's words stays."""
-    for path in dict.fromkeys(passage.path for passage in _found(memory, request, "summary")):
-        last = page_at(memory, path)
-        ours = last.reason in (SUMMARIZED, BY_MODEL) and last.text is not None and last.text == last.standing
-        if path == but or not ours or last.text is None:
-            continue
-        summary = session_md.parse(last.text)
+    for path in _paths(memory, "sessions/"):
+        standing = memory.book.documents.read(path).text
+        summary = session_md.parse(standing)
         left = unasked(summary, [request])
-        if left != summary:
+        last = page_at(memory, path) if left != summary and path != but else None
+        if last is not None and last.reason in (SUMMARIZED, BY_MODEL) and last.text == standing:
             text = session_md.render(left, language=memory.config.language)
-            yield Put(path=path, text=text, reason=last.reason, made_from=last.text)
+            yield Put(path=path, text=text, reason=last.reason, made_from=standing)
 
 
 def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
@@ -161,7 +157,9 @@ _SENTENCE = re.compile(r".+?(?:[。！？；]+|[.!?]+(?=\s|$)|$)\s*")
 def _turns(memory: Memory, request: ForgetRequest, why: str) -> tuple[Proposed, ...]:
     """What is proposed of the turns in which it was said."""
     said: dict[str, list[str]] = {}
-    for passage in _found(memory, request, "turn"):
+    asked = Query(request.text, sources=frozenset({"turn"}))
+    for hit in memory.book.search(asked, limit=MOST_FOUND).hits:
+        passage = hit.passage
         if passage.session and passage.turn and asked_to_forget(passage.text, request):
             said.setdefault(passage.session, []).append(passage.turn)
     changes = tuple(RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=why) for uuid, ids in said.items())
