@@ -263,6 +263,7 @@ def test_as_json_it_says_everything(memory: Memory) -> None:
     assert shown["index"]["fresh"] is True
     [memory_shown] = shown["memories"]
     assert (memory_shown["number"], memory_shown["type"], memory_shown["path"]) == (1, "preference", "MEMORY.md")
+    assert memory_shown["score"] == memory_shown["relevance"] <= 1
 
 
 @pytest.mark.parametrize(
@@ -274,3 +275,8 @@ def test_as_json_it_says_everything(memory: Memory) -> None:
 )
 def test_what_was_cut_is_told_in_both_languages(language: str, told: str) -> None:
     assert Cut(2, 0.52, 1).told(0.7, 5, language) == told
+
+
+def test_what_is_shown_never_passes_a_threshold_that_the_value_does_not() -> None:
+    assert Cut(1, 0.6999, 0).told(0.7, 5) == "1 more below 0.70 (best 0.69)"
+    assert Cut(1, 0.57, 0).told(0.7, 5) == "1 more below 0.70 (best 0.57)"

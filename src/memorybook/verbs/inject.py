@@ -42,8 +42,8 @@ class Cut(NamedTuple):
         chinese = language == "zh"
         parts = []
         if self.below:
-            words = "另有 {} 条低于 {:.2f}（最高 {:.2f}）" if chinese else "{} more below {:.2f} (best {:.2f})"
-            parts.append(words.format(self.below, threshold, self.best))
+            words = "另有 {} 条低于 {:.2f}（最高 {}）" if chinese else "{} more below {:.2f} (best {})"
+            parts.append(words.format(self.below, threshold, _shown(self.best)))
         if self.over:
             words = "另有 {} 条超出 {} 条的上限" if chinese else "{} more over the limit of {}"
             parts.append(words.format(self.over, limit))
@@ -78,13 +78,16 @@ class Injected(NamedTuple):
     disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"text", "tokens", "memories": [{"number", "type", …}], "threshold", "has_relevant", "cut": {…}, …}`."""
+        """`{"text", "tokens", "memories": [{"number", "type", "score", …}], "threshold", "has_relevant", "cut", …}`.
+
+        The `score` of a memory is the one that the block shows: its relevance.
+        """
         told = self.cut.told(self.threshold, self.limit, self.language)
         return {
             "text": self.text,
             "tokens": self.tokens,
             "memories": [
-                {"number": number, "type": type_of(hit.passage), **hit.json()}
+                {"number": number, "type": type_of(hit.passage), **hit.json(), "score": round(hit.relevance, 4)}
                 for number, hit in enumerate(self.memories, 1)
             ],
             "threshold": self.threshold,
