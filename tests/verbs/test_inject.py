@@ -102,7 +102,7 @@ def test_what_is_below_the_threshold_is_counted_with_its_best(memory: Memory) ->
     found = retrieve_and_inject(memory, "the user prefers oolong tea in the morning", min_score=0.9)
     assert (len(found.memories), found.cut.below) == (1, 1)
     assert 0.3 <= found.cut.best < 0.9
-    assert f"(1 more below 0.90 (best {found.cut.best:.2f}))" in found.text
+    assert f"(1 more below 0.90 (best {int(found.cut.best * 100) / 100:.2f}))" in found.text
 
 
 def test_what_has_no_place_is_counted(memory: Memory) -> None:
