@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from memorybook.errors import LLMFailed
+import memorybook
+from memorybook.errors import LLMFailed, NotFound
 from memorybook.memory import Memory
-from memorybook.providers import MemorizeInput, open_provider
+from memorybook.providers import MemorizeInput, flat, open_provider
 from memorybook.providers.flat import Flat
 from memorybook.replies import Reply, ToolCall
 from memorybook.testing import ScriptedLLM
-from providers.conftest import NOW, Opened, documents, talk
+from memorybook.verbs import review
+from providers.conftest import CONFIG, NOW, Opened, documents, talk
 
 Rewrite = Callable[[str], str]
 
@@ -55,9 +59,9 @@ def test_recall_gives_the_whole_page_whatever_is_asked(memory: Memory) -> None:
     memory.init()
     memory.append("short answers", section="Preferences")
     memory.remember("The user lives in Lisbon.", importance="low")
-    flat = Flat(memory)
-    block = flat.recall("what about whales?")
-    assert block == flat.recall("")
+    provider = Flat(memory)
+    block = provider.recall("what about whales?")
+    assert block == provider.recall("")
     assert block.startswith("## Long-term Memory\n<!-- memorybook:recalled -->\n")
     assert block.endswith("\n<!-- /memorybook:recalled -->")
     assert "- short answers" in block
@@ -74,9 +78,9 @@ def test_an_empty_memory_recalls_nothing(memory: Memory) -> None:
 
 def test_a_memory_that_is_switched_off_recalls_and_remembers_nothing(opened: Opened) -> None:
     opened().remember("The user lives in Lisbon.")
-    flat = Flat(opened(enabled=False))
-    assert flat.recall("Lisbon") == ""
-    result = flat.memorize(MemorizeInput(talk(3), 1, ScriptedLLM(), archive_all=True))
+    provider = Flat(opened(enabled=False))
+    assert provider.recall("Lisbon") == ""
+    result = provider.memorize(MemorizeInput(talk(3), 1, ScriptedLLM(), archive_all=True))
     assert (result.new_last_consolidated, result.ok) == (1, False)
     assert "switched off" in result.reason
 
@@ -120,10 +124,10 @@ def test_nothing_to_do_is_no_call(memory: Memory, options: dict[str, int]) -> No
 
 def test_empty_messages_move_the_offset_without_a_call(memory: Memory) -> None:
     empty = [{"role": "user", "content": " "}, {"role": "system", "content": "boot"}] * 5
-    flat = Flat(memory)
-    moved = flat.memorize(MemorizeInput(empty, llm=ScriptedLLM(), memory_window=4))
+    provider = Flat(memory)
+    moved = provider.memorize(MemorizeInput(empty, llm=ScriptedLLM(), memory_window=4))
     assert (moved.new_last_consolidated, moved.ok) == (8, True)
-    cleared = flat.memorize(MemorizeInput(empty, 2, llm=ScriptedLLM(), archive_all=True))
+    cleared = provider.memorize(MemorizeInput(empty, 2, llm=ScriptedLLM(), archive_all=True))
     assert (cleared.new_last_consolidated, cleared.ok) == (0, True)
 
 
@@ -234,11 +238,11 @@ def test_a_reworded_entry_keeps_its_id_and_everything_else(memory: Memory) -> No
 def test_what_the_page_no_longer_has_is_archived_never_dropped(memory: Memory) -> None:
     memory.remember("The user lives in Porto.")
     memory.remember("The user likes tea.")
-    flat = Flat(memory)
+    provider = Flat(memory)
     assert memorize(memory, call("- The user likes tea.")).ok
     assert texts(memory) == ["The user likes tea."]
     assert texts(memory, "archived") == ["The user lives in Porto."]
-    assert "Porto" not in flat.recall("")
+    assert "Porto" not in provider.recall("")
     assert memory.search("Porto").hits
 
 
@@ -255,10 +259,10 @@ def test_a_rewrite_that_lacks_most_of_a_large_memory_leaves_the_rest_to_a_person
 
 
 def test_a_pinned_entry_is_neither_archived_nor_reworded(memory: Memory) -> None:
-    flat = Flat(memory)
+    provider = Flat(memory)
     reworded, left_out = (memory.remember(text).known.entry.id for text in ("The user lives in Porto.", "Likes tea."))
     for id in (reworded, left_out):
-        flat.pin(id)
+        provider.pin(id)
     result = memorize(memory, call(f"### [{reworded}] fact\nThe user lives in Lisbon."))
     assert result.ok
     assert sorted(texts(memory)) == ["Likes tea.", "The user lives in Porto."]
@@ -287,8 +291,8 @@ def test_no_instruction_gets_into_memory_or_history(memory: Memory, attack: str)
 
 
 def test_what_was_forgotten_does_not_come_back(memory: Memory) -> None:
-    flat = Flat(memory)
-    flat.delete(memory.remember("The user lives in Porto.").known.entry.id)
+    provider = Flat(memory)
+    provider.delete(memory.remember("The user lives in Porto.").known.entry.id)
     result = memorize(memory, call("- the user lives in Porto"))
     assert texts(memory, None) == []
     [operation] = memory.history(result.operation).operations
@@ -349,6 +353,99 @@ def test_with_confirmation_everything_waits(opened: Opened) -> None:
     assert memory.book.journal.proposals()
 
 
+def test_it_is_worked_out_anew_if_an_entry_goes_in_the_very_moment(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember("The user likes tea.")
+    gone = memory.remember("The user lives in Porto.").known.entry.id
+    real = review.propose_or_apply
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(flat, "propose_or_apply", real)
+        memory.forget(gone)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(flat, "propose_or_apply", late)
+    assert memorize(memory, rewriting(lambda page: page.replace("Porto", "Lisbon").replace("tea", "milk"))).ok
+    assert texts(memory) == ["The user likes milk."]
+
+
+def test_entries_that_keep_going_are_a_failure(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: Any, **options: Any) -> Any:
+        raise NotFound("no entry 'abc123' in this book")
+
+    monkeypatch.setattr(flat, "propose_or_apply", never)
+    result = memorize(memory, call("- Likes tea."))
+    assert (result.ok, result.reason) == (False, "no entry 'abc123' in this book")
+
+
+def test_a_large_page_gets_room_for_the_answer_unless_the_setting_says_how_much(opened: Opened) -> None:
+    memory = opened()
+    for number in range(40):
+        memory.remember(f"Fact number {number}: " + f"harbour {number} has {number * 7} cranes and more. " * 12)
+    limited = opened()
+    limited.config = limited.config._replace(llm=limited.config.llm._replace(max_tokens=9_000))
+    for one, expected in ((memory, True), (limited, False)):
+        llm = ScriptedLLM([rewriting()])
+        assert Flat(one).memorize(MemorizeInput(talk(2), llm=llm, archive_all=True)).ok
+        assert ((llm.requests[0].max_tokens or 0) > 8_192) == expected
+
+
+PIECES = st.sampled_from(
+    [
+        "# Agent Memory",
+        "## Preferences",
+        "## Active Memories",
+        "## Archived Memories",
+        "### [{0}] fact | 0.60 | 2026-02-24 | 1",
+        "### [{1}] preference",
+        "### [{2}]",
+        "### [zzzzzz] todo | high",
+        "### decision | 0.9",
+        "The user lives in Porto.",
+        "The user likes green tea.",
+        "- [{1}] likes milk",
+        "- short answers",
+        "用户对芒果过敏。",
+        "```",
+        "<!-- score: 0.1; pinned; trust: user -->",
+        "<!--",
+        "",
+        "...",
+        "| a | b |",
+    ]
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(PIECES | st.text(max_size=30), max_size=14))
+def test_no_page_that_a_model_gives_back_loses_anything(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[str]
+) -> None:
+    root = tmp_path_factory.mktemp("book")
+    with memorybook.open(str(root), config=CONFIG._replace(backend="scan"), clock=lambda: NOW) as memory:
+        memory.init()
+        memory.append("short answers", section="Preferences")
+        said = ("The user lives in Porto.", "The user likes green tea.", "用户对芒果过敏。")
+        ids = [memory.remember(text).known.entry.id for text in said]
+        page = "\n".join(pieces)
+        for number, id in enumerate(ids):
+            page = page.replace(f"{{{number}}}", id)
+        result = memorize(memory, call(page))
+        kept = {known.entry.id: known.entry for known in memory.entries().entries}
+        assert ids[0] in kept
+        assert ids[1] in kept
+        assert ids[2] in kept
+        changes = [each for one in memory.history().operations for each in one.operation.changes]
+        for id, text in zip(ids, said, strict=True):
+            stood = "".join(each.before or "" for each in changes if each.target == id)
+            assert kept[id].text == text or text in stood, "what was reworded stands in the journal"
+        assert "- short answers" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+        if result.operation:
+            memory.undo(result.operation)
+            assert {known.entry.text for known in memory.entries().entries} == {*said}
+
+
 # --- failures --------------------------------------------------------------------------------------
 
 FAILURES: Mapping[str, tuple[Any, ...]] = {
@@ -373,15 +470,15 @@ def test_a_failure_leaves_offset_and_memory_as_they_were_and_the_next_try_succee
     memory.init()
     memory.remember("The user lives in Porto.")
     before, operations = documents(memory), len(memory.history().operations)
-    flat = Flat(memory)
+    provider = Flat(memory)
     given: dict[str, Any] = {"messages": talk(20), "last_consolidated": 3, "memory_window": 10}
-    result = flat.memorize(MemorizeInput(**given, llm=ScriptedLLM(FAILURES[failure])))
+    result = provider.memorize(MemorizeInput(**given, llm=ScriptedLLM(FAILURES[failure])))
     assert (result.new_last_consolidated, result.ok, result.operation) == (3, False, None)
     assert result.reason
     assert documents(memory) == before
     assert len(memory.history().operations) == operations
     assert memory.book.journal.spent(NOW.date()).calls >= 1, "what it cost is counted all the same"
-    again = flat.memorize(MemorizeInput(**given, llm=ScriptedLLM([rewriting()])))
+    again = provider.memorize(MemorizeInput(**given, llm=ScriptedLLM([rewriting()])))
     assert (again.new_last_consolidated, again.ok) == (15, True)
 
 
@@ -407,14 +504,14 @@ def test_a_book_that_cannot_be_read_recalls_nothing_and_says_why(
     path = Path(memory.root, "MEMORY.md")
     path.parent.mkdir(exist_ok=True)
     path.mkdir()
-    flat = Flat(memory)
-    assert flat.recall("tea") == ""
-    assert flat.failure
+    provider = Flat(memory)
+    assert provider.recall("tea") == ""
+    assert provider.failure
     assert "nothing was recalled" in caplog.text
     path.rmdir()
     memory.remember("The user likes tea.")
-    assert "tea" in flat.recall("tea")
-    assert flat.failure == ""
+    assert "tea" in provider.recall("tea")
+    assert provider.failure == ""
 
 
 def test_it_is_opened_by_the_setting(opened: Opened) -> None:

@@ -28,7 +28,7 @@ from memorybook.providers.prompts import CONSOLIDATE, SAVE_MEMORY
 from memorybook.providers.values import MemorizeInput
 from memorybook.recall.format import CLOSE, OPEN, WORDING
 from memorybook.text.screen import screen
-from memorybook.text.tokens import digest
+from memorybook.text.tokens import count_tokens, digest
 from memorybook.verbs.read import language_of, masked
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
@@ -51,6 +51,9 @@ _FEW = 8
 
 _LONGEST = 20_000
 """Characters of a statement."""
+
+_USUAL_ROOM = 8_192
+"""Tokens that servers give to an answer where nobody says how many."""
 
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
 
@@ -90,7 +93,7 @@ class Flat(OverBook):
         llm = self._model(given)
         document = memory.book.memory()
         page = page_of(document, today=memory.book.now().date(), mask=mask.text)
-        saved = _asked(llm, page, lines, memory.config.language)
+        saved = _asked(llm, page, lines, memory.config.language, room=_room(page, memory.config.llm.max_tokens))
         saved = Saved(mask.text(saved.history), mask.text(saved.page))
         shown = {entry.id: entry for entry in document.entries if entry.id in page.entries}
         rewrite = _Rewriting(self, saved, page, shown, lines)
@@ -101,7 +104,13 @@ class Flat(OverBook):
 # --- the call --------------------------------------------------------------------------------------
 
 
-def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str) -> Saved:
+def _room(page: Page, setting: int) -> int | None:
+    """Tokens that the answer may have, which holds the whole page; None leaves it to the setting, or the server."""
+    wanted = 2 * count_tokens(page.text) + 2_000
+    return None if setting or wanted <= _USUAL_ROOM else wanted
+
+
+def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Saved:
     """What the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
     text = "\n".join(line.text for line in lines)
     language = ("zh" if is_chinese(text[:20_000]) else "en") if setting == "auto" else setting
@@ -109,7 +118,7 @@ def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str) -> Sav
     talk = re.sub(r"<(?=\s*/?\s*talk\b)", "< ", text, flags=re.I)
     asked = "\n".join([words.page, page.text or words.empty, "", words.talk, TALK, talk, TALK_END])
     messages = [{"role": "system", "content": words.system}, {"role": "user", "content": asked}]
-    reply = llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory")
+    reply = llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory", max_tokens=room)
     return _saved(reply, page, lines)
 
 
