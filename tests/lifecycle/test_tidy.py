@@ -326,6 +326,11 @@ def test_two_values_of_one_thing_are_a_conflict_that_the_newer_wins(older: str, 
     assert found.reason == "a1 of 2026-02-10 against a2 of 2026-01-01: says otherwise of the same thing"
 
 
+def test_of_two_of_the_same_moment_nobody_knows_which_is_true() -> None:
+    same_time = [entry("a1", "My editor is Vim", created=NOW), entry("a2", "My editor is Emacs", created=NOW)]
+    assert plan(same_time, today=DAY) == []
+
+
 def test_what_was_kept_on_purpose_is_no_conflict() -> None:
     one = entry("a1", "The user works at Acme", created=NOW, contradicts=("a2",))
     assert plan([one, entry("a2", "The user works at Globex")], today=DAY) == []

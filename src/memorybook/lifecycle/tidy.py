@@ -316,8 +316,8 @@ def _conflicts(pairs: Iterable[tuple[Entry, Entry]], settled: Collection[str]) -
     """Two current entries of which the newer one says otherwise of the same thing, as far as rules can tell."""
     replaced = set(settled)
     for older, newer in pairs:
-        if older.id in replaced or newer.id in replaced:
-            continue
+        if older.id in replaced or newer.id in replaced or _age(older)[:2] == _age(newer)[:2]:
+            continue  # dealt with, or nobody knows which one is the newer
         why = replaces(_as_said(newer), older)
         if why is not None:
             replaced.add(older.id)

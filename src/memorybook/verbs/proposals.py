@@ -151,7 +151,15 @@ def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> 
 def _fields(change: Mapping[str, Any]) -> Iterator[str]:
     for name, value in change["fields"].items():
         if name not in _PASSING:
-            yield f"{name.replace('_', ' ')} → {value if value is not None else 'nothing'}"
+            yield f"{name.replace('_', ' ')} → {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "nothing" if value is None else str(value)
 
 
 def _line(text: str, most: int = 300) -> str:
