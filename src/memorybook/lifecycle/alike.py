@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import takewhile
 
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.merge import missing
@@ -157,12 +157,18 @@ def turned(one: str, other: str) -> str | None:
 def _exchanged(one: str, other: str) -> str | None:
     """The word that stands in the place of another in two sentences which are the same but for that; None if none."""
     first, second = _sequence(one), _sequence(other)
-    codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    other_than_equal = [code for code in codes if code[0] != "equal"]
-    if len(codes) < 2 or len(other_than_equal) != 1 or other_than_equal[0][0] != "replace":
+    before = _agreeing(first, second)
+    first, second = first[before:], second[before:]
+    after = _agreeing(first[::-1], second[::-1])
+    first, second = first[: len(first) - after], second[: len(second) - after]
+    if not first or not second or before + after == 0 or not set(first).isdisjoint(second):
         return None
-    _, start, end, _, _ = other_than_equal[0]
-    return f"the word {' '.join(first[start:end])!r}"
+    return f"the word {' '.join(first)!r}"
+
+
+def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words two texts have in common before the first in which they differ."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 _DENIALS = (
