@@ -50,7 +50,7 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
     turn that was shown, names an entry that was not shown, or has a number that is none.
 
     Raises:
-        ValueError: Nothing in it can be used; says why.
+        ValueError: It holds something to remember, and nothing of that can be used; says why.
     """
     fields = _fields(value)
     candidates: list[Candidate] = []
@@ -68,7 +68,7 @@ def read_reply(value: Any, aliases: Aliases) -> Reading:
         _lines(fields.get("decisions"), 20, 300),
         _lines(fields.get("open_questions"), 20, 300),
     )
-    if discarded and not any(part for name, part in zip(reading._fields, reading, strict=True) if name != "discarded"):
+    if discarded and not (reading.candidates or reading.forget_requests):
         raise ValueError(f"none of the candidates can be used; the first: {discarded[0].reason}")
     return _bounded(reading)
 
