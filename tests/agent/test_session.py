@@ -10,7 +10,7 @@ import llm_server
 from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from inference import server
-from memorybook.agent import AgentTool
+from memorybook.agent import AgentTool, compose
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
 from memorybook.replies import Reply, ToolCall, ToolSchema
 from memorybook.testing import ScriptedLLM
@@ -494,6 +494,43 @@ def test_what_tools_showed_is_not_remembered_once_more(place: Place) -> None:
         assert known.entry.hits == 1
 
 
+def test_what_tools_showed_is_not_found_as_a_turn(place: Place) -> None:
+    first = place.workspace(noting=False)
+    session = first.session("a", "b")
+    with session.memory() as memory:
+        memory.remember("The ferry to Kiel leaves at noon.")
+    session.run(ScriptedLLM([calls(("memory_search", {"query": "ferry"})), "At noon."]), "When?")
+    assert len(session.messages) == 4
+    with session.memory() as memory:
+        assert {hit.passage.source for hit in memory.search("ferry to Kiel").hits} == {"entry"}
+    first.close()
+    again = place.workspace(noting=False).session("a", "b")
+    assert texts(again.build_messages("", "And then?")[1:]) == ["When?", "At noon.", "And then?"]
+
+
+def test_a_composed_prompt_is_kept_as_the_question_that_it_asks(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    prompt = compose("", ["I prefer jazz, says the page."], [], "I prefer green tea, is that noted?").prompt
+    session.add(said(prompt))
+    assert texts(session.messages) == [prompt]
+    with session.memory() as memory:
+        [turn] = memory.book.transcripts.turns(memory.book.transcripts.sessions()[0].uuid)
+        assert turn.text == "I prefer green tea, is that noted?"
+
+
+def test_a_session_that_is_forgotten_does_not_come_back(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    session.add(said("I prefer green tea in the morning. We decided to meet at the harbour on Saturday."))
+    with session.memory() as memory:
+        memory.forget(session=memory.book.transcripts.sessions()[0].uuid)
+    assert session.messages == ()
+    session.add(said("I prefer black tea in the evening. We decided to meet at the station on Sunday."))
+    assert session.new().ok
+    with session.memory() as memory:
+        assert "green" not in str([known.entry.text for known in memory.entries().entries])
+        assert memory.book.transcripts.counts()["turns"] == 1
+
+
 def test_errors_of_tools_go_back_to_the_model_as_text(place: Place) -> None:
     def broken(arguments: Any) -> Any:
         raise KeyError("city")
@@ -610,6 +647,7 @@ def test_nothing_is_stored_while_memory_is_switched_off(place: Place) -> None:
     assert session.new().ok
     assert place.provider(session).given == []
     assert place.provider(session).asked == []
+    assert session.build_messages("", "?")[0]["role"] == "user"
     assert not [*place.root.rglob("*.md"), *place.root.rglob("transcripts.sqlite")]
 
 

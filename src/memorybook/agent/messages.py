@@ -10,6 +10,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import InvalidInput
+from memorybook.lifecycle.sentences import without_recalled
+from memorybook.recall.format import OPEN
 from memorybook.verbs.turns import mask_turns, turns_of
 from memorybook.verbs.write import Mask
 
@@ -46,8 +48,15 @@ def stamped(message: Message, now: datetime) -> dict[str, Any]:
     return {**message, **given, "timestamp": given["timestamp"] or now.isoformat()}
 
 
+def own(message: Message) -> Message:
+    """The message without what recall had put into it, which is no turn of the talk and is not remembered again."""
+    text = text_of(message)
+    return {**message, "content": without_recalled(text).strip()} if OPEN in text else message
+
+
 def turn_of(memory: Memory, message: Message, session: str) -> Turn | None:
-    """The turn that is kept of a stamped message, secrets masked; None if it says nothing."""
+    """The turn that is kept of a stamped message, secrets masked; None if it says nothing of its own."""
+    message = own(message)
     if not text_of(message).strip() and not message.get("tool_calls"):
         return None
     try:

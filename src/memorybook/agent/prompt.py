@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from memorybook.protocols import MemoryProvider
 
 
-def system_text(system: str, *, recalled: str, earlier: str, language: str) -> str:
-    """The parts that there are, blank lines between them; `recalled` as `recalled_block` has it."""
+def system_text(system: str, *, rule: bool, recalled: str, earlier: str, language: str) -> str:
+    """The parts that there are, blank lines between them; the rule if wanted, `recalled` as `recalled_block` has it."""
     before = f"{OPEN}\n{WORDS[language].earlier}\n{fenced(earlier)}\n{CLOSE}" if earlier else ""
-    return "\n\n".join(filter(None, (system.strip(), WORDS[language].rule, before, recalled)))
+    return "\n\n".join(filter(None, (system.strip(), WORDS[language].rule if rule else "", before, recalled)))
 
 
 def asks_for_the_past(text: str, keywords: Sequence[str]) -> bool:

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorybook.agent.events import Kind
+from memorybook.agent.messages import Kept, own
 from memorybook.agent.words import WORDS, remembered
 from memorybook.providers import MemorizeInput
 
 if TYPE_CHECKING:
     from memorybook.agent.conversation import Conversation
-    from memorybook.agent.messages import Kept
     from memorybook.memory import Memory
 
 _COUNTED = frozenset({"add", "update", "merge", "reinforce", "supersede", "append"})
@@ -78,7 +78,7 @@ class Remembering:
             if offset == len(kept):
                 return Remembered(True)
             given = MemorizeInput(
-                [each.message for each in kept],
+                [own(each.message) for each in kept],
                 last_consolidated=offset,
                 archive_all=archive_all,
                 memory_window=self._window,

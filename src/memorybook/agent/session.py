@@ -170,8 +170,10 @@ class AgentSession:
             with self._lock:
                 history = talk.history(self._workspace.memory_window)
                 earlier = talk.earlier(self._workspace.memory_window)
-            text = system_text(system, recalled=recalled, earlier=earlier, language=language)
-            return [{"role": "system", "content": text}, *history, {"role": "user", "content": user_content}]
+            on = talk.memory.config.enabled
+            text = system_text(system, rule=on, recalled=recalled, earlier=earlier, language=language)
+            head = [{"role": "system", "content": text}] if text else []
+            return [*head, *history, {"role": "user", "content": user_content}]
 
     def _recalled(self, talk: Conversation, asked: str, language: str) -> str:
         if not talk.memory.config.enabled:
@@ -381,8 +383,9 @@ class AgentSession:
         with self._in_use() as talk:
             language = talk.language(system, task)
             recalled = self._recalled(talk, task, language)
-            text = system_text(system, recalled=recalled, earlier="", language=language)
-            messages = [{"role": "system", "content": text}, {"role": "user", "content": task}]
+            on = talk.memory.config.enabled
+            text = system_text(system, rule=on, recalled=recalled, earlier="", language=language)
+            messages = [*([{"role": "system", "content": text}] if text else []), {"role": "user", "content": task}]
             return self._converse(talk, llm, messages, tools, max_rounds, language, lambda message: None)
 
     def _take_turn(
