@@ -37,7 +37,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 @pytest.fixture(params=PROVIDERS)
 def provider(request: pytest.FixtureRequest, memory: Memory) -> Manageable:
-    return open_provider(memory, request.param)
+    return open_provider(memory, str(request.param))
 
 
 class Model(ScriptedLLM):

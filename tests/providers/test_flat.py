@@ -246,6 +246,17 @@ def test_what_the_page_no_longer_has_is_archived_never_dropped(memory: Memory) -
     assert memory.search("Porto").hits
 
 
+def test_what_was_archived_and_is_said_again_is_active_again(memory: Memory) -> None:
+    memory.remember("The user lives in Porto.")
+    assert memorize(memory, call("- The user likes tea.")).ok
+    assert memorize(memory, call("- The user likes tea.\n- the user lives in Porto", "[2026-02-23 10:00] Porto.")).ok
+    assert sorted(texts(memory)) == ["The user likes tea.", "The user lives in Porto."]
+    assert {known.entry.text: known.entry.hits for known in memory.entries().entries} == {
+        "The user likes tea.": 1,
+        "The user lives in Porto.": 2,
+    }
+
+
 def test_a_rewrite_that_lacks_most_of_a_large_memory_leaves_the_rest_to_a_person(memory: Memory) -> None:
     for number in range(40):
         memory.remember(f"Fact number {number} about harbour {number * 7}.")
@@ -417,7 +428,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pieces=st.lists(PIECES | st.text(max_size=30), max_size=14))
 def test_no_page_that_a_model_gives_back_loses_anything(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str]

@@ -182,6 +182,15 @@ def test_a_text_that_is_the_same_is_the_same_entry_without_its_id() -> None:
     assert same(rewrite)
 
 
+def test_the_text_of_another_entry_is_that_entry() -> None:
+    """An entry that is reworded into another one is the other one."""
+    page = shown(DOCUMENT).text.replace("Two lines:\n  the second.", "the user likes terse code")
+    rewrite = compared(page)
+    assert (dict(rewrite.changed), rewrite.gone, rewrite.new) == ({}, ("bbbbbb",), ())
+    moved = compared("### [bbbbbb] fact\nThe user likes terse code.")
+    assert (dict(moved.changed), moved.gone, moved.new) == ({}, ("bbbbbb",), ())
+
+
 def test_an_id_may_stand_before_a_text() -> None:
     rewrite = compared("- [aaaaaa] The user likes terse Go.\n- [bbbbbb] Two lines:   the second.")
     assert {id: one.text for id, one in rewrite.changed.items()} == {"aaaaaa": "The user likes terse Go."}

@@ -6,7 +6,7 @@ statements meet their neighbours. All three read and write the book that `memory
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from memorybook.errors import InvalidInput
 from memorybook.providers.values import (
@@ -22,6 +22,7 @@ from memorybook.providers.values import (
 if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import Manageable
+    from memorybook.providers.agentic import Agentic
 
 __all__ = [
     "PROVIDERS", "Action", "Evolution", "MemorizeInput", "MemorizeResult", "Provider", "Window", "open_provider",
@@ -29,6 +30,14 @@ __all__ = [
 ]  # fmt: skip
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
+
+
+@overload
+def open_provider(memory: Memory, name: Literal["agentic"]) -> Agentic: ...
+
+
+@overload
+def open_provider(memory: Memory, name: str | None = None) -> Manageable: ...
 
 
 def open_provider(memory: Memory, name: str | None = None) -> Manageable:

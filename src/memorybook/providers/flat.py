@@ -20,7 +20,7 @@ from memorybook.lifecycle.merge import lowest
 from memorybook.lifecycle.sentences import is_chinese
 from memorybook.lifecycle.talk import CLOSE as TALK_END
 from memorybook.lifecycle.talk import OPEN as TALK
-from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Trust, Update
+from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Reinforce, Trust, Update
 from memorybook.providers.lines import Line, lines_of
 from memorybook.providers.over_book import OverBook
 from memorybook.providers.page import Page, Rewrite, Statement, page_of, read_rewrite
@@ -28,7 +28,7 @@ from memorybook.providers.prompts import CONSOLIDATE, SAVE_MEMORY
 from memorybook.providers.values import MemorizeInput
 from memorybook.recall.format import CLOSE, OPEN, WORDING
 from memorybook.text.screen import screen
-from memorybook.text.tokens import count_tokens, digest
+from memorybook.text.tokens import count_tokens, digest, normalise
 from memorybook.verbs.read import language_of, masked
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
@@ -56,6 +56,9 @@ _USUAL_ROOM = 8_192
 """Tokens that servers give to an answer where nobody says how many."""
 
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
+
+
+_NEW = "new in the rewritten memory"
 
 
 class Saved(NamedTuple):
@@ -201,9 +204,19 @@ class _Rewriting:
             entry = standing.get(id)
             if self._fits(said.text) and self._untouched(id, entry, said) and entry is not None:
                 yield Update(id=id, fields=self._reworded(entry, said), reason="reworded in the rewritten memory")
+        archived = {normalise(entry.text): entry for entry in standing.values() if entry.state == "archived"}
         for said in self._rewrite.new:
             if self._fits(said.text):
-                yield Add(entry=self._entry(said, session), reason="new in the rewritten memory")
+                known = archived.get(normalise(said.text))
+                yield from self._again(known) if known else [Add(entry=self._entry(said, session), reason=_NEW)]
+
+    def _again(self, known: Entry) -> Iterator[Change]:
+        """An archived entry is said again: it is strengthened, and active if it is strong enough then."""
+        today = self._now.date()
+        yield Reinforce(id=known.id, reason=_NEW)
+        lapsed = known.expires is not None and known.expires < today
+        if fade.reinforced(known, today).score >= fade.ARCHIVE_BELOW and not lapsed:
+            yield Update(id=known.id, fields={"archived": False}, reason=_NEW)
 
     def _gone(self, standing: Mapping[str, Entry]) -> list[Archive]:
         """What the page no longer has, the weakest first; what is pinned, or was changed since, stays."""

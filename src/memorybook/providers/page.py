@@ -235,7 +235,7 @@ class _Reading:
     def _take(self, id: str, said: Statement) -> None:
         """What stands under an id: the entry as it was, or reworded; new if the page showed no such entry."""
         shown = self._page.entries.get(id)
-        if shown is None or id in self.seen:
+        if shown is None or id in self.seen or self._by_text.get(normalise(said.text), id) != id:
             self._add(said)
             return
         self.seen.add(id)
