@@ -349,6 +349,14 @@ def test_a_conflict_with_a_pinned_entry_always_waits() -> None:
     assert divide(plan(free, today=DAY), apply=KINDS, entries=free).later == ()
 
 
+def test_only_what_was_said_since_a_day_is_compared_where_that_is_wanted() -> None:
+    old = [entry("a1", "My editor is Vim", created=NOW), entry("a2", "My editor is Emacs", created=NOW + timedelta(1))]
+    assert len(plan(old, today=after(9))) == 1
+    assert plan(old, today=after(9), since=after(1)) == []
+    new = entry("a3", "my editor is Emacs!", created=NOW + timedelta(9), last_activated=after(9))
+    assert sorted(each.kind for each in plan([*old, new], today=after(9), since=after(1))) == ["duplicate"]
+
+
 def test_superseded_and_archived_entries_conflict_with_nothing() -> None:
     entries = [
         entry("a1", "The user works at Acme", superseded_by="a2"),
@@ -422,6 +430,6 @@ def test_a_text_is_found_by_half_of_its_words() -> None:
 
 
 def test_words_that_all_have_are_not_looked_for() -> None:
-    near = Sharing({f"k{n}": f"harbour {n}" for n in range(300)})
+    near = Sharing({f"k{n}": f"harbour {n}" for n in range(150)})
     assert near.of("harbour") == []
     assert near.of("harbour 7")[0] == "k7"

@@ -13,7 +13,7 @@ MOST = 8
 RAREST = 12
 """Words of a text by which others are looked for."""
 
-COMMON = 200
+COMMON = 100
 """Texts with a word from which it is too common to look for."""
 
 
@@ -37,7 +37,7 @@ class Sharing:
         rare = sorted(words, key=lambda word: (len(self._with.get(word, ())), word))
         rare = [word for word in rare if 0 < len(self._with.get(word, ())) <= COMMON][:RAREST]
         shared = Counter(key for word in rare for key in self._with[word])
-        near = {key: _likeness(words, self._words[key]) for key in shared}
+        near = {key: _likeness(words, self._words[key]) for key, _ in shared.most_common(5 * MOST)}
         return [key for key in sorted(near, key=lambda key: (-near[key], key)) if near[key] >= 0.5][:MOST]
 
 

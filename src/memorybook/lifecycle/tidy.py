@@ -83,6 +83,7 @@ def plan(
     notes: Sequence[Told] = (),
     uses: Mapping[str, int] | None = None,
     similarity: Similarity | None = None,
+    since: date | None = None,
 ) -> list[Proposed]:
     """What tidying would do, in the order in which it should be done; each entry is in one proposal at most.
 
@@ -94,13 +95,14 @@ def plan(
         notes: Of the last months, oldest first.
         uses: In how many prompts each entry stood, by id.
         similarity: None compares by words alone.
+        since: Look for duplicates and conflicts only of entries that were said on this day or later; None: of all.
     """
     known = list(entries)
     found = [*_expired(known, today), *_faded(known, today, uses or {})]
     gone = {id for each in found for id in dropped(each.changes)}
     current = [entry for entry in known if entry.state == "active" and entry.id not in gone]
     alike = similarity or (lambda one, other: None)
-    pairs = list(_pairs(current))
+    pairs = list(_pairs(current, since))
     same = _duplicates(current, pairs, alike, today)
     settled = {id for each in same for id in named(each.changes)}
     return [*found, *same, *_conflicts(pairs, settled), *_promoted(known, notes, today)]
@@ -197,17 +199,20 @@ def pairs_of(entries: Iterable[Entry], planned: Iterable[Proposed]) -> list[tupl
     return list(_pairs([entry for entry in entries if entry.state == "active" and entry.id not in taken]))
 
 
-def _pairs(current: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
+def _pairs(current: Sequence[Entry], since: date | None = None) -> Iterator[tuple[Entry, Entry]]:
     """Entries that may say the same, or otherwise of the same thing: (older, newer), each pair once."""
+    fresh = [entry for entry in current if since is None or entry.last_activated >= since]
+    if not fresh:
+        return
     near = Sharing({entry.id: entry.text for entry in current})
     by_id = {entry.id: entry for entry in current}
     seen: set[tuple[str, str]] = set()
     about: dict[tuple[str, str], list[Entry]] = {}
-    for entry in current:
+    for entry in current if since is None else fresh:
         for claim in claims(entry.text):
             about.setdefault((claim.subject, claim.attribute), []).append(entry)
     groups = [sorted(group, key=_age)[-MOST_OF_ONE:] for group in about.values()]
-    groups += [[entry, by_id[other]] for entry in current for other in near.of(entry.text) if other != entry.id]
+    groups += [[entry, by_id[other]] for entry in fresh for other in near.of(entry.text) if other != entry.id]
     for group in groups:
         for place, one in enumerate(group):
             for other in group[:place]:

@@ -42,7 +42,7 @@ NOTES_DAYS = 90
 """Days of notes that are looked at for what is said often."""
 
 MARK = "tidy"
-"""Under this name the journal keeps on which days the book was tidied."""
+"""Under this name the journal keeps up to which day the book was tidied, and what a model was asked about."""
 
 ATTEMPTS = 3
 
@@ -122,11 +122,11 @@ def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None =
     return _run(memory, kinds, dry_run, _Asked() if dry_run else _asked(memory))
 
 
-def _run(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked) -> Tidied:
+def _run(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None = None) -> Tidied:
     for _ in range(ATTEMPTS - 1):
         with suppress(NotFound, Conflict):  # a person takes an entry out right now
-            return _tidied(memory, kinds, dry_run, asked)
-    return _tidied(memory, kinds, dry_run, asked)
+            return _tidied(memory, kinds, dry_run, asked, since)
+    return _tidied(memory, kinds, dry_run, asked, since)
 
 
 def _work_off(memory: Memory) -> None:
@@ -137,14 +137,14 @@ def _work_off(memory: Memory) -> None:
     sessions.retry_parked(memory)
 
 
-def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked) -> Tidied:
+def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
     book = memory.book
     entries = {entry.id: entry for entry in book.entries()}
     outdated = [each for each in book.journal.proposals() if stale(book, each, entries)]
     if not dry_run:
         for each in outdated:
             withdraw(memory, each, stale(book, each, entries))
-    planned = _planned(memory, entries)
+    planned = _planned(memory, entries, since)
     found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, outdated)
     now, later = divide(found, apply=kinds, entries=entries.values())
     if memory.config.require_user_confirmation:
@@ -166,7 +166,7 @@ def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later:
     changes = [change for each in now for change in each.changes]
     submitted = propose_or_apply(memory, changes, kind="tidy", proposed=later, usage=report.usage)
     operation = submitted.result.operation.id if submitted.result.operation else None
-    book.journal.mark_memorized(MARK, book.now().date().isoformat(), operation=operation or "", time=book.now())
+    book.journal.reach(MARK, book.now().date().toordinal(), time=book.now())
     ids = {key_of(each.changes): each.id for each in book.journal.proposals()}
     entries = {entry.id: entry for entry in book.entries()}
     waiting = tuple(
@@ -179,7 +179,7 @@ def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later:
 # --- what to do ----------------------------------------------------------------------------------
 
 
-def _planned(memory: Memory, entries: Mapping[str, Entry]) -> list[Proposed]:
+def _planned(memory: Memory, entries: Mapping[str, Entry], since: date | None = None) -> list[Proposed]:
     """What tidying would do, but for what people wanted forgotten."""
     book = memory.book
     found = plan(
@@ -188,6 +188,7 @@ def _planned(memory: Memory, entries: Mapping[str, Entry]) -> list[Proposed]:
         notes=_notes(memory),
         uses=book.access_counts(entries),
         similarity=_alike(memory),
+        since=since,
     )
     texts = {change.entry.text for each in found if each.kind == "promote" for change in _adding(each)}
     buried = book.journal.buried(map(digest, texts))
@@ -315,14 +316,15 @@ def _of_page(memory: Memory, day: date) -> Iterator[Told]:
 def after_session(memory: Memory) -> Tidied | None:
     """Tidy after a session's end, at most once a UTC day; None if that was done today or is switched off.
 
-    What failed before is not tried again here, and no model is asked: a session's end does the first, and should not
-    cost more than it must.
+    What failed before is not tried again here, no model is asked, and duplicates and conflicts are looked for only of
+    what was said since the last time: a session's end should not cost more than it must.
     """
     book = memory.book
-    today = book.now().date().isoformat()
-    if not memory.config.tidy.after_session or book.journal.memorized(MARK, today) is not None:
+    today, last = book.now().date().toordinal(), book.journal.reached(MARK)
+    if not memory.config.tidy.after_session or last >= today:
         return None
-    return _run(memory, memory.config.tidy.apply, False, _Asked())
+    since = date.fromordinal(last) if last > 0 else None
+    return _run(memory, memory.config.tidy.apply, False, _Asked(), since)
 
 
 def is_idle(memory: Memory, idle: float) -> bool:
