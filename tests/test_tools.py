@@ -132,6 +132,7 @@ def test_switched_off_every_tool_says_disabled_and_writes_nothing(tmp_path: Path
         "memory_history": {},
         "memory_why": {"id": "x"},
         "memory_undo": {"operation": "x"},
+        "memory_review": {},
         "memory_list": {},
         "memory_recall": {"query": "x"},
         "memory_status": {},
@@ -142,3 +143,12 @@ def test_switched_off_every_tool_says_disabled_and_writes_nothing(tmp_path: Path
             answer = tools.call(off, name, given)
             assert answer.get("disabled") is True, name
     assert not (tmp_path / "book").exists()
+
+
+def test_an_instruction_is_given_alone(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="given alone"):
+        tools.call(memory, "memory_update", {"id": "x", "text": "y", "instruction": "shorter"})
+
+
+def test_what_waits_is_listed(memory: Memory) -> None:
+    assert tools.call(memory, "memory_review", {"state": "rejected"})["proposals"] == []

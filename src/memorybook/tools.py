@@ -171,6 +171,7 @@ def memory_update(
     group: str | None = None,
     expires: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    instruction: str | None = None,
 ) -> dict[str, Any]:
     """Change an entry; what is left out stays as it is.
 
@@ -183,7 +184,15 @@ def memory_update(
         group: New group; empty takes it out of its group.
         expires: New day on which it lapses, YYYY-MM-DD; empty for never.
         metadata: New JSON object, replacing the old one.
+        instruction: How a language model is to rewrite the statement; given alone.
     """
+    if instruction is not None:
+        fields = (text, category, importance, tags, group, expires, metadata)
+        if any(field is not None for field in fields):
+            from memorybook.errors import InvalidInput
+
+            raise InvalidInput("an instruction is given alone: change other fields in a call of their own")
+        return memory.revise(id, instruction).json()
     return memory.update(
         id,
         text=text,
@@ -279,6 +288,19 @@ def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[s
     return memory.undo(operation, dry_run=dry_run).json()
 
 
+def memory_review(
+    memory: Memory, kind: str | None = None, state: str = "open", limit: int | None = None
+) -> dict[str, Any]:
+    """List changes that were proposed and wait for a person's word; only a person accepts or rejects them.
+
+    Args:
+        kind: Only of this kind, such as archive, conflict or duplicate.
+        state: open, accepted, rejected or withdrawn.
+        limit: At most this many.
+    """
+    return memory.review(kind=kind, state=state, limit=limit).json()
+
+
 def memory_status(memory: Memory) -> dict[str, Any]:
     """Tell what is stored where, and whether anything is degraded."""
     return memory.status()
@@ -302,6 +324,7 @@ TOOLS: Mapping[str, Tool] = {
         memory_why,
         memory_undo,
         memory_purge,
+        memory_review,
         memory_status,
     )
 }

@@ -121,13 +121,19 @@ def test_update_says_only_what_changes(shell: Any, tools: Any) -> None:
             "group": None,
             "expires": None,
             "metadata": None,
+            "instruction": None,
         },
     )
     shell("update", "a1", "--importance", "0.5", "--group", "")
     assert tools.last[1] == {
         "id": "a1", "text": None, "category": None, "importance": 0.5, "tags": None, "group": "", "expires": None,
-        "metadata": None,
+        "metadata": None, "instruction": None,
     }  # fmt: skip
+
+
+def test_update_by_an_instruction(shell: Any, tools: Any) -> None:
+    shell("update", "a1", "--instruction", "写成一句话")
+    assert (tools.last[1]["instruction"], tools.last[1]["text"]) == ("写成一句话", None)
 
 
 def test_update_of_the_metadata_alone(shell: Any, tools: Any) -> None:

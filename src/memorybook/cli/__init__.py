@@ -37,7 +37,8 @@ VERBS = {
     "purge": ("history", "erase for good, with every copy"),
     "review": ("review", "what waits for your word: list, accept, reject"),
     "tidy": ("review", "archive what has faded, propose what else is due"),
-    "import": ("capture", "take in a conversation from a file"),
+    "import": ("capture", "take in a conversation from a file, by rules"),
+    "memorize": ("capture", "remember a session that has ended, by the model if there is one"),
     "init": ("upkeep", "make a book here"),
     "status": ("upkeep", "what is in the book, and how it is set up"),
     "sync": ("upkeep", "bring the index up to the documents"),
@@ -52,7 +53,7 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset({"import", "sync", "rebuild", "purge", "tidy", "watch", "compare", "demo"})
+_LONG = frozenset({"import", "memorize", "sync", "rebuild", "purge", "tidy", "watch", "compare", "demo"})
 """Verbs that may work for long and so need their garbage collected."""
 
 _WITH_VALUE = ("--book", "--project", "--set")

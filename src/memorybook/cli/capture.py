@@ -1,13 +1,18 @@
-"""The verb that takes in conversations: import."""
+"""Verbs that take in conversations: import, memorize."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import check_stdin
+from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memorybook.answers import Memorized
     from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.show import Drawing, Page
     from memorybook.memory import Memory
 
 
@@ -31,4 +36,62 @@ def _import(call: Call) -> dict[str, Any] | None:
     return call.unless_off(take_in)
 
 
-COMMANDS: dict[str, Command] = {"import": (_import_arguments, _import)}
+def _memorize_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="messages of one session as JSON lines or an array; - reads stdin")
+    add("--session", metavar="ID", help="the session's id; without FILE, what is stored of it")
+    add("--retry", action="store_true", help="try again what waits because the model failed")
+    parser.epilog = """examples:
+  memorybook memorize talk.jsonl --session 2026-02-24-api
+  memorybook memorize --session 2026-02-24-api
+  memorybook memorize --retry"""
+
+
+def _memorize(call: Call) -> dict[str, Any] | None:
+    o = call.options
+    if bool(o.file or o.session) == o.retry:
+        raise InvalidInput("memorize needs a FILE of messages, the --session that is stored, or --retry")
+    return call.unless_off(lambda memory: {"sessions": [found.json() for found in _memorized(call, memory)]})
+
+
+def _memorized(call: Call, memory: Memory) -> Sequence[Memorized]:
+    o = call.options
+    if o.retry:
+        return memory.retry_parked()
+    from memorybook.cli.write import messages_of
+
+    return [memory.process_session_end(messages_of(o.file) if o.file else (), o.session)]
+
+
+# --- shown ---------------------------------------------------------------------------------------
+
+
+def _shown_memorized(shown: dict[str, Any], page: Page) -> None:
+    if not shown["sessions"]:
+        page.line("Nothing waits to be remembered.")
+    for found in shown["sessions"]:
+        counts = [f"{found[name]} {name}" for name in _COUNTED if found[name]]
+        page.line(("strong", f"session {found['session']}: "), ("good", ", ".join(counts) or "nothing new"))
+        for each in found["memories"]:
+            id = f"[{each['id']}] " if each["id"] else ""
+            page.text(f"{each['action']:<12}{id}{each['text']}", "  ")
+        for left in found["discarded"]:
+            page.text(f"left out ({left['reason']}): {left['text']}", "  ")
+        for sentence in found["degraded"]:
+            page.remark(sentence)
+        if found["proposals"]:
+            page.remark("what waits for your word: memorybook review")
+        if found["operation"]:
+            page.remark(f"to take it back: memorybook undo {found['operation']}")
+
+
+_COUNTED = ("new", "updated", "merged", "reinforced", "contradicted", "archived", "removed", "notes")
+
+
+COMMANDS: dict[str, Command] = {
+    "import": (_import_arguments, _import),
+    "memorize": (_memorize_arguments, _memorize),
+}
+
+SHOWN: dict[str, Drawing] = {"memorize": _shown_memorized}
+"""What the answer of it looks like; `cli.show` asks for it."""

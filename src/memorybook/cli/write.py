@@ -88,7 +88,7 @@ def _flush(call: Call) -> dict[str, Any]:
     if bool(o.text) == bool(o.messages):
         raise InvalidInput("flush needs either a text (- reads stdin) or --messages FILE")
     text = text_of(o.text) if o.text else None
-    messages = _messages(o.messages) if o.messages else None
+    messages = messages_of(o.messages) if o.messages else None
     if o.confirm:
         _confirm_flush(call, text, messages)
     return call.tool("memory_flush", text=text, messages=messages)
@@ -127,7 +127,7 @@ def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] 
         return [book.get(path, start=line, lines=1).json()["text"].strip() for path, line in places], known
 
 
-def _messages(path: str) -> list[dict[str, Any]]:
+def messages_of(path: str) -> list[dict[str, Any]]:
     """Messages of a file of JSON lines, or of one JSON array. Raises InvalidInput, NotFound."""
     import json
 
@@ -161,10 +161,12 @@ def _bytes(path: str) -> bytes:
 def _update_arguments(parser: Parser) -> None:
     parser.add_argument("id", help="the entry's id")
     parser.add_argument("text", nargs="*", help="its new text; - reads stdin; left out: the text stays")
+    parser.add_argument("--instruction", metavar="TEXT", help="how the language model is to rewrite it; given alone")
     _about_entry(parser)
     parser.epilog = """examples:
   memorybook update a1b2c3 "The staging database is on port 7654"
-  memorybook update a1b2c3 --importance high"""
+  memorybook update a1b2c3 --importance high
+  memorybook update a1b2c3 --instruction "say it in one sentence" """
 
 
 def _update(call: Call) -> dict[str, Any]:
@@ -177,9 +179,10 @@ def _update(call: Call) -> dict[str, Any]:
         "group": o.group,
         "expires": o.expires,
         "metadata": o.metadata,
+        "instruction": o.instruction,
     }
     if all(value is None for value in fields.values()):
-        options = "--category, --importance, --tag, --group, --expires, --metadata"
+        options = "--category, --importance, --tag, --group, --expires, --metadata, --instruction"
         raise InvalidInput(f"update needs a new text or one of {options}")
     return call.tool("memory_update", id=o.id, **fields)
 
