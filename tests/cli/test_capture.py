@@ -13,11 +13,15 @@ from memorybook.errors import LLMFailed
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
 
+SAID = (
+    ("user", "From now on, always write commit messages in English."),
+    ("assistant", "I will."),
+    ("user", "记住：我对芒果过敏，点餐的时候要避开。"),
+)
 TALK = [
-    {"role": "user", "content": "From now on, always write commit messages in English.", "timestamp": "2026-02-24T09:00:00Z"},
-    {"role": "assistant", "content": "I will.", "timestamp": "2026-02-24T09:00:05Z"},
-    {"role": "user", "content": "记住：我对芒果过敏，点餐的时候要避开。", "timestamp": "2026-02-24T09:01:00Z"},
-]  # fmt: skip
+    {"role": role, "content": text, "timestamp": f"2026-02-24T09:00:0{number}Z"}
+    for number, (role, text) in enumerate(SAID)
+]
 
 
 @pytest.fixture
