@@ -151,10 +151,10 @@ def test_purge_asks_and_shows_what_went(memory: Memory, run: Run) -> None:
         run("purge", id, confirmed=False)
     assert memory.entries().total == 1
     out, err = run("purge", id, "--dry-run")
-    assert (out, err) == (f"would purge 1 entries\n  entries   {id}\n", "")
+    assert (out, err) == (f"would purge 1 entry\n  entries   {id}\n", "")
     out, err = run("purge", id)
-    assert err == "would purge 1 entries\nErase this for good? It cannot be undone."
-    assert out.startswith(f"purged 1 entries\n  entries   {id}\n  erased ")
+    assert err == "would purge 1 entry\nErase this for good? It cannot be undone."
+    assert out.startswith(f"purged 1 entry\n  entries   {id}\n  erased ")
     memory.forget(memory.remember("The key hangs behind the bassoon").known.entry.id)
     out, err = run("purge", "--forgotten", "--yes")
     assert "purged nothing\n  erased 4 texts" in out

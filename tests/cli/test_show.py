@@ -180,7 +180,7 @@ def test_a_receipt_lists_what_went_and_what_remains(said: Any) -> None:
         "remains": ["MEMORY.md.bak keeps the text until the next write"],
     }  # fmt: skip
     out, err = said("forget", {"receipt": receipt})
-    assert out == "forgot 1 entries, 1 notes, 1 sessions\n  entries   a1\n  notes     d.md: x\n"
+    assert out == "forgot 1 entry, 1 note, 1 session\n  entries   a1\n  notes     d.md: x\n"
     assert err == "memorybook: MEMORY.md.bak keeps the text until the next write\n"
 
 

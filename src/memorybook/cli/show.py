@@ -257,9 +257,10 @@ def is_empty(receipt: Mapping[str, Any]) -> bool:
 
 def receipt_counts(receipt: Mapping[str, Any]) -> str:
     """What a receipt of `forget` counts, in a few words."""
-    counts = {name: len(receipt[name]) for name in ("entries", "notes", "documents")}
-    counts |= {name: receipt[name] for name in ("sessions", "turns")}
-    return ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "nothing"
+    counts = {"entry": len(receipt["entries"])} | {one: len(receipt[f"{one}s"]) for one in ("note", "document")}
+    counts |= {one: receipt[f"{one}s"] for one in ("session", "turn")}
+    told = (_count(number, one, "entries" if one == "entry" else "") for one, number in counts.items() if number)
+    return ", ".join(told) or "nothing"
 
 
 def _receipt(shown: dict[str, Any], page: Page) -> None:
