@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -510,3 +514,22 @@ def test_an_unknown_session_has_no_name(opened: Open) -> None:
     uuid = "5f2c0a3e-0000-4000-8000-000000000001"
     memory.process_session_end(said(WORK), uuid)
     assert memory.book.transcripts.session(uuid).name == ""
+
+
+def test_a_process_that_dies_while_the_model_thinks_leaves_the_session_in_the_queue(opened: Open, clock: Clock) -> None:
+    memory = opened()
+    script = f"""
+        import os, signal, memorybook
+        from memorybook.config import Config
+        def die(messages):
+            os.kill(os.getpid(), signal.SIGKILL)
+        memory = memorybook.open({memory.root!r}, config=Config(timezone="UTC"), llm=die)
+        memory.process_session_end({said(WORK)!r}, "s1")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert "1 session waits" in memory.status()["degraded"][0]
+    again = opened([answer(candidate(WORK))])
+    clock.now = datetime.now(UTC) + timedelta(minutes=1)
+    assert [each.new for each in again.retry_parked()] == [1]
+    assert texts(again) == [WORK]

@@ -134,6 +134,8 @@ def _pages(memory: Memory, request: ForgetRequest, but: str) -> Iterator[Put]:
 def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
     """The summary without the sentences that somebody asked to forget."""
     requests = tuple(requests)
+    if not requests:
+        return summary
 
     def kept(text: str) -> bool:
         return not any(asked_to_forget(text, request) for request in requests)

@@ -14,7 +14,7 @@ from memorybook.formats import turns_json
 from memorybook.model import Parked, Session
 from memorybook.replies import Usage
 from memorybook.verbs.memorize import Work, Written, looked_through, taken, written
-from memorybook.verbs.turns import Stored, store, talk_of
+from memorybook.verbs.turns import Stored, store, talk_of, turn_key
 
 if TYPE_CHECKING:
     from memorybook.inference.callable import Function
@@ -31,6 +31,7 @@ WAITS = (timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1), timede
 """How long a session waits after its first failure, its second …; after that a day each time."""
 
 BUSY = "another process was remembering a session all the while"
+CUT_SHORT = "it is being remembered now, or whoever did so has died over it"
 
 
 def process_session_end(
@@ -130,7 +131,10 @@ def _memorize(
         memory.book.journal.unpark(_name(stored.session))
         return Memorized(session=stored.session.uuid, redacted=stored.redacted)
     try:
-        work = looked_through(memory, work, _sure(memory.metered(llm, model=model)))
+        asked = _sure(memory.metered(llm, model=model))
+        if asked is not None:
+            _promise(memory, work, evolving)
+        work = looked_through(memory, work, asked)
         [brought] = written(memory, [work], door=memory.door, kind=KIND, evolving=evolving)
     except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
         return _parked(memory, work, error, evolving)
@@ -220,34 +224,53 @@ def _name(session: Session) -> str:
     return f"{KIND}:{session.uuid}"
 
 
+def _promise(memory: Memory, work: Work, evolving: bool) -> None:
+    """Queue the session before a model is asked, which takes long: should the process die, somebody else goes on."""
+    if _waits(memory, work.stored.session) is None:
+        _park(memory, work, CUT_SHORT, evolving, memory.book.now())
+
+
 def _parked(memory: Memory, work: Work, error: Exception, evolving: bool) -> Memorized:
     """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were."""
-    book, session = memory.book, work.stored.session
-    name, now = _name(session), book.now()
-    before = next((each for each in parked(memory) if each.id == name), None)
+    before = _waits(memory, work.stored.session)
+    promised = before is not None and before.reason == CUT_SHORT
+    if before is not None and promised:
+        memory.book.journal.unpark(before.id)  # what was promised was no try
+    failures = 0 if before is None or promised else before.tries
+    _park(memory, work, str(error), evolving, _next(memory.book.now(), failures, error), before)
+    return Memorized(
+        session=work.stored.session.uuid,
+        queued=len(parked(memory)),
+        degraded=(str(error),),
+        usage=getattr(error, "usage", None),
+        redacted=work.stored.redacted,
+    )
+
+
+def _waits(memory: Memory, session: Session) -> Parked | None:
+    return next((each for each in parked(memory) if each.id == _name(session)), None)
+
+
+def _park(
+    memory: Memory, work: Work, reason: str, evolving: bool, again: datetime, before: Parked | None = None
+) -> None:
     payload: dict[str, Any] = {
         "first": work.fresh[0].id if work.fresh else None,
         "last": work.fresh[-1].id if work.fresh else None,
         "turns": len(work.fresh),
         "evolving": evolving,
     }
+    session = work.stored.session
     if not memory.config.transcripts.enabled:
         payload["kept"] = turns_json.render(session, _all_of(before, work), whole=False)
-    failed = book.journal.park(
-        name,
+    memory.book.journal.park(
+        _name(session),
         kind=KIND,
         payload=payload,
-        reason=str(error),
-        time=now,
+        reason=reason,
+        time=memory.book.now(),
         session=session.uuid,
-        next=_next(now, before.tries if before else 0, error),
-    )
-    return Memorized(
-        session=session.uuid,
-        queued=len(parked(memory)),
-        degraded=(failed.reason,),
-        usage=getattr(error, "usage", None),
-        redacted=work.stored.redacted,
+        next=again,
     )
 
 
@@ -285,7 +308,8 @@ def _kept(memory: Memory, waits: Parked) -> Stored:
     session = waits.session or ""
     if "kept" in waits.payload:
         known, turns, _ = turns_json.parse(waits.payload["kept"])
-        return Stored(known, turns)
+        gone = memory.book.journal.buried(turn_key(session, turn.id) for turn in turns)
+        return Stored(known, tuple(turn for turn in turns if turn_key(session, turn.id) not in gone))
     try:
         known = memory.book.transcripts.session(session)
     except NotFound:  # forgotten meanwhile
