@@ -211,6 +211,22 @@ class Book(RuleBasedStateMachine):
             files = [path for path in self.root.rglob("*") if path.is_file()]
             assert [path for path in files if text.encode() in path.read_bytes()] == []
 
+    # --- time goes by --------------------------------------------------------------------------
+
+    @rule(days=st.integers(0, 60), accepted=st.booleans())
+    def tidy(self, days: int, accepted: bool) -> None:
+        """What tidying takes out is logged, and it takes out nothing else; so is what a person takes out by a word."""
+        self.now += timedelta(days=days)
+        done = self.memory.tidy(apply=["expire", "archive", "remove"])
+        waiting = [each.proposal for each in done.proposed if each.kind in ("archive", "remove") and each.proposal]
+        if accepted and waiting:
+            self.memory.accept(*waiting)
+        for id in self.live.keys() - self.truth().keys():
+            applied = self.memory.book.journal.operations(target=id)[0].changes
+            assert ("remove", id) in [(change.kind, change.target) for change in applied]
+            del self.live[id]
+            self.superseded.discard(id)
+
     # --- undo ----------------------------------------------------------------------------------
 
     def documents(self) -> dict[str, bytes]:
