@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -10,7 +10,7 @@ import llm_server
 from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from inference import server
-from memorybook.agent import AgentTool, compose
+from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
 from memorybook.replies import Reply, ToolCall, ToolSchema
 from memorybook.testing import ScriptedLLM
@@ -544,6 +544,18 @@ def test_errors_of_tools_go_back_to_the_model_as_text(place: Place) -> None:
     assert answers[1].startswith("Error: no entry 'nobody'")
     assert answers[2] == "Error: memory_search needs 'query'"
     assert [event.data["ok"] for event in place.events if event.kind == "tool"] == [False, False, False]
+
+
+def test_a_tool_that_is_not_there_is_told_to_a_model_that_checks_nothing() -> None:
+    class Careless:
+        name = "careless"
+        replies: ClassVar = [calls(("nothing", {})), Reply("Sorry.")]
+
+        def complete(self, messages: Any, **options: Any) -> Reply:
+            return self.replies.pop(0)
+
+    found = converse(Careless(), [said("?")], [])
+    assert found.messages[-2]["content"].startswith("Error: there is no tool 'nothing'")
 
 
 def test_tools_may_answer_anything(place: Place) -> None:

@@ -18,6 +18,7 @@ from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from memorybook.agent import Workspace
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.replies import Reply, ToolCall
 from memorybook.testing import ScriptedLLM
 
 # --- isolation -----------------------------------------------------------------------------------
@@ -190,6 +191,29 @@ def test_every_call_notices_its_own_session(place: Place) -> None:
         assert len(memory.book.transcripts.sessions()) == 2
 
 
+def test_a_session_that_is_left_while_it_is_consolidated_is_remembered_wholly(place: Place) -> None:
+    workspace = place.workspace(memory_window=2)
+    session = workspace.session("a", "1")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    place.provider(session).before = slow
+    talk(session, 3)
+    assert begun.wait(10)
+    with session.memory():
+        talking = session._talk
+        assert talking is not None
+        session._leave(talking)
+    session.add(said("new talk"))
+    go_on.set()
+    assert workspace.wait(10)
+    assert place.provider(session).taken == [["message 0", "message 1"], ["message 2"]]
+    assert texts(session.messages) == ["new talk"]
+
+
 def test_another_tenants_call_notices_it_too(place: Place) -> None:
     workspace = place.workspace()
     idle = workspace.session("a", "1")
@@ -309,12 +333,12 @@ def test_fifty_tenants_by_eight_threads_with_room_for_six(place: Place) -> None:
         session.add(said(f"tenant {tenant} turn {turn}", id=f"t{turn}"))
 
     with ThreadPoolExecutor(8) as threads:
-        for turn in range(6):
+        for turn in range(5):
             list(threads.map(speak, range(turn * 50, turn * 50 + 50)))
     assert workspace.wait(60)
     for tenant in range(50):
         session = workspace.session("chat", tenant)
-        assert texts(session.messages) == [f"tenant {tenant} turn {turn}" for turn in range(6)]
+        assert texts(session.messages) == [f"tenant {tenant} turn {turn}" for turn in range(5)]
     assert len(workspace._open) <= 6
     assert "memorize_failed" not in place.kinds()
 
@@ -405,6 +429,26 @@ def test_the_flat_provider_keeps_its_offset(place: Place) -> None:
         assert memory.book.journal.reached(uuid) == -1
 
 
+def test_the_flat_provider_keeps_one_page_and_its_offset(place: Place) -> None:
+    saved = {
+        "history_entry": "[2026-02-24 10:00] Five messages were counted.",
+        "memory_update": "# Long-term memory\n\n- The user counts messages.\n",
+    }
+    model = ScriptedLLM([Reply(tool_calls=(ToolCall("c1", "save_memory", saved),))])
+    workspace = place.workspace(noting=False, config=CONFIG._replace(provider="flat"), llm=model, memory_window=4)
+    session = workspace.session("a", "b")
+    talk(session, 5)
+    assert workspace.wait(20)
+    assert place.kinds() == ["remembered"]
+    with session.memory() as memory:
+        assert "Five messages were counted." in memory.get("HISTORY.md").json()["text"]
+    [system, *_] = session.build_messages("", "What do I do?")
+    assert "# Memory" in system["content"]
+    assert "The user counts messages." in system["content"]
+    assert "message 2" in str(model.requests[0].messages)
+    assert "message 3" not in str(model.requests[0].messages)
+
+
 KILLED = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
@@ -458,3 +502,76 @@ def test_a_kill_in_the_midst_of_consolidation_loses_and_doubles_nothing(place: P
         assert {known.entry.hits for known in memory.entries().entries} == {1}
         uuid = memory.book.transcripts.sessions()[0].uuid
         assert len(memory.book.transcripts.turns(uuid)) == 6
+
+
+SPEAKING = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from agent.model import extracting
+from memorybook.agent import Workspace
+from memorybook.config import Config
+
+config = Config(timezone="UTC", vector_enabled=False)
+with Workspace(sys.argv[1], config=config, llm=extracting, memory_window=4) as workspace:
+    session = workspace.session("a", "b")
+    for number in range(8):
+        session.add({"role": "user", "content": f"Remember: The number of boat {sys.argv[3]}-{number} is 10{number}."})
+"""
+
+
+def test_processes_serve_one_tenant_together(place: Place) -> None:
+    tests = str(Path(__file__).parents[1])
+    scripts = [[sys.executable, "-c", SPEAKING, str(place.root), tests, name] for name in ("x", "y")]
+    processes = [subprocess.Popen(script) for script in scripts]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    workspace = place.workspace(noting=False, config=CONFIG._replace(idle_timeout=0.0), llm=extracting)
+    session = workspace.session("a", "b")
+    assert workspace.wait(30)
+    assert session.new().ok
+    with session.memory() as memory:
+        entries = memory.entries().entries
+        assert sorted(known.entry.text for known in entries) == sorted(
+            f"The number of boat {name}-{number} is 10{number}." for name in "xy" for number in range(8)
+        )
+        assert {known.entry.hits for known in entries} == {1}
+
+
+def test_without_transcripts_a_session_that_is_left_is_remembered_all_the_same(place: Place) -> None:
+    config = CONFIG._replace(transcripts=CONFIG.transcripts._replace(enabled=False))
+    workspace = place.workspace(config=config)
+    session = workspace.session("a", "1")
+    talk(session, 2)
+    place.clock.pass_by(hours=1)
+    session.add(said("later"))
+    assert workspace.wait(10)
+    assert place.provider(session).taken == [["message 0", "message 1"]]
+    assert texts(session.messages) == ["later"]
+    assert session.compact(keep=0).messages == ()
+
+
+def test_a_book_that_cannot_be_opened_is_nobody_elses_trouble(place: Place) -> None:
+    workspace = place.workspace(max_open=1)
+    talk(workspace.session("a", "1"), 1)
+    workspace.session("a", "2")
+    [broken] = place.root.glob("a-1-*")
+    (broken / ".memorybook" / "transcripts.sqlite").write_bytes(b"no database" * 1000)
+    place.clock.pass_by(hours=1)
+    assert workspace.session("a", "3").messages == ()
+    assert place.kinds() == ["memorize_failed"]
+    assert workspace.tick() == 0
+    with pytest.raises(Unavailable):
+        workspace.session("a", "1")
+
+
+def test_what_is_wanted_while_the_workspace_closes_waits_on_disk(place: Place) -> None:
+    workspace = place.workspace(memory_window=2)
+    session = workspace.session("a", "1")
+    with session.memory():
+        workspace.close()
+        talk(session, 3)
+    assert place.provider(session).taken == []
+    again = place.workspace(memory_window=2)
+    session = again.session("a", "1")
+    talk(session, 1, start=3)
+    again.wait(10)
+    assert place.provider(session).taken == [["message 0", "message 1", "message 2"]]

@@ -66,7 +66,7 @@ class AgentSession:
         self._remembering = Remembering(workspace.memory_window, self._tell)
         self._talk: Conversation | None = None
         self._view = View()
-        self._scheduled: set[str] = set()
+        self._scheduled: set[tuple[str, bool]] = set()
 
     # --- opening and closing ---------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class AgentSession:
                 kept = talk.add(message)
                 wanted = self._remembering.wanted(talk)
             if wanted:
-                self._later(talk.uuid)
+                self._later(talk.uuid, whole=False)
             return kept
 
     def build_messages(self, system: str, user_content: str | Sequence[Any]) -> list[Message]:
@@ -190,25 +190,27 @@ class AgentSession:
 
     # --- remembering -------------------------------------------------------------------------------
 
-    def _later(self, session: str, kept: Sequence[Kept] | None = None) -> None:
+    def _later(self, session: str, kept: Sequence[Kept] | None = None, *, whole: bool = True) -> None:
         """Give what is new in a session to memory in the background, once at a time; see `_catch_up`."""
+        work = (session, whole)
         with self._lock:
-            if session in self._scheduled:
+            if work in self._scheduled:
                 return
-            self._scheduled.add(session)
-        self._workspace.submit(self, lambda: self._catch_up(session, kept), lambda: self._scheduled.discard(session))
+            self._scheduled.add(work)
+        self._workspace.submit(
+            self, lambda: self._catch_up(session, kept, whole), lambda: self._scheduled.discard(work)
+        )
 
-    def _catch_up(self, session: str, kept: Sequence[Kept] | None) -> None:
-        """What has left the window of the current session; all of another, which is over then."""
+    def _catch_up(self, session: str, kept: Sequence[Kept] | None, whole: bool) -> None:
+        """The whole of a session that was left, which is over then; else what has left the window of the current one."""
         with self._in_use() as talk:
-            current = session == talk.uuid
-            if current and not self._remembering.wanted(talk):
+            if not whole and (session != talk.uuid or not self._remembering.wanted(talk)):
                 return
             if kept is None:
                 with self._lock:
                     kept = talk.kept_of(session)
-            done = self._remembering.remember(talk, session, kept, archive_all=not current)
-            if done.ok and not current:
+            done = self._remembering.remember(talk, session, kept, archive_all=whole)
+            if done.ok and whole:
                 self._over(talk, session, talk.language())
 
     def trim_history(self, messages: Sequence[Message], keep: int = 10) -> list[Message]:
