@@ -194,6 +194,14 @@ def test_history_gets_a_paragraph_for_each_call(memory: Memory) -> None:
     assert history(memory) == "[2026-02-23 09:09] First. Still first.\n\n[2026-02-23 10:00] Second.\n"
 
 
+def test_each_paragraph_is_found_by_itself_with_its_day(memory: Memory) -> None:
+    memorize(memory, rewriting(history="[2026-02-20 09:09] The crane was painted."))
+    memorize(memory, rewriting(history="[2026-02-23 10:00] The quay was flooded."))
+    hit = memory.search("was the crane painted?", max_results=1).hits[0]
+    assert (hit.passage.path, hit.passage.start_line, hit.passage.date) == ("HISTORY.md", 1, "2026-02-20")
+    assert "quay" not in hit.passage.text
+
+
 def test_a_paragraph_without_a_time_gets_that_of_the_last_message(memory: Memory) -> None:
     memorize(memory, rewriting(history="They spoke."))
     assert history(memory) == "[2026-02-23 09:09] They spoke.\n"

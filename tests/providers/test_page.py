@@ -191,6 +191,49 @@ def test_the_text_of_another_entry_is_that_entry() -> None:
     assert (dict(moved.changed), moved.gone, moved.new) == ({}, ("bbbbbb",), ())
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "No changes.",
+        "(no changes needed)",
+        "No new information",
+        "There are no updates",
+        "Memory unchanged",
+        "(rest of memory unchanged)",
+        "The rest stays the same.",
+        "[... existing entries unchanged ...]",
+        "- other memories unchanged",
+        "<!-- rest unchanged -->",
+        "...",
+        "[…]",
+        "无变化",
+        "（没有更新）",
+        "其余内容保持不变。",
+        "（其他记忆不变）",
+        "同上",
+    ],
+)
+def test_a_page_that_leaves_out_what_did_not_change_loses_nothing(line: str) -> None:
+    assert same(compared(line))
+    rewrite = compared(f"## Active Memories\n\n### decision | high\nShip on Friday.\n\n{line}\n")
+    assert (news(rewrite), rewrite.gone) == ([("Ship on Friday.", "decision", 0.8)], ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The deploy process is unchanged since May.",
+        "No changes to the API without a review.",
+        "The staging and the production hosts are the same.",
+        "部署流程不变更数据库结构，只改配置。",
+    ],
+)
+def test_a_statement_that_speaks_of_no_change_is_a_statement(text: str) -> None:
+    rewrite = compared(f"- {text}")
+    assert [one.text for one in rewrite.new] == [text]
+    assert rewrite.gone == ("aaaaaa", "bbbbbb")
+
+
 def test_an_id_may_stand_before_a_text() -> None:
     rewrite = compared("- [aaaaaa] The user likes terse Go.\n- [bbbbbb] Two lines:   the second.")
     assert {id: one.text for id, one in rewrite.changed.items()} == {"aaaaaa": "The user likes terse Go."}

@@ -23,6 +23,22 @@ _ENTRY = re.compile(r"###[ \t]*(?:\[[^\]\n]+\]|[^\n]*\|)")
 _ARCHIVED = re.compile(r"(?i)archived?\b|归档|存档")
 _WRAPPED = re.compile(r"(?s)\A\s*(`{3,}|~{3,})[ \t]*(?:markdown|md)?[ \t]*\n(.*?)\n?\1\s*\Z")
 
+_ELIDED = re.compile(
+    r"""(?ix)[\W_]*(?:
+        (?:there\s(?:are|is)\s)?no\s(?:changes?|updates?|new\s(?:information|memor\w+|facts?))
+        (?:\s(?:needed|required|necessary))?
+      | (?:(?:the\s)?(?:rest|others?|existing)(?:\s(?:of\s(?:the\s)?)?\w+)?|all\sothers?(?:\s\w+)?
+        |memory|everything(?:\selse)?)?
+        \s*(?:(?:is|are|stays?|remains?)\s)?(?:unchanged|the\ssame|as\s(?:before|above|is))
+      | \w+\somitted(?:\sfor\sbrevity)?
+      | (?:记忆|内容)?(?:无|没有|暂无|未有)(?:任何)?(?:变化|更新|变动|新增(?:内容|信息)?|改动)
+      | (?:其余|其他|其它|剩余|记忆|内容)?\w{0,6}(?:不变|同上|从略|省略|保持原样|无需更新)
+    )[\W_]*|\s*(?:[-*]\s*)?[\[(]?(?:\.{3,}|…+)[\])]?\s*"""
+)
+"""A line that stands for what is not written out again."""
+
+_LONGEST_ELIDED = 80
+
 _CATEGORIES: tuple[tuple[str, Category], ...] = (
     (r"prefer|likes|style|偏好|喜好|习惯", "preference"),
     (r"decision|decided|决定|决策", "decision"),
@@ -172,7 +188,8 @@ class Rewrite(NamedTuple):
 def read_rewrite(text: str, page: Page, categories: Mapping[str, Category], *, day: date) -> Rewrite:
     """Compare a page with the one that was shown, by id; a text that is the same is the same entry without one too.
 
-    What a person wrote is theirs: it is not gone if the page lacks it.
+    What a person wrote is theirs: it is not gone if the page lacks it. Nothing is gone from a page that leaves out
+    something and says so ("no changes", 其余不变, a line of dots).
 
     Args:
         text: The whole page in Markdown, as a model wrote it.
@@ -182,9 +199,11 @@ def read_rewrite(text: str, page: Page, categories: Mapping[str, Category], *, d
     """
     reading = _Reading(page, categories)
     wrapped = _WRAPPED.match(text)
-    for part in _parts(_COMMENT.sub("", wrapped[2] if wrapped else text)):
+    lines = (wrapped[2] if wrapped else text).split("\n")
+    whole = [line for line in lines if len(line) > _LONGEST_ELIDED or not _ELIDED.fullmatch(line)]
+    for part in _parts(_COMMENT.sub("", "\n".join(whole))):
         reading.take(part, day)
-    gone = tuple(id for id in page.entries if id not in reading.seen)
+    gone = tuple(id for id in page.entries if id not in reading.seen) if len(whole) == len(lines) else ()
     return Rewrite(reading.changed, gone, tuple(reading.new))
 
 
