@@ -304,6 +304,24 @@ def test_a_capture_that_fails_is_tried_again_when_the_tenant_comes_back(place: P
     assert texts(session.messages) == ["later"]
 
 
+def test_a_capture_that_fails_is_tried_again_by_a_tick(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    talk(session, 2)
+    place.provider(session).refusal = "down"
+    place.clock.pass_by(hours=1)
+    assert workspace.tick() == 1
+    workspace.wait(10)
+    assert workspace.tick() == 0
+    place.provider(session).refusal = ""
+    place.clock.pass_by(seconds=31)
+    assert workspace.tick() == 1
+    workspace.wait(10)
+    assert place.provider(session).taken[-1] == ["message 0", "message 1"]
+    assert place.kinds() == ["memorize_failed", "ended"]
+    assert workspace.tick() == 0
+
+
 def test_a_provider_that_raises_loses_nothing(place: Place) -> None:
     workspace = place.workspace(memory_window=2)
     session = workspace.session("a", "1")

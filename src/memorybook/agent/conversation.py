@@ -189,11 +189,10 @@ class Conversation:
         turn = turn_of(self.memory, given, self.session.uuid) if self.stored else None
         if turn is not None:
             transcripts = self.memory.book.transcripts
-            seen = transcripts.revision()
+            known = transcripts.revision() == self._revision
             stored = transcripts.append(self.session, [turn])
             position = stored[0].position if stored else position
-            if seen == self._revision:
-                self._revision = transcripts.revision()
+            self._revision += known  # by this turn; what others stored in between is still to be taken in
         elif not self.stored:
             position += 1
         self.kept.append(Kept(given, position))

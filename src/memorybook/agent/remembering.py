@@ -62,8 +62,10 @@ class Remembering:
 
     def wanted(self, talk: Conversation) -> bool:
         """Whether more than a window of the conversation is not remembered, and it did not fail just now."""
-        if not talk.memory.config.enabled or talk.fresh <= self._window:
-            return False
+        return talk.memory.config.enabled and talk.fresh > self._window and self.ready(talk)
+
+    def ready(self, talk: Conversation) -> bool:
+        """Whether the next try in the background may be now."""
         return self._not_before is None or talk.now() >= self._not_before
 
     def remember(self, talk: Conversation, session: str, kept: Sequence[Kept], *, archive_all: bool) -> Remembered:

@@ -67,6 +67,7 @@ class AgentSession:
         self._talk: Conversation | None = None
         self._view = View()
         self._scheduled: set[tuple[str, bool]] = set()
+        self._behind = True  # whether sessions may wait that nothing is scheduled for
 
     # --- opening and closing ---------------------------------------------------------------------
 
@@ -90,11 +91,12 @@ class AgentSession:
             talk = self._talk
             if talk is None:
                 talk = self._talk = self._workspace.converse(self, self._view)
-                if talk.memory.config.auto_capture_on_new_session:
-                    for session in talk.waiting():
-                        self._later(session)
             else:
                 talk.refresh()
+            if self._behind and self._remembering.ready(talk):
+                self._behind = False
+                for session in talk.waiting() if talk.memory.config.auto_capture_on_new_session else ():
+                    self._later(session)
             if talk.idle and self.uses == 1:
                 self._leave(talk)
         return talk
@@ -111,16 +113,16 @@ class AgentSession:
             talk = self._talk
             if talk is None or self.uses:
                 return None
-            self._talk = None
+            self._talk, self._behind = None, True
             talk.provider.close()
             talk.memory.close()
             return talk.idle_at(talk.session) if talk.session is not None else None
 
     @property
-    def idle(self) -> bool:
-        """Whether it is open, has a conversation, and was not used for longer than the settings have it."""
+    def due(self) -> bool:
+        """Whether it is open, and its next call would notice something: that it is idle, or that sessions wait."""
         talk = self._talk
-        return talk is not None and talk.idle
+        return talk is not None and (talk.idle or (self._behind and self._remembering.ready(talk)))
 
     # --- messages ----------------------------------------------------------------------------------
 
@@ -202,7 +204,7 @@ class AgentSession:
         )
 
     def _catch_up(self, session: str, kept: Sequence[Kept] | None, whole: bool) -> None:
-        """The whole of a session that was left, which is over then; else what has left the window of the current one."""
+        """The whole of a session that was left, which is over then; or what has left the window of the current one."""
         with self._in_use() as talk:
             if not whole and (session != talk.uuid or not self._remembering.wanted(talk)):
                 return
@@ -210,8 +212,12 @@ class AgentSession:
                 with self._lock:
                     kept = talk.kept_of(session)
             done = self._remembering.remember(talk, session, kept, archive_all=whole)
-            if done.ok and whole:
+            if not whole:
+                return
+            if done.ok:
                 self._over(talk, session, talk.language())
+            else:
+                self._behind = True
 
     def trim_history(self, messages: Sequence[Message], keep: int = 10) -> list[Message]:
         """The last `keep` messages of a history; what is cut off is given to memory first.

@@ -129,19 +129,20 @@ class Workspace:
         return session
 
     def tick(self) -> int:
-        """Notice sessions that are idle and have them remembered in the background; returns how many there were.
+        """Notice sessions that are idle, or wait for another try, and have them remembered in the background.
 
-        For a server's timer; cheap. Books that were closed to make room are opened again for it.
+        Returns how many tenants there were. For a server's timer; cheap. Books that were closed to make room are
+        opened again for it.
         """
         now = self._clock()
         with self._lock:
             if self._closed:
                 return 0
             resting = [session for session, idle_at in self._resting.values() if idle_at < now]
-            idle = [session for session in self._open.values() if not session.uses and session.idle]
-        for session in (*idle, *resting):
+            due = [session for session in self._open.values() if not session.uses and session.due]
+        for session in (*due, *resting):
             self._notice(session)
-        return len(idle) + len(resting)
+        return len(due) + len(resting)
 
     def _notice(self, session: AgentSession) -> None:
         """Have a session see that it is idle; what fails is seen again when the tenant comes back."""
