@@ -17,6 +17,7 @@ from memorybook.model import (
     Archive,
     Change,
     Discarded,
+    Drop,
     Entry,
     Put,
     Reinforce,
@@ -25,6 +26,7 @@ from memorybook.model import (
     Supersede,
     Update,
 )
+from memorybook.text.tokens import digest
 from memorybook.verbs.proposals import key
 from memorybook.verbs.review import (
     accept,
@@ -244,6 +246,36 @@ def test_what_was_forgotten_does_not_come_back_by_accepting(memory: Memory) -> N
     assert texts(memory) == {}
 
 
+def test_what_is_forgotten_by_a_word_does_not_come_back(memory: Memory, tmp_path: Path) -> None:
+    """However often it was said since, and from an import neither."""
+    id = stored(memory, "The user prefers green tea in the morning.")
+    memory.append("the train left at noon")
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text(
+        '{"id": "t1", "session": "s", "role": "user", "content": "I prefer trains, the train left at noon"}\n',
+        encoding="utf-8",
+    )
+    memory.import_file(str(chat))
+    [session] = memory.book.transcripts.sessions()
+    line = "- 2026-02-24T10:12:33Z the train left at noon"
+    changes: list[Change] = [Remove(id=id), Drop(path="daily/2026-02-24.md", line=line)]
+    turns = RemoveTurns(session=session.uuid, turn_ids=("t1",))
+    propose(memory, [Proposed("forget", (*changes, turns), "asked to be forgotten")])
+    assert review(memory).proposals[0].told == (
+        f"remove {id}: The user prefers green tea in the morning.",
+        f"- daily/2026-02-24.md: {line}",
+        f"- 1 turns of {session.uuid}",
+    )
+    memory.book.apply([Reinforce(id=id)], actor="user", door="test")
+    [(_, operation)] = accept(memory, kind="forget").accepted
+    gone = ["The user prefers green tea in the morning.", "the train left at noon"]
+    assert len(memory.book.journal.buried(map(digest, gone))) == 2
+    assert memory.book.transcripts.turns(session.uuid) == []
+    assert memory.import_file(str(chat)).new_turns == 0
+    memory.undo(operation or "")
+    assert not memory.book.journal.buried(map(digest, gone))
+
+
 def test_what_is_there_already_is_not_added_twice(memory: Memory) -> None:
     entry = made("tea at noon")
     propose(memory, [Proposed("new", (Add(entry=entry),), "a")])
@@ -256,6 +288,7 @@ def test_a_summary_that_a_person_edited_since_stays(memory: Memory) -> None:
     put = Put(path="sessions/s.md", text="# ours\n", made_from="")
     propose(memory, [Proposed("summary", (put,), "a"), Proposed("drop", (RemoveTurns(session="s"),), "b")])
     assert [each.stale for each in review(memory).proposals] == ["", ""]
+    assert [each.told for each in review(memory).proposals] == [("write sessions/s.md: # ours",), ("- all turns of s",)]
     memory.book.documents.write("sessions/s.md", "# mine\n", expect=None)
     assert review(memory).proposals[0].stale == "sessions/s.md was changed since"
 
@@ -265,7 +298,7 @@ def test_a_change_that_is_not_known_is_stale(memory: Memory) -> None:
     memory.book.journal.propose("new", [{"do": "fly"}], reason="a", time=now)
     [waiting] = review(memory).proposals
     assert "'fly'" in waiting.stale
-    assert waiting.told == ("fly None",)
+    assert waiting.told == ("fly, which this version does not know",)
 
 
 def test_one_that_cannot_be_carried_out_does_not_keep_the_others(

@@ -27,6 +27,7 @@ from memorybook.model import (
 )
 from memorybook.pages import statement
 from memorybook.text.tokens import digest, text_digest
+from memorybook.verbs.turns import turn_key
 
 if TYPE_CHECKING:
     from memorybook.book import Book
@@ -43,6 +44,9 @@ _KINDS: tuple[tuple[str, type[Any]], ...] = (
     ("summary", Put),
 )
 _PASSING = frozenset({"score", "scored"})
+
+FORGET = "forget"
+"""Kind of what a person asked to forget: it holds however often it was said again, and leaves tombstones."""
 
 
 def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:
@@ -71,20 +75,20 @@ def _key(change: Mapping[str, Any], named: Mapping[str, str]) -> str:
     return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
 
 
-def kept(change: Change, entries: Mapping[str, Entry], session: str | None) -> dict[str, Any]:
+def kept(change: Change, entries: Mapping[str, Entry], session: str | None, kind: str = "") -> dict[str, Any]:
     """The change as it is kept: with the session it belongs to, and how the entry stands that it is about."""
     shown = changes_json.render(change)
     if session is not None and "session" not in shown:
         shown["session"] = session
     if isinstance(change, _ABOUT_ENTRIES) and change.id in entries:
-        shown["seen"] = _stamp(change, entries[change.id])
+        shown["seen"] = _stamp(change, entries[change.id], kind)
     return shown
 
 
-def _stamp(change: Change, entry: Entry) -> str:
+def _stamp(change: Change, entry: Entry, kind: str) -> str:
     """How an entry stands, as far as a change depends on it: the same on every day that it only fades."""
     said = (entry.text, entry.category, entry.archived, entry.pinned, entry.superseded_by, entry.expires)
-    if isinstance(change, Reinforce | Supersede):
+    if isinstance(change, Reinforce | Supersede) or kind == FORGET:
         return text_digest(repr(said))
     anew = fade.fade(1.0, scored=entry.last_activated, activated=entry.last_activated, today=entry.scored)
     used = (entry.hits, entry.last_activated, f"{entry.score / anew:.3g}" if anew else "")
@@ -124,6 +128,21 @@ def _ids(change: Change) -> set[str]:
     return {change.id} | ({by} if by else set())
 
 
+def tombstones(proposal: Proposal, entries: Mapping[str, Entry]) -> tuple[str, ...]:
+    """Digests of what imports must not bring back once this is carried out; none but of what is to be forgotten."""
+    return tuple(_gone(proposal.changes, entries)) if proposal.kind == FORGET else ()
+
+
+def _gone(changes: Iterable[Mapping[str, Any]], entries: Mapping[str, Entry]) -> Iterator[str]:
+    for change in changes:
+        if change.get("do") == "remove" and change["id"] in entries:
+            yield digest(entries[change["id"]].text)
+        elif change.get("do") == "drop" and change.get("line"):
+            yield digest(statement(change["line"]))
+        elif change.get("do") == "removeturns":
+            yield from (turn_key(change["session"], turn) for turn in change.get("turn_ids") or ())
+
+
 # --- in words ------------------------------------------------------------------------------------
 
 
@@ -144,8 +163,14 @@ def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> 
             yield f"{id}, {', '.join(_fields(change))}: {text}"
         elif kind in ("archive", "remove", "reinforce"):
             yield f"{kind} {id}: {text}"
+        elif kind == "drop":
+            yield f"- {change['path']}" + (f": {_line(change['line'])}" if change.get("line") else ", all of it")
+        elif kind == "removeturns":
+            yield f"- {len(change['turn_ids']) if change.get('turn_ids') else 'all'} turns of {change['session']}"
+        elif kind == "put":
+            yield f"write {change['path']}: {_line(change['text'])}"
         else:
-            yield f"{kind} {change.get('path') or change.get('session')}"
+            yield f"{kind}, which this version does not know"
 
 
 def _fields(change: Mapping[str, Any]) -> Iterator[str]:
@@ -173,16 +198,18 @@ def _line(text: str, most: int = 300) -> str:
 def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
     """Why a proposal no longer fits what stands there now; "" if it does."""
     added = _added(book, proposal, entries)
-    return next((why for change in proposal.changes if (why := _against(book, change, added, entries))), "")
+    against = (_against(book, change, proposal.kind, added, entries) for change in proposal.changes)
+    return next(filter(None, against), "")
 
 
 def fitting(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> list[Change]:
     """The changes of a proposal that fit what stands there now."""
     added = _added(book, proposal, entries)
-    return [changes_json.parse(each) for each in proposal.changes if not _against(book, each, added, entries)]
+    fits = [each for each in proposal.changes if not _against(book, each, proposal.kind, added, entries)]
+    return [changes_json.parse(each) for each in fits]
 
 
-def _against(book: Book, shown: Mapping[str, Any], added: set[str], entries: Mapping[str, Entry]) -> str:
+def _against(book: Book, shown: Mapping[str, Any], kind: str, added: set[str], entries: Mapping[str, Entry]) -> str:
     """What stands against a change; "" if nothing does."""
     try:
         change = changes_json.parse(shown)
@@ -200,7 +227,7 @@ def _against(book: Book, shown: Mapping[str, Any], added: set[str], entries: Map
     entry = entries.get(change.id)
     if entry is None:
         return "" if change.id in added else f"entry {change.id} is gone"
-    if _stamp(change, entry) != shown.get("seen"):
+    if _stamp(change, entry, kind) != shown.get("seen"):
         return f"entry {change.id} was changed since"
     if isinstance(change, Supersede) and change.by not in entries and change.by not in added:
         return f"entry {change.by} is gone"
@@ -217,4 +244,4 @@ def _text(book: Book, path: str) -> str:
 def _added(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
     """Ids of the entries that a proposal can still add."""
     adding = [change for change in proposal.changes if change.get("do") == "add"]
-    return {change["entry"]["id"] for change in adding if not _against(book, change, set(), entries)}
+    return {change["entry"]["id"] for change in adding if not _against(book, change, "", set(), entries)}

@@ -16,8 +16,8 @@ from memorybook.draft import Result
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import changes_json
 from memorybook.lifecycle.ledger import Proposed
-from memorybook.model import Add, Append, Change, Discarded, Proposal, Put
-from memorybook.verbs.proposals import fitting, kept, key_of, proposals_of, stale, told
+from memorybook.model import Add, Append, Change, Discarded, Entry, Proposal, Put
+from memorybook.verbs.proposals import fitting, kept, key_of, proposals_of, stale, told, tombstones
 from memorybook.writing import Group
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def propose(memory: Memory, proposed: Iterable[Proposed], *, session: str | None
     known = {key_of(each.changes): each.id for each in journal.proposals()}
     ids = []
     for kind, changes, reason in wanted:
-        waiting = [kept(change, entries, session) for change in changes]
+        waiting = [kept(change, entries, session, kind) for change in changes]
         key = key_of(waiting)
         if key in decided:
             continue
@@ -226,7 +226,7 @@ def accept(memory: Memory, ids: Sequence[str] = (), *, kind: str | None = None, 
         batch, chosen = _apart(chosen)
         reasons = {proposal.id: stale(memory.book, proposal, entries) for proposal in batch}
         outdated += [(proposal, reasons[proposal.id]) for proposal in batch if reasons[proposal.id]]
-        done, failed = _carried_out(memory, [proposal for proposal in batch if not reasons[proposal.id]])
+        done, failed = _carried_out(memory, [each for each in batch if not reasons[each.id]], entries)
         accepted += done
         outdated += failed
     anew = tuple(id for proposal, why in outdated for id in withdraw(memory, proposal, why))
@@ -246,17 +246,20 @@ def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal
 
 
 def _carried_out(
-    memory: Memory, proposals: Sequence[Proposal]
+    memory: Memory, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Proposal, str]]]:
     """Ids with operations of those that were carried out, each by one; and those that could not be, with why."""
     book = memory.book
-    groups = [Group(_session(each), [changes_json.parse(change) for change in each.changes]) for each in proposals]
+    groups = [
+        Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(each, entries))
+        for each in proposals
+    ]
     try:
         results = book.apply_each(groups, actor=memory.actor, door=memory.door, kind="review") if groups else []
     except (NotFound, Conflict, InvalidInput) as error:  # somebody changed something in this very moment
         if len(proposals) == 1:
             return [], [(proposals[0], str(error))]
-        each_alone = [_carried_out(memory, [proposal]) for proposal in proposals]
+        each_alone = [_carried_out(memory, [proposal], entries) for proposal in proposals]
         return [one for done, _ in each_alone for one in done], [one for _, failed in each_alone for one in failed]
     operations = [result.operation.id if result.operation else None for result in results]
     for proposal, operation in zip(proposals, operations, strict=True):
