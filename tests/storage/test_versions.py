@@ -122,6 +122,20 @@ def test_an_exact_older_state_is_a_restored_one_but_an_exact_stale_save_is_not()
     assert base_of(history, b"a\nb\nc\n") == (b"a\nb\nc\n", True, False)
 
 
+def test_a_line_that_stood_twice_is_missing_where_it_stands_once() -> None:
+    same = "- the same thing is said in two places"
+    history = [version(same, "- said anew", "", "end"), version(same, same, "", "end")]
+    base = base_of(history, f"{same}\n- said another way\n\n\nend\n".encode())
+    assert base == (history[0].data, True, False)
+
+
+def test_a_line_that_was_appended_twice_is_known_to_a_text_that_has_both() -> None:
+    same = "- the same thing is said in two places"
+    history = [version(same, appended=("x", same, "end"))]
+    assert base_of(history, f"{same}\nx\nmine\n".encode()) == (f"{same}\nx\n".encode(), False, False)
+    assert base_of(history, f"{same}\nx\n{same}\nmine\n".encode()) == (f"{same}\nx\n{same}\n".encode(), False, False)
+
+
 def test_line_ends_do_not_matter_to_the_base() -> None:
     assert base_of([version("a", "b", appended=("c",))], b"a\r\nb\r\nmine\r\n") == (b"a\nb\n", False, False)
 
@@ -167,6 +181,16 @@ def test_the_same_editor_may_save_its_stale_buffer_again_and_again(book: Directo
         assert book.reconcile("a.md")
     lines = book.read("a.md").text.splitlines()
     assert sorted(lines) == sorted(["start of the day", NOTE.format(1, 1), "mine 0", "mine 1", "mine 2"])
+
+
+def test_a_person_may_reword_again_what_was_said_in_two_places(book: DirectoryDocuments, root: Path) -> None:
+    title = "### [{}] fact | 0.50 | 2026-02-24 | 1\n"
+    page = "## Active Memories\n\n" + title.format("a") + "{}\n\n" + title.format("b") + "{}\n"
+    said = "The build runs on a machine in the cellar."
+    book.write("MEMORY.md", page.format(said, said), expect=None)
+    for anew in ("It runs in the cloud.", "It runs nowhere any more."):
+        (root / "MEMORY.md").write_text(page.format(anew, said))
+        assert book.read("MEMORY.md").text == page.format(anew, said)
 
 
 def test_a_person_may_delete_almost_everything(book: DirectoryDocuments, root: Path) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -217,16 +218,16 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 
     A stale editor can leave out any line, but it cannot know one that was written after it loaded
     the document. So the base is the version with the most telling lines in common with `data`,
-    then the one of which the fewest lines are missing; on a tie the newer one,
-    rather one that stood. What has no line in common with any of them was written anew, over the newest
-    (but lines that were only ever appended stay).
+    each as often as it stands in both, then the one of which the fewest lines are missing; on a
+    tie the newer one, rather one that stood. What has no line in common with any of them was
+    written anew, over the newest (but lines that were only ever appended stay).
     """
     newest = newest_of(versions)
     if newest is None:
         return None
     if data == newest or not data.strip():  # to empty a document is meant
         return Base(newest, newest=True, restored=False)
-    lines = frozenset(_lines(data))
+    lines = Counter(_lines(data))
     best, least = newest, sys.maxsize
     for version in sorted(versions, key=lambda version: not version.stood):
         for end, unlike in _states(version, lines):
@@ -240,26 +241,26 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
     return Base(best, newest=best == newest, restored=False)
 
 
-def _states(version: Version, lines: frozenset[bytes]) -> Iterator[tuple[int, int]]:
+def _states(version: Version, lines: Counter[bytes]) -> Iterator[tuple[int, int]]:
     """Every state the version went through, longest first: its length, and how unlikely it is the base of `lines`."""
-    seen = frozenset(_lines(version.data[: version.start]))
-    unlike = sum(_unlike(line, lines) for line in seen)
+    left = lines.copy()
+    unlike = sum([_unlike(line, left) for line in _lines(version.data[: version.start])])
     states = [(version.start, unlike)]
-    known = set(seen)
     end = version.start
     for line in version.data[version.start :].splitlines(keepends=True):
         end += len(line)
-        bare = line.rstrip(b"\r\n")
-        if bare not in known:
-            known.add(bare)
-            unlike += _unlike(bare, lines)
+        unlike += _unlike(line.rstrip(b"\r\n"), left)
         states.append((end, unlike))
     return reversed(states)
 
 
-def _unlike(line: bytes, lines: frozenset[bytes]) -> int:
-    if line not in lines:
+def _unlike(line: bytes, left: Counter[bytes]) -> int:
+    """What one more line says against a state; it is no longer left then."""
+    if not line.strip():
+        return 0
+    if not left[line]:
         return 1
+    left[line] -= 1
     return -1000 if len(line) >= _TELLING else -1
 
 
