@@ -191,7 +191,8 @@ class Lifetime:
         """
         from memorybook.verbs import sessions
 
-        return sessions.process_session_end(self._on, messages, session_id, llm=llm, model=model)
+        evolving = self._memory.config.provider == "agentic"
+        return sessions.process_session_end(self._on, messages, session_id, llm=llm, model=model, evolving=evolving)
 
     def get_prompt_memories(self, top_k: int = 20) -> tuple[answers.Known, ...]:
         """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5; strongest first.
@@ -219,7 +220,9 @@ class Lifetime:
 
         return sessions.retry_parked(self._on, limit=limit)
 
-    def import_file(self, path: str, *, scope: str | None = None, progress: Progress | None = None) -> answers.Imported:
+    def import_file(
+        self, path: str, *, scope: str | None = None, by_model: bool = False, progress: Progress | None = None
+    ) -> answers.Imported:
         """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.
 
         Importing it again, under another name or after it grew, adds only what is new.
@@ -227,6 +230,7 @@ class Lifetime:
         Args:
             path: The file; `-` reads standard input. Formats: see `memorybook.importers`.
             scope: Only the lines of this scope; None takes all.
+            by_model: Whether the language model is asked, once a session; a session for which it fails waits.
             progress: Called with (turns done, turns in all).
 
         Raises:
@@ -235,7 +239,7 @@ class Lifetime:
         """
         from memorybook.verbs import capture
 
-        return capture.import_file(self._on, path, scope=scope, progress=progress)
+        return capture.import_file(self._on, path, scope=scope, progress=progress, by_model=by_model)
 
     # --- what waits for a person's word ----------------------------------------------------------
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import memorybook
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.errors import InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Put
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.storage.transcripts import SqliteTranscripts
-from memorybook.testing import FailingEmbedder, HashEmbedder
+from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 from verbs.conftest import CONFIG, Reopen, files
 
 ENGLISH = [
@@ -508,6 +508,25 @@ def test_a_chinese_book_has_chinese_summaries(reopen: Reopen, chat: Any) -> None
     memory = reopen(language="zh")
     [page] = memory.import_file(chat(CHINESE)).summaries
     assert "## 对话" in memory.get(page).json()["text"]
+
+
+def test_a_model_remembers_a_file_if_asked_to_and_what_it_fails_at_waits(tmp_path: Path, chat: Any) -> None:
+    found = {
+        "summary": "They talked of databases.", "decisions": [], "open_questions": [], "forget": [],
+        "candidates": [{"content": "Staging is called heron.", "category": "fact", "importance": "high",
+                        "turns": ["t1"], "quote": "the staging database is called heron"}],
+    }  # fmt: skip
+    llm = ScriptedLLM([found, LLMFailed("the model is down")])
+    path = chat([*ENGLISH, {**MORE, "session": "s2"}])
+    with memorybook.open(str(tmp_path / "book"), config=CONFIG, llm=llm) as memory:
+        brought = memory.import_file(path, by_model=True)
+        assert (brought.new_turns, brought.entries, len(brought.summaries)) == (4, 1, 1)
+        assert "the model is down" in brought.warnings
+        assert "They talked of databases." in memory.get(brought.summaries[0]).json()["text"]
+        assert memory.status()["waiting"]["sessions"] == 1
+        assert {known.entry.trust for known in memory.entries().entries} == {"import"}
+        [operation] = memory.history(limit=1).operations
+        assert (operation.operation.door, operation.operation.kind) == ("import", "import")
 
 
 def test_a_scope_takes_its_lines_alone(memory: Memory, chat: Any) -> None:

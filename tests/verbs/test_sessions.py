@@ -248,6 +248,19 @@ def test_without_transcripts_parts_of_a_session_are_memorized_all_the_same(opene
     assert memory.process_session_end(said("Mira moved to Lyon."), "s1").queued == 0
 
 
+def test_without_transcripts_what_waits_is_kept_in_the_queue_and_forgotten_with_its_turns(
+    opened: Open, clock: Clock
+) -> None:
+    settings = CONFIG.transcripts._replace(enabled=False)
+    both = answer(candidate(WORK), candidate(TEA, "t2"))
+    memory = opened([LLMFailed("down")] * 2 + [both], transcripts=settings)
+    memory.process_session_end(said(WORK), "s1")
+    memory.process_session_end(said(TEA), "s1")
+    clock.now += timedelta(days=1)
+    assert [each.new for each in memory.retry_parked()] == [2]
+    assert texts(memory) == sorted([WORK, TEA])
+
+
 def test_sessions_are_told_apart(opened: Open) -> None:
     memory = opened()
     several = [{**each, "session": name} for name in ("a", "b") for each in said(WORK)]

@@ -1,4 +1,4 @@
-"""Taking a conversation file in: the sessions in it go the way of every session, by rules, in batches."""
+"""Taking a conversation file in: its sessions go the way of every session, by rules in batches, or by a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from memorybook import importers
 from memorybook.answers import Imported
 from memorybook.model import Session, Turn
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
+from memorybook.verbs.sessions import How, memorize_stored
 from memorybook.verbs.summary import mirror
 from memorybook.verbs.turns import store, zone_of
 
@@ -34,6 +35,7 @@ class Captured:
         redacted: Secrets masked in its turns.
         skipped: Texts that were not taken, with the reason.
         summary: Path of the summary document; "" if nothing was new.
+        failed: Why the session waits to be remembered; "" if it does not.
     """
 
     new_turns: int = 0
@@ -43,9 +45,12 @@ class Captured:
     redacted: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     summary: str = ""
+    failed: str = ""
 
 
-def import_file(memory: Memory, path: str, *, scope: str | None, progress: Progress | None) -> Imported:
+def import_file(
+    memory: Memory, path: str, *, scope: str | None, progress: Progress | None, by_model: bool = False
+) -> Imported:
     """See `Memory.import_file`."""
     stream = sys.stdin.buffer if path == "-" else None
     conversation = importers.read(path, scope=scope, timezone=zone_of(memory), stream=stream)
@@ -53,7 +58,7 @@ def import_file(memory: Memory, path: str, *, scope: str | None, progress: Progr
     captured: list[Captured] = []
     done = 0
     for batch in _batches(conversation.sessions):
-        captured += _capture_each(memory, batch)
+        captured += [_by_model(memory, *each) for each in batch] if by_model else _capture_each(memory, batch)
         for _, turns in batch:
             done += len(turns)
             if progress is not None:
@@ -68,7 +73,11 @@ def import_file(memory: Memory, path: str, *, scope: str | None, progress: Progr
         notes=sum(each.notes for each in captured),
         redacted=sum(each.redacted for each in captured),
         skipped=tuple(skip for each in captured for skip in each.skipped),
-        warnings=(*conversation.warnings, *report.degraded),
+        warnings=(
+            *conversation.warnings,
+            *dict.fromkeys(each.failed for each in captured if each.failed),
+            *report.degraded,
+        ),
         summaries=tuple(each.summary for each in captured if each.summary),
     )
 
@@ -96,6 +105,22 @@ def _capture_each(memory: Memory, sessions: Iterable[tuple[Session, Sequence[Tur
     works = [looked_through(memory, work) if work.fresh else work for work in works]
     told = iter(written(memory, [work for work in works if work.fresh], door=BY_IMPORT, kind="import"))
     return [_captured(memory, work, next(told) if work.fresh else None) for work in works]
+
+
+def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captured:
+    """Take in one session as the memory's language model remembers it; it is queued if the model fails."""
+    stored = store(memory, session, turns)
+    found = memorize_stored(memory, stored, How(door=BY_IMPORT))
+    return Captured(
+        new_turns=stored.new,
+        entries=found.new + found.updated + found.merged,
+        strengthened=found.reinforced,
+        notes=found.notes,
+        redacted=stored.redacted if stored.new else 0,
+        skipped=tuple((each.text, each.reason) for each in found.discarded),
+        summary=found.summary,
+        failed=found.degraded[0] if found.queued else "",
+    )
 
 
 def _captured(memory: Memory, work: Work, brought: Written | None) -> Captured:

@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.answers import Left, Memorized
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.formats import turns_json
 from memorybook.model import Parked, Session
 from memorybook.replies import Usage
-from memorybook.verbs.memorize import Work, Written, looked_through, taken, written
+from memorybook.verbs.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
 from memorybook.verbs.turns import Stored, store, talk_of, turn_key
 
 if TYPE_CHECKING:
@@ -34,6 +34,22 @@ BUSY = "another process was remembering a session all the while"
 CUT_SHORT = "it is being remembered now, or whoever did so has died over it"
 
 
+class How(NamedTuple):
+    """How a session is to be memorized.
+
+    Attributes:
+        llm: The model to ask; None is the memory's own.
+        model: Of the configured server, which model to ask instead; "" is the configured one.
+        evolving: Whether new statements meet their neighbours (`lifecycle.evolve`).
+        door: Where it came in; "" is the door of the memory.
+    """
+
+    llm: LLM | Function | None = None
+    model: str = ""
+    evolving: bool = False
+    door: str = ""
+
+
 def process_session_end(
     memory: Memory,
     messages: Sequence[Mapping[str, Any]],
@@ -44,16 +60,24 @@ def process_session_end(
     evolving: bool = False,
 ) -> Memorized:
     """See `Memory.process_session_end`; with `evolving` new statements meet their neighbours (`lifecycle.evolve`)."""
-    stored = _stored(memory, messages, session)
+    how = How(llm, model, evolving)
+    found = memorize_stored(memory, _stored(memory, messages, session), how)
+    if found.queued:
+        return found
+    with memory.alone(KIND) as ours:
+        if ours:
+            _work_off(memory, AT_ONCE, how)
+    return _tidied(memory, found)
+
+
+def memorize_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
+    """Memorize what is new in a session that is stored, or queue it; waits while another session is memorized."""
     if not stored.turns:
         return Memorized(session=stored.session.uuid, discarded=_left(stored.skipped), redacted=stored.redacted)
     with _alone(memory) as ours:
-        if not ours:
-            return _parked(memory, taken(memory, stored), Unavailable(BUSY), evolving)
-        found = _memorize(memory, stored, llm=llm, model=model, evolving=evolving)
-        if not found.queued:
-            _work_off(memory, AT_ONCE, llm=llm, model=model)
-    return found if found.queued else _tidied(memory, found)
+        if ours:
+            return _memorize(memory, stored, how)
+        return _parked(memory, taken(memory, _with_kept(memory, stored)), Unavailable(BUSY), how)
 
 
 def _tidied(memory: Memory, found: Memorized) -> Memorized:
@@ -86,7 +110,7 @@ def retry_parked(memory: Memory, *, limit: int | None = None) -> tuple[Memorized
         What became of each; nothing if another process works the queue off at this moment.
     """
     with memory.alone(KIND) as ours:
-        return tuple(_work_off(memory, limit)) if ours else ()
+        return tuple(_work_off(memory, limit, How())) if ours else ()
 
 
 def parked(memory: Memory) -> Sequence[Parked]:
@@ -122,22 +146,21 @@ def _stored(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str 
     return Stored(known, tuple(memory.book.transcripts.turns(known.uuid)))
 
 
-def _memorize(
-    memory: Memory, stored: Stored, *, llm: LLM | Function | None = None, model: str = "", evolving: bool = False
-) -> Memorized:
+def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
     """Memorize what is new in a session, or park it; whoever calls is alone at it."""
-    work = taken(memory, stored)
+    work = taken(memory, _with_kept(memory, stored))
     if not work.fresh:
         memory.book.journal.unpark(_name(stored.session))
         return Memorized(session=stored.session.uuid, redacted=stored.redacted)
     try:
-        asked = _sure(memory.metered(llm, model=model))
+        asked = _sure(memory.metered(how.llm, model=how.model))
         if asked is not None:
-            _promise(memory, work, evolving)
+            _promise(memory, work, how)
         work = looked_through(memory, work, asked)
-        [brought] = written(memory, [work], door=memory.door, kind=KIND, evolving=evolving)
+        kind = BY_IMPORT if how.door == BY_IMPORT else KIND
+        [brought] = written(memory, [work], door=how.door or memory.door, kind=kind, evolving=how.evolving)
     except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
-        return _parked(memory, work, error, evolving)
+        return _parked(memory, work, error, how)
     memory.book.journal.unpark(_name(stored.session))
     return _told(work, brought)
 
@@ -224,20 +247,20 @@ def _name(session: Session) -> str:
     return f"{KIND}:{session.uuid}"
 
 
-def _promise(memory: Memory, work: Work, evolving: bool) -> None:
+def _promise(memory: Memory, work: Work, how: How) -> None:
     """Queue the session before a model is asked, which takes long: should the process die, somebody else goes on."""
     if _waits(memory, work.stored.session) is None:
-        _park(memory, work, CUT_SHORT, evolving, memory.book.now())
+        _park(memory, work, CUT_SHORT, how, memory.book.now())
 
 
-def _parked(memory: Memory, work: Work, error: Exception, evolving: bool) -> Memorized:
+def _parked(memory: Memory, work: Work, error: Exception, how: How) -> Memorized:
     """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were."""
     before = _waits(memory, work.stored.session)
     promised = before is not None and before.reason == CUT_SHORT
     if before is not None and promised:
         memory.book.journal.unpark(before.id)  # what was promised was no try
     failures = 0 if before is None or promised else before.tries
-    _park(memory, work, str(error), evolving, _next(memory.book.now(), failures, error), before)
+    _park(memory, work, str(error), how, _next(memory.book.now(), failures, error))
     return Memorized(
         session=work.stored.session.uuid,
         queued=len(parked(memory)),
@@ -251,18 +274,17 @@ def _waits(memory: Memory, session: Session) -> Parked | None:
     return next((each for each in parked(memory) if each.id == _name(session)), None)
 
 
-def _park(
-    memory: Memory, work: Work, reason: str, evolving: bool, again: datetime, before: Parked | None = None
-) -> None:
+def _park(memory: Memory, work: Work, reason: str, how: How, again: datetime) -> None:
     payload: dict[str, Any] = {
         "first": work.fresh[0].id if work.fresh else None,
         "last": work.fresh[-1].id if work.fresh else None,
         "turns": len(work.fresh),
-        "evolving": evolving,
+        "evolving": how.evolving,
+        "door": how.door,
     }
     session = work.stored.session
     if not memory.config.transcripts.enabled:
-        payload["kept"] = turns_json.render(session, _all_of(before, work), whole=False)
+        payload["kept"] = turns_json.render(session, work.fresh, whole=False)
     memory.book.journal.park(
         _name(session),
         kind=KIND,
@@ -274,12 +296,6 @@ def _park(
     )
 
 
-def _all_of(before: Parked | None, work: Work) -> list[Any]:
-    """The turns that nothing else keeps: those that were parked before, and these."""
-    known = {turn.id: turn for turn in turns_json.parse(before.payload["kept"])[1]} if before is not None else {}
-    return [*(known | {turn.id: turn for turn in work.fresh}).values()]
-
-
 def _next(now: datetime, failures: int, error: Exception) -> datetime:
     """When to try again: after a wait that grows, or when the budget of the day is a new one."""
     if str(error) == BUSY:
@@ -289,18 +305,25 @@ def _next(now: datetime, failures: int, error: Exception) -> datetime:
     return now + (WAITS[failures] if failures < len(WAITS) else timedelta(days=1))
 
 
-def _work_off(
-    memory: Memory, limit: int | None, *, llm: LLM | Function | None = None, model: str = ""
-) -> list[Memorized]:
+def _work_off(memory: Memory, limit: int | None, how: How) -> list[Memorized]:
     """Memorize what is parked and due, until something fails again."""
     done: list[Memorized] = []
     for each in memory.book.journal.parked(kind=KIND, due=memory.book.now())[:limit]:
-        evolving = bool(each.payload.get("evolving"))
-        found = _memorize(memory, _kept(memory, each), llm=llm, model=model, evolving=evolving)
+        same = how._replace(evolving=bool(each.payload.get("evolving")), door=str(each.payload.get("door", "")))
+        found = _memorize(memory, _kept(memory, each), same)
         done.append(found)
         if found.queued:
             break
     return done
+
+
+def _with_kept(memory: Memory, stored: Stored) -> Stored:
+    """The session with the turns that wait in the queue, which nothing else keeps if there are no transcripts."""
+    waits = _waits(memory, stored.session)
+    if waits is None or "kept" not in waits.payload:
+        return stored
+    turns = {turn.id: turn for turn in (*_kept(memory, waits).turns, *stored.turns)}
+    return stored._replace(turns=tuple(turns.values()))
 
 
 def _kept(memory: Memory, waits: Parked) -> Stored:
@@ -308,7 +331,7 @@ def _kept(memory: Memory, waits: Parked) -> Stored:
     session = waits.session or ""
     if "kept" in waits.payload:
         known, turns, _ = turns_json.parse(waits.payload["kept"])
-        gone = memory.book.journal.buried(turn_key(session, turn.id) for turn in turns)
+        gone = memory.book.journal.buried([turn_key(session, turn.id) for turn in turns])
         return Stored(known, tuple(turn for turn in turns if turn_key(session, turn.id) not in gone))
     try:
         known = memory.book.transcripts.session(session)
