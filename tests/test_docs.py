@@ -18,6 +18,8 @@ from memorybook.cli import VERBS
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ID = re.compile(r"\b(?:\d{8}-\d{12}-[0-9a-f]{6}|(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{6})\b")
+"""Of an operation or an entry, as a page writes it: it stands for the one that there is when the page is run."""
 
 SAID = (
     ("t1", "Ann", "I prefer green tea in the morning, never coffee."),
@@ -55,22 +57,36 @@ def sessions(block: str) -> list[tuple[str, str]]:
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
-def matches(expected: str, shown: str) -> bool:
-    """Whether the output is as shown on the page, where … stands for anything on a line."""
-    pattern = "[^\n]*".join(re.escape(part) for part in expected.strip("\n").split("…"))
-    return re.fullmatch(pattern, shown.strip("\n")) is not None
+def matches(expected: str, shown: str, known: dict[str, str]) -> bool:
+    """Whether the output is as shown on the page, where … stands for anything on a line; ids become known."""
+    pattern, new = "", list[str]()
+    for piece in re.split(f"(…|{ID.pattern})", expected.strip("\n")):
+        if piece == "…":
+            pattern += "[^\n]*"
+        elif piece in new:
+            pattern += f"(?P=id{new.index(piece)})"
+        elif ID.fullmatch(piece) and piece not in known:
+            pattern += f"(?P<id{len(new)}>[a-z0-9-]+)"
+            new.append(piece)
+        else:
+            pattern += re.escape(known.get(piece, piece))
+    found = re.fullmatch(pattern, shown.strip("\n"))
+    known.update((id, found[f"id{number}"]) for number, id in enumerate(new) if found)
+    return found is not None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_shows_is_what_happens(page: Path, place: Path) -> None:
+    known: dict[str, str] = {}
     for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "console":
             for command, expected in sessions(block):
+                words = shlex.split(ID.sub(lambda id: known.get(id[0], id[0]), command))
                 done = subprocess.run(
-                    shlex.split(command), cwd=place, env=environment(place), capture_output=True, text=True, check=False
+                    words, cwd=place, env=environment(place), capture_output=True, text=True, check=False
                 )
                 assert done.returncode == 0, (command, done.stderr)
-                assert matches(expected, done.stdout), f"{command}\n{done.stdout}"
+                assert matches(expected, done.stdout, known), f"{command}\n{done.stdout}"
         elif language == "python":
             script = [sys.executable, "-W", "error", "-c", block]
             subprocess.run(script, cwd=place, env=environment(place), check=True, capture_output=True)

@@ -71,10 +71,11 @@ def _shown_memorized(shown: dict[str, Any], page: Page) -> None:
         page.line("Nothing waits to be remembered.")
     for found in shown["sessions"]:
         counts = [f"{found[name]} {name}" for name in _COUNTED if found[name]]
+        counts += [f"{len(found['proposals'])} proposed"] if found["proposals"] else []
         page.line(("strong", f"session {found['session']}: "), ("good", ", ".join(counts) or "nothing new"))
         for each in found["memories"]:
             id = f"[{each['id']}] " if each["id"] else ""
-            page.text(f"{each['action']:<12}{id}{each['text']}", "  ")
+            page.text(f"{each['action']:<13}{id}{each['text']}", "  ")
         for left in found["discarded"]:
             page.text(f"left out ({left['reason']}): {left['text']}", "  ")
         for sentence in found["degraded"]:
