@@ -51,7 +51,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lifetime": CORE | {"answers", "memory", "remembering", "verbs"},
     "remembering": {"errors", "memory", "verbs"},
     "memory": CORE
-    | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"},
+    | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
+    | {"providers"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"},
     "providers": CORE

@@ -248,18 +248,20 @@ class Memory(Lifetime):
         return read.entries(self.book, category=wanted, group=group, state=state, limit=limit)
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> answers.Recalled:
-        """The block for a prompt: what a person wrote, the strongest entries, and what the query finds.
+        """The block for a prompt, as the setting `provider` has it; raises InvalidInput for `max_tokens` below 1.
 
         Args:
             query: What the user just said; blank leaves out the search.
-            max_tokens: Size of the block, at least 1; None takes 2,000.
-
-        Raises:
-            InvalidInput: `max_tokens` below 1.
+            max_tokens: Size of the block, at least 1; None takes 2,000. The page of `flat` is never cut.
         """
         from memorybook.verbs import read
 
-        return read.recall(self, query, max_tokens=given.budget_of(max_tokens))
+        budget = given.budget_of(max_tokens)
+        if self.config.provider == "tiered":  # without the other two, which would cost the command line time
+            return read.recall(self, query, max_tokens=budget)
+        from memorybook.providers import open_provider
+
+        return open_provider(self).recalled(query, max_tokens=budget)
 
     # --- writing -------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memorybook.answers import Known, Receipt
+    from memorybook.answers import Known, Recalled, Receipt
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Candidates, Query, SyncReport
     from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
@@ -369,6 +369,9 @@ class MemoryProvider(Protocol):
 
         A recall that fails gives "" too and logs a warning, for a turn of a talk must not fail by it.
         """
+
+    def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+        """The block with its memories, of at most so many tokens (None: 2,000; `flat` is never cut); may raise."""
 
     def memorize(self, given: MemorizeInput) -> MemorizeResult:
         """Remember the messages that have left the window, see `providers.window`. Never raises.

@@ -183,6 +183,20 @@ def test_what_is_linked_with_what_was_found_is_recalled_too(memory: Memory) -> N
     assert [shown.query for shown in memory.why(owner).prompts] == ["what about the Albatross?"]
 
 
+def test_the_memory_recalls_and_remembers_as_its_setting_says(opened: Opened) -> None:
+    llm = ScriptedLLM()
+    memory = opened(llm, provider="agentic")
+    boat = known(memory, "The Albatross needs new sails.", "low")
+    link(memory, boat, known(memory, "Ines repairs things in Setubal.", "low"))
+    assert "Ines" in memory.recall("what about the Albatross?").text
+    said = "The Albatross has new sails from Ines since today."
+    candidate = {"content": said, "category": "fact", "importance": "high", "turns": ["t1"], "quote": said}
+    llm.script += [{"summary": "Sails.", "candidates": [candidate]}, decided(action="created")]
+    messages = [{"role": "user", "content": said, "timestamp": "2026-02-24T10:05:00Z"}]
+    assert memory.process_session_end(messages, "s").new == 1
+    assert len(llm.requests) == 2
+
+
 def test_links_lead_to_nothing_that_no_prompt_takes(memory: Memory) -> None:
     boat = known(memory, "The Albatross needs new sails.", "low")
     gone, suspect, archived = (known(memory, f"Secret harbour {name}.", "low") for name in "abc")

@@ -70,6 +70,17 @@ def test_recall_gives_the_whole_page_whatever_is_asked(memory: Memory) -> None:
     assert "## TODO" not in block
 
 
+def test_the_memory_recalls_as_its_setting_says(opened: Opened) -> None:
+    memory = opened(provider="flat")
+    memory.remember("The user lives in Lisbon.", importance="low")
+    found = memory.recall("what about whales?")
+    assert found.text == Flat(memory).recall("")
+    assert [each.entry.text for each in found.hot] == ["The user lives in Lisbon."]
+    assert found.tokens > 0
+    assert opened(provider="tiered").recall("what about whales?").text == ""
+    assert opened(provider="flat", enabled=False).recall("").text == ""
+
+
 def test_an_empty_memory_recalls_nothing(memory: Memory) -> None:
     assert Flat(memory).recall("anything") == ""
     memory.init()

@@ -27,6 +27,7 @@ from memorybook.writing import ATTEMPTS
 if TYPE_CHECKING:
     from datetime import date
 
+    from memorybook.answers import Recalled
     from memorybook.draft import Result
     from memorybook.formats.memory_md import Located, MemoryDocument
 
@@ -40,14 +41,14 @@ class Agentic(Tiered):
     name = "agentic"
     evolving = True
 
-    def _recall(self, query: str) -> str:
+    def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+        """As `tiered`, with what is linked with what the query finds."""
         today = self.memory.book.now().date()
 
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
             return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
 
-        budget = arguments.budget_of(None)
-        return read.recall(self.memory, query, max_tokens=budget, more=linked).text
+        return read.recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens), more=linked)
 
     def evolve(self, content: str) -> Evolution:
         """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.

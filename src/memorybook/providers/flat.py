@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.answers import Recalled
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
@@ -29,7 +30,7 @@ from memorybook.providers.values import MemorizeInput
 from memorybook.recall.format import CLOSE, OPEN, WORDING
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, digest, normalise
-from memorybook.verbs.read import language_of, masked
+from memorybook.verbs.read import known, language_of, masked
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask
@@ -73,19 +74,22 @@ class Flat(OverBook):
 
     name = "flat"
 
-    def _recall(self, query: str) -> str:
-        """The whole page, under its title; the query is only noted."""
+    def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+        """The whole page under its title; the query is only noted, and nothing is cut."""
         memory = self.memory
         if not memory.config.enabled:
-            return ""
+            return Recalled("", 0)
         book = memory.book
-        page = page_of(book.memory(), today=book.now().date())
+        document = book.memory()
+        page = page_of(document, today=book.now().date())
         if not page.text:
-            return ""
+            return Recalled("", 0)
         if page.entries:
             book.count_access(list(page.entries), query=masked(memory.config, query))
         wording = WORDING[language_of(memory.config.language, [*page.entries.values(), *page.prose])]
-        return "\n".join([TITLE, OPEN, wording.data, "", page.text, CLOSE])
+        text = "\n".join([TITLE, OPEN, wording.data, "", page.text, CLOSE])
+        shown = known(book, (entry for entry in document.entries if entry.id in page.entries))
+        return Recalled(text, count_tokens(text), tuple(shown))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory
@@ -207,8 +211,8 @@ class _Rewriting:
         archived = {normalise(entry.text): entry for entry in standing.values() if entry.state == "archived"}
         for said in self._rewrite.new:
             if self._fits(said.text):
-                known = archived.get(normalise(said.text))
-                yield from self._again(known) if known else [Add(entry=self._entry(said, session), reason=_NEW)]
+                old = archived.get(normalise(said.text))
+                yield from self._again(old) if old else [Add(entry=self._entry(said, session), reason=_NEW)]
 
     def _again(self, known: Entry) -> Iterator[Change]:
         """An archived entry is said again: it is strengthened, and active if it is strong enough then."""

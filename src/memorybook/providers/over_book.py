@@ -10,7 +10,7 @@ from memorybook.errors import LLMFailed, MemoryBookError, Unavailable
 from memorybook.providers.values import MemorizeInput, MemorizeResult, window
 
 if TYPE_CHECKING:
-    from memorybook.answers import Known, Receipt
+    from memorybook.answers import Known, Recalled, Receipt
     from memorybook.inference.budget import Metered
     from memorybook.memory import Memory
 
@@ -35,7 +35,7 @@ class OverBook:
     def recall(self, query: str) -> str:
         """The block for a prompt, "" if there is nothing to say; "" too, and a warning in the log, if it fails."""
         try:
-            block = self._recall(query)
+            block = self.recalled(query).text
         except (MemoryBookError, OSError) as error:
             self.failure = str(error)
             _log.warning("nothing was recalled: %s", error)
@@ -80,8 +80,8 @@ class OverBook:
             raise LLMFailed(f"the {self.name} provider needs a language model: set llm.model, or give it one")
         return llm
 
-    def _recall(self, query: str) -> str:
-        """The block for a prompt."""
+    def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+        """The block with the memories in it, see `protocols.MemoryProvider`."""
         raise NotImplementedError
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from memorybook import arguments
 from memorybook.errors import Unavailable
 from memorybook.providers.lines import turns_in
 from memorybook.providers.over_book import OverBook
+from memorybook.verbs import read
 from memorybook.verbs.sessions import process_session_end
 from memorybook.verbs.turns import zone_of
 
 if TYPE_CHECKING:
+    from memorybook.answers import Recalled
     from memorybook.providers.values import MemorizeInput
 
 
@@ -25,8 +28,9 @@ class Tiered(OverBook):
     name = "tiered"
     evolving = False
 
-    def _recall(self, query: str) -> str:
-        return self.memory.recall(query).text
+    def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
+        """What a person wrote, the strongest entries, and what the query finds."""
+        return read.recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory
