@@ -87,25 +87,30 @@ class _Back:
         self._pages = draft.pages
         self._changes = operation.changes
         self._patches = {patch.path: patch for patch in patches if patch.hunks}
-        self._entries_exact = self._put_back_entries()
+        self._entries_exact = self._put_back_entries([patch for patch in patches if is_page(patch.path)])
         named = [*self._patches, *(change.target for change in operation.changes if change.kind in _LINES)]
         self.paths = [path for path in dict.fromkeys(named) if not is_page(path) or path not in self._patches]
 
     # --- documents of entries ------------------------------------------------------------------
 
-    def _put_back_entries(self) -> bool:
-        """Give MEMORY.md and the archives the texts they had, if each stands as the operation left it."""
-        found = {path: patch for path, patch in self._patches.items() if is_page(path)}
-        if not found or any(fingerprint(self._pages.text(path)) != patch.after for path, patch in found.items()):
+    def _put_back_entries(self, patches: Sequence[Patch]) -> bool:
+        """Give MEMORY.md and the archives the texts they had: all of them, if each stands as the operation left it."""
+        now = {patch.path: self._pages.text(patch.path) for patch in patches}
+        if not patches or any(not patch.hunks or fingerprint(now[patch.path]) != patch.after for patch in patches):
             return False
-        texts = {path: _before(patch, self._pages.text(path)) for path, patch in found.items()}
+        texts = {patch.path: _before(patch, now[patch.path]) for patch in patches}
         order = _gains_first(self._pages, texts)
-        if order is None:
+        if order is None or self._stand_elsewhere(now, texts):
             return False
         for path in order:
             self._pages.set_text(path, texts[path])
         self.exact += order
         return True
+
+    def _stand_elsewhere(self, now: dict[str, str | None], texts: dict[str, str | None]) -> bool:
+        """Whether an entry that would come back stands in another document by now, where a person put it."""
+        here, back = (set[str]().union(*(_ids(self._pages, text) for text in each.values())) for each in (now, texts))
+        return any(self._pages.home(id) is not None for id in back - here)
 
     # --- lines and whole documents -------------------------------------------------------------
 

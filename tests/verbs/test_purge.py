@@ -13,7 +13,7 @@ import pytest
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.memory import Memory
-from memorybook.model import Discarded
+from memorybook.model import Discarded, Update
 from memorybook.verbs.forget import forget
 from memorybook.verbs.history import history, why
 from memorybook.verbs.purge import finish, purge
@@ -153,6 +153,27 @@ def test_the_history_stays_and_an_undo_says_what_is_missing(memory: Memory) -> N
             undo(memory, operation)
     undo(memory, later)
     assert why(memory, other).known is None
+
+
+def test_an_entry_that_moved_is_in_one_place_when_half_of_how_it_moved_was_purged(memory: Memory) -> None:
+    memory.init()
+    tea = memory.remember("Tea is brewed for three minutes", importance="low").known.entry.id
+    memory.remember("The heron comes in the morning", importance="high")
+    page, archive = Path(memory.root, "MEMORY.md"), Path(memory.root, "archive", "2026-01.md")
+    archive.parent.mkdir()
+    cold = "### [cold1] fact | 0.10 | 2026-01-10 | 2\nThe cold one.\n"
+    archive.write_text(f"# Archive 2026-01\n\n{cold}", encoding="utf-8")
+    head, high, low = re.split(r"(?m)^(?=### )", page.read_text(encoding="utf-8"))
+    # a person's order, which the next rewrite does not keep
+    page.write_text(f"{head}{low}\n{high.rstrip()}\n", encoding="utf-8")
+    memory.book.apply([Update(id="cold1", fields={"archived": False})], actor="user", door="test")
+    moved = last(memory)
+    purge(memory, tea)
+    assert [bool(patch.hunks) for patch in memory.book.journal.patches(moved)] == [False, True]
+    assert undo(memory, moved).exact == ()
+    standing = [path for path in (page, archive) if "[cold1]" in path.read_text(encoding="utf-8")]
+    assert standing == [page]
+    assert memory.entries(state="archived").entries[0].entry.id == "cold1"
 
 
 def test_a_short_text_does_not_take_others_with_it(memory: Memory) -> None:

@@ -234,6 +234,18 @@ def test_what_came_back_meanwhile_is_not_doubled(memory: Memory) -> None:
         undo(memory, done)
 
 
+def test_what_a_person_put_into_an_archive_meanwhile_is_not_doubled(memory: Memory) -> None:
+    ids = filled(memory)
+    shown = next(memory_md.render_entry(each) for each in memory.book.entries() if each.id == ids["tea"])
+    memory.forget(ids["tea"])
+    archive = Path(memory.root, "archive", "2026-01.md")
+    archive.write_text(archive.read_text(encoding="utf-8") + f"\n{shown}\n", encoding="utf-8")
+    before = documents(memory)
+    with pytest.raises(Conflict, match="now there is"):
+        undo(memory, last(memory))
+    assert documents(memory) == before
+
+
 def test_what_was_said_again_after_it_was_superseded_is_not_doubled(memory: Memory) -> None:
     tea = memory.remember("The tea is black").known.entry.id
     done = apply(memory, Add(entry=entry("new", "The tea is green")), Supersede(id=tea, by="new"))
