@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -100,17 +100,24 @@ class _Back:
             return False
         texts = {patch.path: _before(patch, now[patch.path]) for patch in patches}
         order = _gains_first(self._pages, texts)
-        if order is None or self._stand_elsewhere(now, texts):
+        if order is None or self._stand_elsewhere(now.values(), texts.values()):
             return False
         for path in order:
             self._pages.set_text(path, texts[path])
         self.exact += order
         return True
 
-    def _stand_elsewhere(self, now: dict[str, str | None], texts: dict[str, str | None]) -> bool:
-        """Whether an entry that would come back stands in another document by now, where a person put it."""
-        here, back = (set[str]().union(*(_ids(self._pages, text) for text in each.values())) for each in (now, texts))
-        return any(self._pages.home(id) is not None for id in back - here)
+    def _stand_elsewhere(self, now: Iterable[str | None], texts: Iterable[str | None]) -> bool:
+        """Whether an entry that would come back, or what it says, stands in another document by now."""
+        here = [entry for text in now for entry in _entries(self._pages, text)]
+        ids = {entry.id for entry in here}
+        said = {normalise(entry.text) for entry in here if entry.superseded_by is None}
+        for entry in (entry for text in texts for entry in _entries(self._pages, text)):
+            if entry.id not in ids and self._pages.home(entry.id) is not None:
+                return True
+            if entry.superseded_by is None and normalise(entry.text) not in said and self.draft.saying(entry.text):
+                return True
+        return False
 
     # --- lines and whole documents -------------------------------------------------------------
 
@@ -293,7 +300,11 @@ def _gains_first(pages: Pages, texts: dict[str, str | None]) -> list[str] | None
 
 
 def _ids(pages: Pages, text: str | None) -> set[str]:
-    return {entry.id for entry in memory_md.parse(text or "", modified=pages.now).entries}
+    return {entry.id for entry in _entries(pages, text)}
+
+
+def _entries(pages: Pages, text: str | None) -> tuple[Entry, ...]:
+    return memory_md.parse(text or "", modified=pages.now).entries
 
 
 def _before(patch: Patch, after: str | None) -> str | None:

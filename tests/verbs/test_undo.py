@@ -254,6 +254,15 @@ def test_what_was_said_again_after_it_was_superseded_is_not_doubled(memory: Memo
         undo(memory, done)
 
 
+def test_what_was_superseded_in_an_archive_and_said_again_is_not_doubled(memory: Memory) -> None:
+    ids = filled(memory)
+    apply(memory, Supersede(id="cold1", by=ids["tea"]))
+    superseded = last(memory)
+    assert memory.remember("The cold one.").action == "created"
+    with pytest.raises(Conflict, match="with the same statement"):
+        undo(memory, superseded)
+
+
 def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) -> None:
     path = chat(tmp_path, "Remember that my uncle is a xylophonist.", "What a day.")
     memory.import_file(path)
