@@ -10,6 +10,7 @@ import pytest
 
 import memorybook
 from memorybook.config import Config
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
 NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
@@ -97,3 +98,42 @@ def test_secrets_are_masked_in_every_field(memory: Memory, tmp_path: Path) -> No
         assert secret not in str(path)
         if path.is_file():
             assert secret.encode() not in path.read_bytes(), path
+
+
+# --- what is known -------------------------------------------------------------------------------
+
+
+def test_prompt_memories_are_the_strongest_and_as_many_as_wanted(memory: Memory) -> None:
+    for number in range(30):
+        memory.remember(f"The shelf {number} holds books.", importance=0.5 + number / 100)
+    memory.remember("A weak one.", importance=0.4)
+    memory.remember(ATTACKS[0], importance=1.0)
+    assert len(memory.get_prompt_memories()) == 20
+    best = memory.get_prompt_memories(top_k=3)
+    assert [each.entry.text for each in best] == [f"The shelf {number} holds books." for number in (29, 28, 27)]
+    assert len(memory.get_prompt_memories(top_k=100)) == 30
+    with pytest.raises(InvalidInput, match="top_k 0 is below 1"):
+        memory.get_prompt_memories(0)
+
+
+def test_what_is_known_is_one_text_by_category(memory: Memory) -> None:
+    assert memory.summarize_existing() == ""
+    memory.remember("Prefers tea.", category="preference", importance="high")
+    memory.remember("Lives in\nLyon --> now.", importance="low")
+    memory.remember("Weak.", importance=0.3)
+    memory.remember(ATTACKS[0], importance=1.0)
+    assert memory.summarize_existing(2) == (
+        "3 known, the strongest 2 of them:\n\n## Preferences\n- Prefers tea.\n\n## Facts\n- Lives in Lyon -- > now."
+    )
+    assert memory.summarize_existing().startswith("3 known:\n")
+    with pytest.raises(InvalidInput, match="limit 0 is below 1"):
+        memory.summarize_existing(0)
+
+
+def test_a_chinese_book_is_summed_up_in_chinese(memory: Memory) -> None:
+    memory.remember("喜欢喝绿茶，不喝咖啡。", category="preference")
+    memory.remember("在杭州的公司做后端开发。")
+    assert memory.summarize_existing() == (
+        "已有记忆 2 条：\n\n## 偏好\n- 喜欢喝绿茶，不喝咖啡。\n\n## 事实\n- 在杭州的公司做后端开发。"
+    )
+    assert memory.summarize_existing(1).startswith("已有记忆 2 条，以下是最强的 1 条：")

@@ -354,6 +354,33 @@ def test_many_entries_are_not_forgotten_on_one_word(opened: Open) -> None:
     assert found.proposals
 
 
+def test_what_is_pinned_and_what_a_person_wrote_is_not_forgotten_without_their_word(opened: Open) -> None:
+    told = "My sister Alma lives in Lyon."
+    memory = opened([answer(candidate(told), summary=told), answer()])
+    found = memory.process_session_end(said(told), "s1")
+    memory.pin(found.memories[0][1] or "")
+    page = Path(memory.root, found.summary)
+    page.write_text(page.read_text(encoding="utf-8") + "\nMine: Alma, too.\n", encoding="utf-8")
+    then = memory.process_session_end(said("Please forget what I said about my sister Alma."), "s2")
+    assert (then.removed, texts(memory)) == (0, [told])
+    assert told in page.read_text(encoding="utf-8")
+    assert [each.proposal.kind for each in memory.review().proposals] == ["forget", "forget"]
+
+
+def test_a_note_that_is_meant_goes_too(opened: Open) -> None:
+    memory = opened()
+    memory.append("Alma's train leaves from Lyon at noon.")
+    memory.append("The heron database was slow.")
+    found = memory.process_session_end(said("Please forget what I said about Alma's train from Lyon."), "s1")
+    assert memory.get("daily/2026-02-24.md").json()["text"].count("\n- ") == 0
+    assert found.operation is not None
+
+
+def test_a_request_for_what_nobody_knows_is_told(opened: Open) -> None:
+    found = opened().process_session_end(said("Please forget that my sister is called Alma."), "s1")
+    assert [each.reason for each in found.discarded] == ["asks to forget: see `memorybook forget`"]
+
+
 # --- the queue -----------------------------------------------------------------------------------
 
 

@@ -95,7 +95,7 @@ def _order(memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry],
         *_pages(memory, request, page),
     )
     why = f"asked to be forgotten: {request.text}"
-    said = _turns(memory, request, why)
+    said = _turns(memory, request, why, known=bool(changes))
     if not changes and not said:
         return _not_obeyed(request)
     few = len(meant) + len(lines) <= MOST and not any(one.pinned for one in meant)
@@ -156,13 +156,15 @@ def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> Sessi
 _SENTENCE = re.compile(r".+?(?:[。！？；]+|[.!?]+(?=\s|$)|$)\s*")
 
 
-def _turns(memory: Memory, request: ForgetRequest, why: str) -> tuple[Proposed, ...]:
-    """What is proposed of the turns in which it was said."""
+def _turns(memory: Memory, request: ForgetRequest, why: str, *, known: bool) -> tuple[Proposed, ...]:
+    """What is proposed of the turns in which it was said, the request itself among them if it is not all there is."""
     said: dict[str, list[str]] = {}
     asked = Query(request.text, sources=frozenset({"turn"}))
     for hit in memory.book.search(asked, limit=MOST_FOUND).hits:
         passage = hit.passage
         if passage.session and passage.turn and asked_to_forget(passage.text, request):
             said.setdefault(passage.session, []).append(passage.turn)
+    if [id for ids in said.values() for id in ids] == [request.turn_id] and not known:
+        return ()
     changes = tuple(RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=why) for uuid, ids in said.items())
     return (Proposed("forget", changes, f"{why}; what was said of it is still in the transcripts"),) if changes else ()
