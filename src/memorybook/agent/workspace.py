@@ -227,7 +227,11 @@ class Workspace:
             llm=self._llm,
         )
         self._embedder = self._embedder or memory.embedder
-        return Conversation(memory, self._provider(memory), session.channel, session.chat_id, view)
+        try:
+            return Conversation(memory, self._provider(memory), session.channel, session.chat_id, view)
+        except BaseException:
+            memory.close()
+            raise
 
     def submit(self, session: AgentSession, work: Callable[[], None], done: Callable[[], None]) -> None:
         """Have something done in the background, with the session in use until it is; `done` is called in any case."""
