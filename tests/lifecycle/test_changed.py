@@ -27,6 +27,7 @@ from memorybook.lifecycle.changed import claims, replaces
         ("Search in the app runs on Solr", "We replaced Solr with Lucene for search in the app"),
         ("用户在银行工作，住在滨江。", "用户在腾讯上班。"),
         ("用户在银行工作", "用户跳槽去了腾讯。"),
+        ("用户在银行工作", "用户加入了青梭科技。"),
         ("我住在杭州", "我搬到了上海"),
         ("用户的编辑器是 GoLand。", "用户的编辑器换成了 VS Code。"),
         ("用户的生日是 6 月 25 日", "用户的生日是 6 月 26 日"),
@@ -43,6 +44,9 @@ def test_a_new_value_of_the_same_thing_replaces_the_old_one(old: str, new: str) 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("Ann joined a travel club", "Ann joined a church"),
+        ("Ann works at Acme", "Ann joined a gym"),
+        ("我在银行上班", "我加入了读书会"),
         ("Ann: I live in Oslo", "Kim: I now live in Bergen"),
         ("Ann: I work at Acme", "I work at Globex"),
         ("I live in Oslo", "I live in Norway"),

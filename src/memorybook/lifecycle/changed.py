@@ -73,6 +73,7 @@ _WHO = r"(?P<who>[Tt]he [Uu]ser|[Uu]ser|I|[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
 _WHOSE = r"(?P<who>[Tt]he [Uu]ser's|[Mm]y|[A-Z][\w-]+(?: [A-Z][\w-]+)?'s)"
 _SOON = r"(?: (?:now|currently))?"
 _VALUE = r"(?P<value>[^,.;:()\n]{1,50}?)"
+_NAMED = r"(?P<value>[A-Z][^,.;:()\n]{0,50}?)"
 _CUT = r"(?= (?:as|in|since|with|and|but|for|from|when|because|near|now|on|at|these days)\b|[,.;:(\n]|$)"
 _ONE = (
     r"(?:(?:favou?rite|preferred|main|primary|default|native|current) [a-z]+(?: [a-z]+)?"
@@ -89,14 +90,16 @@ _HAN_ONE = (
 )
 _CLAIMS: tuple[tuple[str, str], ...] = (
     ("work", rf"\b{_WHO}{_SOON} works?{_SOON} (?:at|for) {_VALUE}{_CUT}"),
-    ("work", rf"\b{_WHO} (?:has )?(?:joined|(?:got|started|took) a (?:new )?job (?:at|with)) {_VALUE}{_CUT}"),
+    ("work", rf"\b{_WHO} (?:has )?(?:got|started|took) a (?:new )?job (?:at|with) {_VALUE}{_CUT}"),
+    ("work", rf"\b{_WHO} (?:has )?joined {_NAMED}{_CUT}"),  # not a club, a gym, a meeting
     ("live", rf"\b{_WHO}{_SOON} (?:lives?|resides?){_SOON} in {_VALUE}{_CUT}"),
-    ("live", rf"\b{_WHO} (?:has |have )?(?:moved|relocated) to (?P<value>[A-Z][^,.;:()\n]{{0,50}}?){_CUT}"),
+    ("live", rf"\b{_WHO} (?:has |have )?(?:moved|relocated) to {_NAMED}{_CUT}"),
     ("", rf"\b{_WHOSE} (?P<attribute>{_ONE}) is{_SOON} (?:called )?{_VALUE}{_CUT}"),
     ("prefer", rf"\b{_WHO}{_SOON} prefers? {_VALUE} (?:over|to|rather than|instead of) (?P<against>[^,.;]+?){_CUT}"),
     ("prefer", rf"\b{_WHO}{_SOON} prefers? (?!(?:to|not)\b){_VALUE}(?=[.\n]|$)"),
     ("work", rf"{_HAN_WHO}{_HAN_SOON}在{_HAN_VALUE}(?:工作|上班|任职|就职|[做当]\S)"),
-    ("work", rf"{_HAN_WHO}{_HAN_SOON}(?:加入|入职|跳槽[到去]|换到)了?{_HAN_VALUE}{_HAN_CUT}"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}(?:入职|跳槽[到去]|换到)了?{_HAN_VALUE}{_HAN_CUT}"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}加入了?{_HAN_VALUE}(?<=公司|集团|科技|银行|大学|医院|律所){_HAN_CUT}"),
     ("live", rf"{_HAN_WHO}{_HAN_SOON}(?:住在|家在|搬[到去]|定居在?|租住在)了?{_HAN_VALUE}(?:居住)?{_HAN_CUT}"),
     (
         "",
