@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import memorybook
+from memorybook import pages
 from memorybook.config import Config
 from memorybook.errors import Conflict
 from memorybook.formats import memory_md
@@ -34,9 +35,11 @@ ACTS = [
 ]  # fmt: skip
 
 CRASHES = ["journal.begin", "documents.write", "documents.append", "journal.done"]
+ERASING = ["journal.purge", "documents.forget_versions", "index.rebuild", "journal.vacuum", "transcripts.vacuum"]
 
 
 FORMAT: Any = memory_md
+PAGES: Any = pages
 FOLDERS = ["daily", "sessions", "archive"]
 
 
@@ -58,6 +61,7 @@ class Book(RuleBasedStateMachine):
         self.now = datetime.now(UTC)
         self.made = 0
         self.new_id, FORMAT.new_id = FORMAT.new_id, self.next_id
+        self.most_archived = PAGES.ARCHIVED_IN_MEMORY
         self.memory = self.opened()
         self.live: dict[str, str] = {}
         self.notes: list[str] = []
@@ -80,7 +84,7 @@ class Book(RuleBasedStateMachine):
         return self.now
 
     def teardown(self) -> None:
-        FORMAT.new_id = self.new_id
+        FORMAT.new_id, PAGES.ARCHIVED_IN_MEMORY = self.new_id, self.most_archived
         self.memory.close()
         shutil.rmtree(self.folder)
 
@@ -95,6 +99,12 @@ class Book(RuleBasedStateMachine):
 
     def some(self, number: int) -> str:
         return sorted(self.live)[number % len(self.live)]
+
+    def titled(self, number: int) -> str | None:
+        """One that stands in MEMORY.md under a title; an undo may have taken back that a person's got one."""
+        page = self.hot.read_text(encoding="utf-8")
+        ids = sorted(id for id in self.live if f"### [{id}]" in page)
+        return ids[number % len(ids)] if ids else None
 
     @property
     def current(self) -> list[str]:
@@ -130,8 +140,10 @@ class Book(RuleBasedStateMachine):
 
     # --- what an agent does --------------------------------------------------------------------
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(most_archived=st.sampled_from([1, 200]))
+    def begin(self, most_archived: int) -> None:
+        """Of two archived entries one stands in an archive, or none ever does."""
+        PAGES.ARCHIVED_IN_MEMORY = most_archived
         self.memory.init()
 
     @rule(subject=st.sampled_from(SUBJECTS))
@@ -204,12 +216,25 @@ class Book(RuleBasedStateMachine):
     def purge(self, number: int) -> None:
         """Nothing is left of it in any file, but for an entry that says the same."""
         id = self.some(number)
+        purge(self.memory, id)
+        self.purged(id)
+
+    def purged(self, id: str) -> None:
         text = self.live.pop(id)
         self.superseded.discard(id)
-        purge(self.memory, id)
         if text not in self.live.values():
             files = [path for path in self.root.rglob("*") if path.is_file()]
             assert [path for path in files if text.encode() in path.read_bytes()] == []
+
+    @precondition(lambda self: self.live)
+    @rule(place=st.sampled_from([*CRASHES, *ERASING]), after=st.booleans(), number=st.integers(0, 99))
+    def crash_in_a_purge(self, place: str, after: bool, number: int) -> None:
+        """A purge that is cut short is made whole by the next one of the same entry."""
+        id = self.some(number)
+        self.crashing(place, after, lambda: purge(self.memory, id))
+        self.reopen()
+        purge(self.memory, id)
+        self.purged(id)
 
     # --- time goes by --------------------------------------------------------------------------
 
@@ -353,7 +378,9 @@ class Book(RuleBasedStateMachine):
     @precondition(lambda self: self.live)
     @rule(number=st.integers(0, 99))
     def reword(self, number: int) -> None:
-        id, text = self.some(number), self.statement("by hand")
+        id, text = self.titled(number), self.statement("by hand")
+        if id is None:
+            return
         self.edit(
             lambda page: page.replace(block := self.block(page, id), re.sub(r"\n.*\n", f"\n{text}\n", block, count=1))
         )
@@ -362,7 +389,9 @@ class Book(RuleBasedStateMachine):
     @precondition(lambda self: self.live)
     @rule(number=st.integers(0, 99))
     def delete(self, number: int) -> None:
-        id = self.some(number)
+        id = self.titled(number)
+        if id is None:
+            return
         self.edit(lambda page: page.replace(self.block(page, id), ""))
         del self.live[id]
         self.superseded.discard(id)
@@ -371,7 +400,10 @@ class Book(RuleBasedStateMachine):
     @rule(number=st.integers(0, 99))
     def move_to_the_end(self, number: int) -> None:
         """Cut the entry out and paste it below the archived ones, or into a new section of them."""
-        block = self.block(self.hot.read_text(encoding="utf-8"), self.some(number))
+        id = self.titled(number)
+        if id is None:
+            return
+        block = self.block(self.hot.read_text(encoding="utf-8"), id)
 
         def moved(page: str) -> str:
             rest = page.replace(block, "").rstrip("\n")
