@@ -39,8 +39,8 @@ def rewriting(rewrite: Rewrite = str, **options: str) -> Any:
     return lambda messages: call(rewrite(page_in(messages)), **options)
 
 
-def memorize(memory: Memory, *answers: Any, count: int = 10, **options: Any) -> Any:
-    given = MemorizeInput(talk(count), llm=ScriptedLLM(answers), **{"archive_all": True, **options})
+def memorize(memory: Memory, *answers: Any, **options: Any) -> Any:
+    given = MemorizeInput(llm=ScriptedLLM(answers), **{"messages": talk(10), "archive_all": True, **options})
     return Flat(memory).memorize(given)
 
 
@@ -215,7 +215,9 @@ def test_each_paragraph_is_found_by_itself_with_its_day(memory: Memory) -> None:
 
 def test_a_paragraph_without_a_time_gets_that_of_the_last_message(memory: Memory) -> None:
     memorize(memory, rewriting(history="They spoke."))
-    assert history(memory) == "[2026-02-23 09:09] They spoke.\n"
+    undated = [{"role": "user", "content": "We spoke of the quay."}]
+    memorize(memory, rewriting(history="They spoke of the quay."), messages=undated)
+    assert history(memory) == "[2026-02-23 09:09] They spoke.\n\n[2026-02-24 10:00] They spoke of the quay.\n"
 
 
 def test_an_unchanged_memory_is_not_rewritten(memory: Memory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memorybook import arguments
@@ -67,13 +68,10 @@ class Agentic(Tiered):
             left = Discarded(text=candidate.content, reason=reason)
             book.apply([], actor=memory.actor, door=memory.door, kind="evolve", discarded=[left])
             return Evolution("discarded", None, reason)
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
+        for _ in range(ATTEMPTS - 1):
+            with suppress(NotFound):  # an entry went while the model was thinking
                 return self._evolved(candidate)
-            except NotFound:  # an entry went while the model was thinking
-                if attempt == ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        return self._evolved(candidate)
 
     def _candidate(self, content: str) -> Candidate:
         """The statement, filed as rules would file it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,7 @@ from memorybook.lifecycle.sentences import is_chinese
 from memorybook.lifecycle.talk import CLOSE as TALK_END
 from memorybook.lifecycle.talk import OPEN as TALK
 from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Reinforce, Trust, Update
-from memorybook.providers.lines import Line, lines_of
+from memorybook.providers.lines import Line, lines_of, stamp_of
 from memorybook.providers.over_book import OverBook
 from memorybook.providers.page import Page, Rewrite, Statement, page_of, read_rewrite
 from memorybook.providers.prompts import CONSOLIDATE, SAVE_MEMORY
@@ -94,14 +95,17 @@ class Flat(OverBook):
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory
         mask = Mask(memory)
-        lines = lines_of(messages, mask=mask, zone=zone_of(memory))
+        zone = zone_of(memory)
+        lines = lines_of(messages, mask=mask, zone=zone)
         if not lines:
             return None
         llm = self._model(given)
         document = memory.book.memory()
         page = page_of(document, today=memory.book.now().date(), mask=mask.text)
-        saved = _asked(llm, page, lines, memory.config.language, room=_room(page, memory.config.llm.max_tokens))
-        saved = Saved(mask.text(saved.history), mask.text(saved.page))
+        reply = _asked(llm, page, lines, memory.config.language, room=_room(page, memory.config.llm.max_tokens))
+        saved = _saved(reply, page)
+        stamp = next((line.stamp for line in reversed(lines) if line.stamp), stamp_of(memory.book.now(), zone))
+        saved = Saved(mask.text(_stamped(saved.history, stamp)), mask.text(saved.page))
         shown = {entry.id: entry for entry in document.entries if entry.id in page.entries}
         rewrite = _Rewriting(self, saved, page, shown, lines)
         usage = {**llm.usage.json(), "model": given.model or llm.name}
@@ -117,19 +121,19 @@ def _room(page: Page, setting: int) -> int | None:
     return None if setting or wanted <= _USUAL_ROOM else wanted
 
 
-def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Saved:
-    """What the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
+def _asked(llm: Metered, page: Page, lines: Sequence[Line], setting: str, *, room: int | None) -> Reply:
+    """The model's answer to the page and the talk."""
     text = "\n".join(line.text for line in lines)
     language = ("zh" if is_chinese(text[:20_000]) else "en") if setting == "auto" else setting
     words = CONSOLIDATE[language]
     talk = re.sub(r"<(?=\s*/?\s*talk\b)", "< ", text, flags=re.I)
     asked = "\n".join([words.page, page.text or words.empty, "", words.talk, TALK, talk, TALK_END])
     messages = [{"role": "system", "content": words.system}, {"role": "user", "content": asked}]
-    reply = llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory", max_tokens=room)
-    return _saved(reply, page, lines)
+    return llm.complete(messages, tools=[SAVE_MEMORY[language]], tool_choice="save_memory", max_tokens=room)
 
 
-def _saved(reply: Reply, page: Page, lines: Sequence[Line]) -> Saved:
+def _saved(reply: Reply, page: Page) -> Saved:
+    """What the model saves. Raises LLMFailed if it did not call the tool, or gave it what cannot be used."""
     arguments = next((call.arguments for call in reply.tool_calls if call.name == "save_memory"), None)
     if arguments is None:
         raise LLMFailed("the language model did not call save_memory: nothing was saved")
@@ -137,16 +141,15 @@ def _saved(reply: Reply, page: Page, lines: Sequence[Line]) -> Saved:
         raise LLMFailed("the answer of the language model was cut off: raise llm.max_tokens, or shorten MEMORY.md")
     history, update = arguments.get("history_entry"), arguments.get("memory_update")
     if not isinstance(history, str) or not history.strip():
-        raise LLMFailed(f"save_memory was called with {history!r} as history_entry: it takes a paragraph")
+        raise LLMFailed(f"save_memory was called with {repr(history)[:80]} as history_entry: it takes a paragraph")
     if not isinstance(update, str) or (page.text and not update.strip()):
-        raise LLMFailed(f"save_memory was called with {update!r} as memory_update: it takes the whole page")
-    return Saved(_stamped(" ".join(history.split()), lines), update)
+        raise LLMFailed(f"save_memory was called with {repr(update)[:80]} as memory_update: it takes the whole page")
+    return Saved(" ".join(history.split()), update)
 
 
-def _stamped(paragraph: str, lines: Sequence[Line]) -> str:
-    """The paragraph, with the time of the last message that has one before it if the model left it out."""
-    stamp = next((line.stamp for line in reversed(lines) if line.stamp), "")
-    return paragraph if _STAMP.match(paragraph) or not stamp else f"[{stamp}] {paragraph}"
+def _stamped(paragraph: str, stamp: str) -> str:
+    """The paragraph, with the time before it if the model left that out."""
+    return paragraph if _STAMP.match(paragraph) else f"[{stamp}] {paragraph}"
 
 
 # --- the rewritten page ----------------------------------------------------------------------------
@@ -178,28 +181,26 @@ class _Rewriting:
 
     def apply(self, session: str | None, usage: Mapping[str, Any]) -> str | None:
         """Write it; the operation's id, None if nothing was written. Worked out anew if an entry goes meanwhile."""
-        for attempt in range(1, ATTEMPTS + 1):
-            self._discarded = []
-            standing = {entry.id: entry for entry in self._book.entries()}
-            gone = self._gone(standing)
-            allowed = max(_FEW, int(_MOST_GONE * len(self._shown)))
-            changes = [*self._changes(standing, session), *gone[:allowed]]
-            try:
-                done = propose_or_apply(
-                    self._memory,
-                    changes,
-                    kind="memorize",
-                    session=session,
-                    discarded=self._discarded,
-                    usage=usage,
-                    proposed=[_proposed(change, len(gone), len(self._shown)) for change in gone[allowed:]],
-                )
-            except NotFound:
-                if attempt == ATTEMPTS:
-                    raise
-                continue
-            return done.result.operation.id if done.result.operation is not None else None
-        return None
+        for _ in range(ATTEMPTS - 1):
+            with suppress(NotFound):
+                return self._apply(session, usage)
+        return self._apply(session, usage)
+
+    def _apply(self, session: str | None, usage: Mapping[str, Any]) -> str | None:
+        self._discarded = []
+        standing = {entry.id: entry for entry in self._book.entries()}
+        gone = self._gone(standing)
+        allowed = max(_FEW, int(_MOST_GONE * len(self._shown)))
+        done = propose_or_apply(
+            self._memory,
+            [*self._changes(standing, session), *gone[:allowed]],
+            kind="memorize",
+            session=session,
+            discarded=self._discarded,
+            usage=usage,
+            proposed=[_proposed(change, len(gone), len(self._shown)) for change in gone[allowed:]],
+        )
+        return done.result.operation.id if done.result.operation is not None else None
 
     def _changes(self, standing: Mapping[str, Entry], session: str | None) -> Iterator[Change]:
         if self._fits(self._saved.history):

@@ -90,8 +90,13 @@ def _called(said: Said) -> Iterator[str]:
     yield from (name for name in used if isinstance(name, str)) if isinstance(used, list) else ()
 
 
+def stamp_of(time: datetime, zone: tzinfo) -> str:
+    """The minute, as lines and paragraphs show it."""
+    return f"{time.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
 def _line(turn: Turn, text: str, zone: tzinfo) -> Line:
-    stamp = "" if turn.time is None else f"{turn.time.astimezone(zone):%Y-%m-%d %H:%M}"
+    stamp = "" if turn.time is None else stamp_of(turn.time, zone)
     shown = text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
     body = "\n  ".join(line.rstrip() for line in shown.splitlines() if line.strip())
     who = " ".join((turn.role.upper() or turn.speaker or "?").split())
