@@ -210,6 +210,20 @@ def test_what_is_stored_of_a_session_is_enough(opened: Open) -> None:
         memory.process_session_end()
 
 
+def test_undoing_the_end_of_a_session_leaves_the_documents_as_they_were_to_the_byte(opened: Open) -> None:
+    memory = opened([answer(candidate(WORK)), answer(candidate("Mira works at Globex.", contradicts=["m1"]))])
+    memory.append("A note that stands.")
+    states = [documents(memory)]
+    done = []
+    for name, text in (("s1", WORK), ("s2", "Mira works at Globex.")):
+        done.append(memory.process_session_end(said(text), name).operation or "")
+        states.append(documents(memory))
+    for operation, before in zip(reversed(done), reversed(states[:-1]), strict=True):
+        memory.undo(operation)
+        now = {path: text for path, text in documents(memory).items() if not path.endswith(".bak")}
+        assert {path: now.get(path) for path in before} == before
+
+
 def test_an_operation_that_was_undone_is_memorized_again(opened: Open) -> None:
     memory = opened([answer(candidate(WORK))] * 2)
     operation = memory.process_session_end(said(WORK), "s1").operation
