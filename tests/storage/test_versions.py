@@ -136,6 +136,17 @@ def test_a_line_that_was_appended_twice_is_known_to_a_text_that_has_both() -> No
     assert base_of(history, f"{same}\nx\n{same}\nmine\n".encode()) == (f"{same}\nx\n{same}\n".encode(), False, False)
 
 
+def test_a_line_that_goes_on_in_the_text_is_known_to_it() -> None:
+    history = [version("a", "- buy mi", "z"), version("a", "z")]
+    assert base_of(history, b"a\n- buy milk\nz\n") == (history[0].data, True, False)
+    assert base_of(history, b"a\n- sell milk\nz\n") == (history[1].data, False, False)
+
+
+def test_a_line_that_another_one_of_its_version_goes_on_from_is_not_known_by_that() -> None:
+    history = [version("a", "- buy", "- buy milk", "z"), version("a", "- buy milk", "z")]
+    assert base_of(history, b"a\n- buy milk\nmine\nz\n") == (history[1].data, False, False)
+
+
 def test_line_ends_do_not_matter_to_the_base() -> None:
     assert base_of([version("a", "b", appended=("c",))], b"a\r\nb\r\nmine\r\n") == (b"a\nb\n", False, False)
 
@@ -181,6 +192,15 @@ def test_the_same_editor_may_save_its_stale_buffer_again_and_again(book: Directo
         assert book.reconcile("a.md")
     lines = book.read("a.md").text.splitlines()
     assert sorted(lines) == sorted(["start of the day", NOTE.format(1, 1), "mine 0", "mine 1", "mine 2"])
+
+
+def test_what_an_editor_saves_while_a_person_types_is_there_once(book: DirectoryDocuments, root: Path) -> None:
+    book.write("MEMORY.md", "## TODO\n- call the dentist\n", expect=None)
+    bread = "- buy two loaves of bread"
+    for typed in ("- ", "- b", "- buy tw", bread, f"{bread}\n- 牛", f"{bread}\n- 牛奶"):
+        page = f"## TODO\n- call the dentist\n{typed}\n"
+        (root / "MEMORY.md").write_text(page)
+        assert book.read("MEMORY.md").text == page
 
 
 def test_a_person_may_reword_again_what_was_said_in_two_places(book: DirectoryDocuments, root: Path) -> None:

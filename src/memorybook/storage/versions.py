@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -218,9 +219,10 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 
     A stale editor can leave out any line, but it cannot know one that was written after it loaded
     the document. So the base is the version with the most telling lines in common with `data`,
-    each as often as it stands in both, then the one of which the fewest lines are missing; on a
-    tie the newer one, rather one that stood. What has no line in common with any of them was
-    written anew, over the newest (but lines that were only ever appended stay).
+    each as often as it stands in both, then the one of which the fewest lines are missing (one
+    that was typed further is not missing); on a tie the newer one, rather one that stood. What has
+    no line in common with any of them was written anew, over the newest (but lines that were only
+    ever appended stay).
     """
     newest = newest_of(versions)
     if newest is None:
@@ -244,7 +246,9 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 def _states(version: Version, lines: Counter[bytes]) -> Iterator[tuple[int, int]]:
     """Every state the version went through, longest first: its length, and how unlikely it is the base of `lines`."""
     left = lines.copy()
-    unlike = sum([_unlike(line, left) for line in _lines(version.data[: version.start])])
+    costs = [(_unlike(line, left), line) for line in _lines(version.data[: version.start])]
+    unlike = sum(cost for cost, _ in costs)
+    unlike -= 2 * _gone_on([line for cost, line in costs if cost > 0], left)
     states = [(version.start, unlike)]
     end = version.start
     for line in version.data[version.start :].splitlines(keepends=True):
@@ -262,6 +266,13 @@ def _unlike(line: bytes, left: Counter[bytes]) -> int:
         return 1
     left[line] -= 1
     return -1000 if len(line) >= _TELLING else -1
+
+
+def _gone_on(missing: list[bytes], left: Counter[bytes]) -> int:
+    """How many lines that are missing go on in one that is left: an editor may save while they are being typed."""
+    new = sorted(+left) if missing else []
+    places = [(line, bisect_left(new, line)) for line in missing]
+    return sum(place < len(new) and new[place].startswith(line) for line, place in places)
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
