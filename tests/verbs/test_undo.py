@@ -433,6 +433,47 @@ def test_what_moved_on_to_an_archive_comes_back_with_the_undo(memory: Memory) ->
     assert len(memory.book.memory().entries) == 201
 
 
+@pytest.mark.parametrize("redone", [False, True])
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_an_undo_that_dies_between_two_documents_of_entries_is_finished_to_the_byte(
+    memory: Memory, reopen: Reopen, written: int, redone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    def shown(memory: Memory) -> dict[str, bytes]:
+        return {path: data for path, data in documents(memory).items() if not path.endswith(".bak")}
+
+    crowded(memory)
+    wanted = shown(memory)
+    undone = undo(memory, last(memory)).operation or ""
+    if not redone:
+        wanted, undone = shown(memory), undo(memory, undone).operation or ""
+    calls: list[str] = []
+
+    def dying(real: Callable[..., object]) -> Callable[..., object]:
+        def write(path: str, *given: object, **named: object) -> object:
+            if len(calls) == written:
+                raise Crash
+            calls.append(path)
+            return real(path, *given, **named)
+
+        return write
+
+    store = memory.book.documents
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "write", dying(store.write))
+        patched.setattr(store, "remove", dying(store.remove))
+        patched.setattr(memory.book.journal, "done", dying(memory.book.journal.done))
+        with pytest.raises(Crash):
+            undo(memory, undone)
+    assert len(calls) == written
+    memory.close()
+    opened = reopen()
+    assert shown(opened) == wanted
+    assert opened.book.journal.pending() == []
+
+
 def test_entries_that_change_places_are_never_in_neither(memory: Memory) -> None:
     crowded(memory)
     [cold] = [each.id for each in memory.book.entries() if memory.book.memory().get(each.id) is None]
