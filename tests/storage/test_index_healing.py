@@ -250,7 +250,7 @@ def test_somebody_elses_new_file_is_not_thrown_away(book: Book, path: str) -> No
     book.sync(make(path))
     healed = os.stat(path).st_ino
     assert healed != replaced
-    one._start_over(apsw.CorruptError("seen before it was healed"))
+    one._start_over(apsw.CorruptError("seen before it was healed"), one._opened, None)
     assert os.stat(path).st_ino == healed
     assert book.search(one, "apples").items
 
@@ -301,7 +301,7 @@ def test_no_file_descriptors_are_left_behind(book: Book, path: str) -> None:
 def test_the_whole_folder_may_go(book: Book, path: str) -> None:
     index = make(path)
     before = book.search(index, "code")
-    index._let_go()
+    index._let_go(index._opened)
     shutil.rmtree(book.root / ".memorybook")
     found = book.search(index, "code")
     assert {c.passage for c in found.items if c.passage.source == "entry"} == {

@@ -613,3 +613,108 @@ def test_a_search_is_not_kept_waiting_by_the_copy_and_sees_what_it_brought(
     monkeypatch.setattr(index_rebuild, "_copy", copied)
     index_rebuild.rebuild(live, book.documents, book.transcripts)
     assert seen == [False, False]
+
+
+def test_a_search_that_a_rebuild_overtakes_misses_nothing(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was synced is in the old pages only when the new ones take their place before the search reads."""
+    book.write("a.md", "red apples\n")
+    index = SqliteIndex(path)
+    book.sync(index)
+    copy, seen = index_rebuild._copy, list[set[str]]()
+
+    def copied(scratch: Connection, target: str) -> None:
+        book.write("b.md", "green apples\n")
+        book.sync(index)
+        copy(scratch, target)
+        seen.append({c.passage.text for c in index.candidates(Query("apples")).items})
+
+    monkeypatch.setattr(index_rebuild, "_copy", copied)
+    index.rebuild(book.documents, book.transcripts)
+    assert seen == [{"red apples", "green apples"}]
+
+
+def test_a_search_does_not_wait_for_rebuilds_to_cease(book: Book, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book.write("a.md", "red apples\n")
+    index = SqliteIndex(path)
+    book.sync(index)
+    ages = map(str, range(1000))
+    monkeypatch.setattr(sqlite_index, "born", lambda db: next(ages))
+    assert [c.passage.text for c in index.candidates(Query("apples")).items] == ["red apples"]
+
+
+def test_threads_that_open_it_at_once_share_one_connection(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book.write("a.md", "red apples\n")
+    make_whole = SqliteIndex(path)
+    book.sync(make_whole)
+    make_whole.close()
+    index, together, made = SqliteIndex(path), Barrier(2), list[Connection]()
+    open_index = index_schema.open_index
+
+    def opened(*arguments: Any) -> Connection:
+        together.wait(20)
+        made.append(open_index(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite_index, "open_index", opened)
+    threads = [Thread(target=book.sync, args=(index,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [connection._closed for connection in made if connection is not index._open()] == [True]
+    assert not index._open()._closed
+    index.close()
+    assert [connection._closed for connection in made] == [True, True]
+
+
+def test_letting_go_of_an_old_connection_leaves_the_new_one(book: Book, path: str) -> None:
+    book.write("a.md", "red apples\n")
+    index = SqliteIndex(path)
+    book.sync(index)
+    old = index._opened
+    index.close()
+    book.sync(index)
+    index._let_go(old)
+    assert not index._open()._closed
+    index.close()
+
+
+def test_passages_kept_of_one_connection_are_not_given_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads whose connections differ may use the same store at the same moment."""
+    texts = {"old": "of the old file", "new": "of the new file"}
+
+    class Raw:
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.meanwhile: list[Any] = []
+
+        def total_changes(self) -> int:
+            return 0
+
+        def __eq__(self, other: object) -> bool:
+            same = isinstance(other, Raw) and self.name == other.name
+            while self.meanwhile:
+                self.meanwhile.pop()()
+            return same
+
+        __hash__ = None  # type: ignore[assignment]
+
+    class Database:
+        def __init__(self, name: str) -> None:
+            self.name, self.raw = name, Raw(name)
+
+        def version(self) -> tuple[Raw, int]:
+            return (self.raw if self.raw.meanwhile else Raw(self.name)), 1
+
+    def passages(db: Database, numbers: Iterable[int]) -> dict[int, Passage]:
+        return {number: Passage("a.md", 1, 1, texts[db.name], "note") for number in numbers}
+
+    monkeypatch.setattr(sqlite_index, "passages", passages)
+    rows, old, new = sqlite_index._Rows(), Database("old"), Database("new")
+    rows.passages(old, [1])  # type: ignore[arg-type]
+    old.raw.meanwhile.append(lambda: rows.passages(new, [1]))  # type: ignore[arg-type]
+    assert rows.passages(old, [1])[1].text == "of the old file"  # type: ignore[arg-type]

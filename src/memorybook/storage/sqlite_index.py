@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock
 from itertools import islice
 from time import time
 
@@ -22,8 +23,8 @@ from memorybook.storage.candidates import (
     revision_of,
     searched,
 )
-from memorybook.storage.freshness import Table, bring_up_to_date, is_whole
-from memorybook.storage.index_schema import inode, listed, noted, open_index, passages, throw_away
+from memorybook.storage.freshness import ROUNDS, Table, bring_up_to_date, is_whole
+from memorybook.storage.index_schema import born, inode, listed, noted, open_index, passages, throw_away
 from memorybook.storage.sqlite import Connection, Value, readable, reading
 from memorybook.text.tokens import query_words
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
@@ -81,8 +82,9 @@ class SqliteIndex:
         folder, name = os.path.split(self._path)
         self._vectors = vector_leg.Vectors(vectors_dir or folder, name)
         self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
-        self._connection: Connection | None = None
-        self._inode: tuple[int, int] | None = None
+        self._opened: _Opened | None = None
+        self._opening = allocate_lock()
+        self._age: str | None = None
         self._truth: tuple[Documents, Transcripts] | None = None
         self._blank = False
         self._table = Table()
@@ -96,21 +98,16 @@ class SqliteIndex:
         self._blank = self._absent and not revision_of(transcripts, None)[0] and not any(True for _ in documents.list())
         if self._blank:
             return SyncReport()
-        if self._connection is not None and inode(self._path) != self._inode:
-            self._let_go()
+        opened = self._opened
+        if opened is not None and inode(self._path) != opened.inode:
+            self._let_go(opened)
         return self._mended(lambda db: self._sync(db, documents, transcripts))
 
     def candidates(self, query: Query) -> Candidates:
         """What both legs find, as of the last sync, all from one snapshot."""
-
-        def find(db: Connection) -> Candidates:
-            if self._truth is not None and not is_whole(db):
-                self._sync(db, *self._truth)
-            return self._candidates(db, query)
-
         if self._blank and self._absent:
             return Candidates((), (), {}, None, "sqlite_fts" if self._embedder is None else "sqlite_hybrid")
-        return self._mended(find)
+        return self._mended(lambda db: self._find(db, query))
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
@@ -152,7 +149,7 @@ class SqliteIndex:
 
     def close(self) -> None:
         """Release the files, and the embedder's connections if it has a `close`. Using it again opens them again."""
-        self._let_go()
+        self._let_go(self._opened)
         close = getattr(self._embedder, "close", None)
         if close is not None:
             close()
@@ -162,29 +159,38 @@ class SqliteIndex:
     @property
     def _absent(self) -> bool:
         """Whether there is no file; searching an empty book must not make one."""
-        return self._connection is None and inode(self._path) is None
+        return self._opened is None and inode(self._path) is None
 
     def _open(self) -> Connection:
-        if self._connection is None:
-            self._inode = inode(self._path)
-            self._connection = open_index(self._path, self._extension.load if self._extension is not None else None)
-            self._inode = inode(self._path)
-        return self._connection
+        opened = self._opened
+        if opened is None:
+            connection = open_index(self._path, self._extension.load if self._extension is not None else None)
+            made = _Opened(connection, inode(self._path))
+            with self._opening:  # for no longer than this, so that no fork comes between
+                opened = self._opened = self._opened or made
+            if opened is not made:
+                connection.close()
+        return opened.connection
 
-    def _let_go(self) -> None:
-        connection, self._connection = self._connection, None
+    def _let_go(self, opened: _Opened | None) -> None:
+        """Close it; another one that was opened since stays."""
+        with self._opening:
+            if self._opened is opened:
+                self._opened = None
         self._vectors.forget()
-        if connection is not None:
-            connection.close()
+        if opened is not None:
+            opened.connection.close()
 
     def _mended(self, action: Callable[[Connection], T]) -> T:
         """Do it; if the file proves to be no good, make it anew from the truth and do it once more."""
+        known = self._opened
+        before = inode(self._path) if known is None else known.inode
         try:
             return action(self._open())
         except (Unavailable, apsw.Error) as error:
             if not _is_damage(error):
                 raise
-            self._start_over(error)
+            self._start_over(error, known or self._opened, before)
         try:
             db = self._open()
             if self._truth is not None:
@@ -193,11 +199,10 @@ class SqliteIndex:
         except apsw.Error as error:
             raise Unavailable(f"the index {self._path!r} cannot be used: {error}; delete it") from error
 
-    def _start_over(self, error: Exception) -> None:
-        ours = self._connection is not None
-        self._let_go()
+    def _start_over(self, error: Exception, opened: _Opened | None, before: tuple[int, int] | None) -> None:
+        self._let_go(opened)
         try:
-            throw_away(self._path, self._inode, ours=ours)
+            throw_away(self._path, before if opened is None else opened.inode, ours=opened is not None)
         except OSError as hindrance:
             raise Unavailable(
                 f"the index {self._path!r} is damaged ({error}) and cannot be replaced: {hindrance.strerror}"
@@ -209,7 +214,9 @@ class SqliteIndex:
 
     def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
         expect = getattr(self._embedder, "expect", None)
+        age = born(db)
         report = bring_up_to_date(db, documents, transcripts, table=self._table, expect=expect)
+        self._age = age
         if self._embedder is None:
             return report
         model = vector_leg.register(db, self._embedder)
@@ -246,31 +253,41 @@ class SqliteIndex:
 
     # --- finding ---
 
-    def _candidates(self, db: Connection, query: Query) -> Candidates:
+    def _find(self, db: Connection, query: Query) -> Candidates:
+        truth, rounds = self._truth, 0
+        if truth is not None and not is_whole(db):
+            self._sync(db, *truth)
         leg = self._ask(db, query.text)
+        while True:
+            with reading(db):
+                if truth is None or born(db) == self._age or rounds == ROUNDS:
+                    return self._candidates(db, query, leg)
+            self._sync(db, *truth)  # a rebuild has ended since the last one, and put what it began with in its place
+            rounds += 1
+
+    def _candidates(self, db: Connection, query: Query, leg: _Leg) -> Candidates:
         asked = query_words(query.text)
-        with reading(db):
-            scanning = self._scanning(db, leg)  # goes on by itself
-            total = bm25.statistics(db)
-            terms = bm25.terms(db, asked)
-            postings = bm25.Postings(db)
-            words = _words(db, postings, terms, total, query)
-            cosines = self._cosines(db, leg, scanning, query)
-            found = self._rows.passages(db, {*words, *cosines})
-            if len(found) < len({*words, *cosines}):
-                raise apsw.CorruptError("the words of passages are indexed that do not exist")
-            beside = self._rows.passages(db, _neighbours(db, found, neighbour_places(found, words, cosines), query))
-            holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
-            waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
-            return Candidates(
-                tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
-                tuple(Candidate(passage, None, None, holds[n]) for n, passage in beside.items()),
-                {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
-                self._embedder.name if self._embedder is not None and leg.vector is not None else None,
-                "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
-                (*leg.degraded, *self._unloaded(), *_unfinished(db)),
-                waiting,
-            )
+        scanning = self._scanning(db, leg)  # goes on by itself
+        total = bm25.statistics(db)
+        terms = bm25.terms(db, asked)
+        postings = bm25.Postings(db)
+        words = _words(db, postings, terms, total, query)
+        cosines = self._cosines(db, leg, scanning, query)
+        found = self._rows.passages(db, {*words, *cosines})
+        if len(found) < len({*words, *cosines}):
+            raise apsw.CorruptError("the words of passages are indexed that do not exist")
+        beside = self._rows.passages(db, _neighbours(db, found, neighbour_places(found, words, cosines), query))
+        holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
+        waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
+        return Candidates(
+            tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
+            tuple(Candidate(passage, None, None, holds[n]) for n, passage in beside.items()),
+            {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
+            self._embedder.name if self._embedder is not None and leg.vector is not None else None,
+            "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
+            (*leg.degraded, *self._unloaded(), *_unfinished(db)),
+            waiting,
+        )
 
     def _ask(self, db: Connection, question: str) -> _Leg:
         """The question as a vector, unless there is nothing to compare it with or the embedder does not answer."""
@@ -342,6 +359,13 @@ class SqliteIndex:
         }
 
 
+class _Opened(NamedTuple):
+    """The database, and what its path named when it was opened."""
+
+    connection: Connection
+    inode: tuple[int, int] | None
+
+
 class _Leg(NamedTuple):
     """The vector leg of one query; it does not run without a vector."""
 
@@ -354,16 +378,17 @@ class _Rows:
     """Passages that searches have looked at, kept for as long as nobody writes to the index."""
 
     def __init__(self) -> None:
-        self._version: tuple[object, int, int] | None = None
-        self._held: dict[int, Passage] = {}
+        # one value, for another thread may use another connection
+        self._kept: tuple[tuple[object, int, int] | None, dict[int, Passage]] = (None, {})
 
     def passages(self, db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
         """Passages by id, ascending; those that do not exist are missing. To be called in a transaction that reads."""
         # what others have committed, and what this connection itself has changed
         version = (*db.version(), db.raw.total_changes())
-        if version != self._version:
-            self._version, self._held = version, {}
-        held, wanted = self._held, sorted(numbers)
+        kept = self._kept
+        if version != kept[0]:
+            kept = self._kept = (version, {})
+        held, wanted = kept[1], sorted(numbers)
         for number in [*islice(held, max(0, len(held) - KEPT))]:
             del held[number]
         held.update(passages(db, [number for number in wanted if number not in held]))
