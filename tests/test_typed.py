@@ -106,3 +106,33 @@ def test_neither_typing_nor_collections_is_imported_for_it() -> None:
 
 def _path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(typed.__file__))}
+
+
+class Labelled(Point):
+    """What a named tuple is derived into keeps its fields."""
+
+    label = "a place"
+
+    def both(self) -> str:
+        return f"{self.label} {self.x}"
+
+
+def test_what_is_derived_from_a_named_tuple_keeps_its_fields() -> None:
+    made = Labelled(1, name="a")
+    assert (made.x, made.y, made.name, made.both()) == (1, 2, "a", "a place 1")
+    assert Labelled._fields == Point._fields
+    assert made._replace(x=2) == (2, 2, "a")
+    assert type(made._replace(x=2)) is Labelled
+    assert repr(made) == "Labelled(x=1, y=2, name='a')"
+    with pytest.raises(TypeError, match="'x'"):
+        Labelled()  # type: ignore[call-arg]
+
+
+def test_a_named_tuple_without_fields_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="from __future__ import annotations"):
+        type(Point)("Empty", (typed.NamedTuple,), {})  # type: ignore[misc]
+
+
+def test_a_value_is_replaced_as_copy_does_it() -> None:
+    replace: typing.Any = getattr(Point, "__replace__")  # noqa: B009 - that of typing has it since Python 3.13
+    assert replace(Point(1), y=5) == (1, 5, "")

@@ -36,8 +36,12 @@ else:
         """Makes fields of what a class body annotates; `from __future__ import annotations` leaves types as text."""
 
         def __new__(cls, name, bases, body):
-            """The class, its values tuples and nothing more."""
+            """The class, its values tuples and nothing more; what is derived from such a class is as it stands."""
+            if bases != (tuple,) and NamedTuple not in bases:
+                return super().__new__(cls, name, bases, body)
             fields = tuple(body.get("__annotations__", ()))
+            if not fields and bases != (tuple,):
+                raise TypeError(f"{name} has no fields; begin its module with: from __future__ import annotations")
             body["__slots__"] = ()
             body["__match_args__"] = body["_fields"] = fields
             body["_field_defaults"] = {field: body[field] for field in fields if field in body}
@@ -65,6 +69,8 @@ else:
 
         def _replace(self, /, **named):
             return type(self)(**{**self._asdict(), **named})
+
+        __replace__ = _replace
 
         def __repr__(self):
             shown = (f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
