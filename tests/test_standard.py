@@ -98,3 +98,29 @@ def test_nothing_large_is_imported_for_it() -> None:
     code = "import sys, memorybook.standard; print({'collections', 'contextlib', 'datetime'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def _no_value() -> Iterator[None]:
+    if not standard:
+        yield
+
+
+def _two_values(said: list[str]) -> Iterator[None]:
+    try:
+        with contextlib.suppress(KeyError):
+            yield
+        yield
+    finally:
+        said.append("closed")
+
+
+@pytest.mark.parametrize("contextmanager", [standard.contextmanager, contextlib.contextmanager])
+def test_a_block_has_to_yield_once(contextmanager: Any) -> None:
+    with pytest.raises(RuntimeError, match="yield"), contextmanager(_no_value)():
+        pass
+    said: list[str] = []
+    with pytest.raises(RuntimeError, match=r"yielded again|didn't stop"), contextmanager(_two_values)(said):
+        pass
+    with pytest.raises(RuntimeError, match=r"yielded again|didn't stop"):
+        _raise_in(contextmanager(_two_values)(said), KeyError("swallowed"))
+    assert said == ["closed", "closed"]

@@ -61,11 +61,15 @@ else:
             self.steps = steps
 
         def __enter__(self):
-            return next(self.steps)
+            for value in self.steps:
+                return value
+            raise RuntimeError("the generator of a block did not yield")
 
         def __exit__(self, kind, error, trace):
             if error is None:
-                return next(self.steps, None)
+                for _ in self.steps:
+                    return self._goes_on()
+                return False
             try:
                 self.steps.throw(error)
             except StopIteration:
@@ -74,7 +78,11 @@ else:
                 if raised is error or (raised.__cause__ is error and isinstance(error, StopIteration)):
                     return False  # a generator cannot pass on StopIteration as it is
                 raise
-            return True
+            return self._goes_on()
+
+        def _goes_on(self):
+            self.steps.close()
+            raise RuntimeError("the generator of a block yielded again")
 
 
 def once(function: Callable[[], T]) -> Callable[[], T]:
