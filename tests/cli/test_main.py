@@ -230,12 +230,24 @@ def test_what_the_system_refuses_names_the_file(shell: Any, tools: Any) -> None:
     assert error_of(shell("list", "--json").err)["code"] == "system"
 
 
+_END = "import os; end = type('End', (), {'__del__': lambda self, write=os.write: write(1, b' and all')})()"
+"""Heard of when the interpreter is taken apart, and by nothing that `_leave` looks at."""
+
+
 @pytest.mark.parametrize(
     ("before", "said"),
     [
         ("pass", b"half"),
+        (_END, b"half"),
         ("import atexit; atexit.register(print, ' and all')", b"half and all"),
         ("import threading, time; threading.Timer(0.05, print, [' and all']).start()", b"half and all"),
+        (f"{_END}; sys.setprofile(lambda *_: None)", b"half and all"),
+        (f"{_END}; sys.settrace(lambda *_: None)", b"half and all"),
+        pytest.param(
+            f"{_END}; sys.monitoring.use_tool_id(2, 'profiler')",
+            b"half and all",
+            marks=pytest.mark.skipif(sys.version_info < (3, 12), reason="nothing to register with"),
+        ),
     ],
 )
 def test_a_process_ends_with_all_that_was_written_and_all_that_waits_for_its_end(before: str, said: bytes) -> None:
@@ -256,3 +268,11 @@ def test_a_process_that_nothing_waits_for_is_not_taken_apart() -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=env)
     assert done.stdout == b"at once 0\n"
+
+
+def test_a_prompt_that_follows_is_reached() -> None:
+    script = "from memorybook import cli; cli._outcome = lambda arguments: 0; cli.main()"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    command = [sys.executable, "-i", "-c", script]
+    done = subprocess.run(command, input=b"print('here')\n", capture_output=True, check=True, env=env)
+    assert b"here" in done.stdout
