@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from memorybook.hits import Candidate, Candidates, Passage
+from memorybook.recall.rank import Ranked
 from memorybook.recall.search import Found, find
 from memorybook.recall.weights import weights_for
 from memorybook.text.tokens import tokens
@@ -108,3 +111,18 @@ def test_what_is_relevant_may_stand_below_what_is_shown() -> None:
     idf = {"zebra": 6.0, "cross": 5.0, "pedestrian": 3.0}
     assert search(*beside, about, idf=idf, limit=1).has_relevant
     assert not search(*beside, idf=idf, limit=1).has_relevant
+
+
+def test_what_is_judged_does_not_depend_on_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn says what the note says, so the entry stands for itself, even where the note need not be compared."""
+    candidates = (
+        Candidate(passage("nothing of the kind"), 4.0, None),
+        Candidate(passage("green tea a lot"), 3.0, None),
+        Candidate(passage("anna likes green tea a lot", source="turn", session="s", turn="t1"), 2.0, None),
+        Candidate(passage("anna likes green", source="entry", session="s", turn="t2"), 1.0, 0.99),
+    )
+    ranked = [Ranked(candidate, 1.0, {}) for candidate in candidates]
+    monkeypatch.setattr("memorybook.recall.search.rank", lambda *_, **__: iter(ranked))
+    found = Candidates(candidates, (), {}, "static/x", "scan")
+    for limit in (1, 40):
+        assert find("q", found, weights_for("static/x"), limit=limit, strength=lambda _: 0.0).has_relevant

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import tee
 
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
-from memorybook.standard import Callable, Iterable, date
+from memorybook.standard import Callable, Iterable, Iterator, date
 from memorybook.typed import NamedTuple
 
 RELEVANT = 0.45
@@ -64,10 +64,11 @@ def find(
         keep: Passages it refuses are left out before anything is cut; None keeps all.
         explain: Fill in `Hit.why`.
     """
-    ranked = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
+    ranked: Iterator[Ranked] = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
     if keep is not None:
         ranked = (r for r in ranked if keep(r.candidate.passage))
     few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
+    ranked, again = tee(ranked)
     judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
     judge = relevance(candidates.idf, weights)
     kept = [r for r in judged if judge(r.candidate) >= min_score] if min_score > 0 else judged
@@ -78,7 +79,7 @@ def find(
     )
     bar = max(min_score, RELEVANT)
     if not (has_relevant := any(hit.relevance >= bar for hit in hits)):
-        others = once(chain(judged, ranked), JUDGED) if few else judged
+        others = once(again, JUDGED) if few else judged
         has_relevant = any(judge(r.candidate) >= bar for r in others)
     return Found(hits, has_relevant, len(judged) - len(kept))
 
