@@ -49,3 +49,7 @@ def test_single_chinese_characters_do_not_make_a_text_relevant() -> None:
 def test_a_long_question_need_not_be_repeated_whole() -> None:
     idf = {f"word{number}": 5.0 for number in range(16)}
     assert judged("word0 word1 word2 word3", idf) == pytest.approx(0.5)
+
+
+def test_the_words_of_a_very_long_question_are_summed() -> None:
+    assert Sums([1.0] * 5000)[(1 << 5000) - 1] == 5000.0

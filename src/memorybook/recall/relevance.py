@@ -28,8 +28,13 @@ class Sums(dict[int, float]):
         self._gains = list(gains)
 
     def __missing__(self, holds: int) -> float:
-        last = holds.bit_length() - 1
-        self[holds] = found = self[holds ^ (1 << last)] + self._gains[last]
+        lacking = []
+        while holds not in self:
+            lacking.append(holds)
+            holds ^= 1 << holds.bit_length() - 1
+        found = self[holds]
+        for holds in reversed(lacking):
+            self[holds] = found = found + self._gains[holds.bit_length() - 1]
         return found
 
 
