@@ -521,3 +521,37 @@ def test_after_whatever_is_done_to_files_a_watched_listing_is_what_a_fresh_one_i
         time.sleep(TICK)
         assert set(found.list()) == set(DirectoryDocuments(str(root)).list())
         found.close()
+
+
+def test_a_book_that_is_made_later_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "_WATCHING", 0.0)
+    book = DirectoryDocuments(str(tmp_path / "later"))
+    for _ in range(3):
+        assert list(book.list()) == []
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "a.md").write_text("a\n")
+    assert [info.path for info in book.list()] == ["a.md"]
+    assert book._watched is not None
+    book.close()
+
+
+@pytest.mark.parametrize("look", [1, 2, 3, 4])
+def test_a_listing_goes_on_while_another_thread_closes(
+    book: DirectoryDocuments, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    """After whichever look at what is watched `close` comes."""
+    looks: list[None] = []
+
+    def looked_at(self: DirectoryDocuments) -> Watched | None:
+        held: Watched | None = self.__dict__["_watched"]
+        looks.append(None)
+        if len(looks) == look and held is not None:
+            self.__dict__["_watched"] = None
+            held.close()
+        return held
+
+    def told(self: DirectoryDocuments, value: Watched | None) -> None:
+        self.__dict__["_watched"] = value
+
+    monkeypatch.setattr(DirectoryDocuments, "_watched", property(looked_at, told), raising=False)
+    assert len(book.list()) == 3

@@ -89,20 +89,20 @@ class DirectoryDocuments:
         did change, if the system tells of it (`storage.watch`). If nothing did, it is the same object.
         """
         with _refusals(f"the book {self.root!r} cannot be read"):
-            if self._watched is not None and self._watched.process != os.getpid():
+            if (told := self._watched) is not None and told.process != os.getpid():
                 self.close()  # a forked child's copy, of which it would take events from its parent
-            if self._lost > _WATCHING:
+                told = None
+            if self._lost > _WATCHING and os.path.isdir(self.root):
                 from memorybook.storage.watch import watched
 
                 self._lost = -inf  # that is tried once
-                self._watched = watched(self.root, self._listed)
-            if self._watched is not None:
-                return self._watched.list()
+                told = self._watched = watched(self.root, self._listed)
+            if told is not None:
+                return told.list()
             started = time.perf_counter()
             walk = Walk(self._listed, time.time_ns())
             walk.all(self.root)
-            self._listed = walk.listed
-            self._lost += time.perf_counter() - started
+            self._listed, self._lost = walk.listed, self._lost + time.perf_counter() - started
             return tuple(walk.found)
 
     def read(self, path: str) -> Document:
