@@ -179,11 +179,20 @@ def command(folder: Path, given: Mapping[str, str]) -> list[str]:
 # --- writing -------------------------------------------------------------------------------------
 
 
+WARM = 15
+"""Questions of each kind that are asked before appends are measured."""
+
+
 def append(folder: Path, count: int, given: Mapping[str, str], rounds: int) -> Figures:
-    """A note appended and found by the next search, in turn with a line appended by hand: locked and fsynced."""
+    """A note appended and found by the next search, in turn with a line appended by hand: locked and fsynced.
+
+    As warm as the searches that are measured: in a process that was asked all their questions once.
+    """
     taken: list[tuple[float, float, float]] = []
     found = 0
     with opened(folder, given) as memory:
+        for question in corpus.questions(count, WARM):
+            memory.search(question.text)
         for number in range(rounds + 1):
             mark = f"mark{os.getpid()}n{number}"
             said = corpus.passage(count + number)
