@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TRIED = 8
 """How many times the pool the best passages are looked at in search of those that a query admits."""
 
-KEPT = 8192
+KEPT = 16_384
 """Passages kept in memory from one search to the next, the last ones read, about a kilobyte each."""
 
 
