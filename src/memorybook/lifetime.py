@@ -291,7 +291,7 @@ class Lifetime:
         return review.reject(self._on, ids, kind=kind, every=every, reason=reason)
 
     def tidy(self, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
-        """Archive what has faded, and propose what else would do the book good; never more than a quarter at once.
+        """Archive what has faded, and propose what else would do the book good; a quarter at once at most.
 
         Args:
             dry_run: Only say what would happen.

@@ -150,14 +150,40 @@ def test_what_a_person_rejected_is_neither_proposed_nor_done(memory: Memory, clo
     assert len(ids) == 4
 
 
+def test_an_entry_stays_whose_archiving_a_person_rejected(memory: Memory, clock: Clock) -> None:
+    ids = fill(memory, 2, score=0.01)
+    [done] = tidy(memory).done
+    [waits] = review(memory, kind="archive").proposals
+    reject(memory, [waits.proposal.id], reason="I want it")
+    left = next(id for id in ids if id in waits.told[0])
+    again = tidy(memory, apply=["archive", "remove"])
+    assert left not in " ".join(told for each in (*again.done, *again.proposed) for told in each.told)
+    assert states(memory)[left] == "active"
+
+
+def test_an_entry_stays_whose_archiving_waits(memory: Memory, clock: Clock) -> None:
+    fill(memory, 2, score=0.01)
+    tidy(memory)
+    again = tidy(memory, apply=["remove"])
+    assert [each.kind for each in (*again.done, *again.proposed)] == []
+    assert sorted(states(memory).values()) == ["active", "archived"]
+
+
+def test_a_small_book_fades_one_entry_in_a_run(memory: Memory) -> None:
+    fill(memory, 3, score=0.15)
+    done = tidy(memory)
+    assert (len(done.done), len(done.proposed)) == (1, 2)
+    assert done.proposed[0].reason.endswith("; waits because one run drops at most 1 of the 3 active entries")
+
+
 def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock: Clock) -> None:
     [id] = fill(memory, 1, score=0.15)
-    tidy(memory)
+    tidy(memory, apply=[])
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
     done = tidy(memory)
     assert (done.withdrawn, done.proposed) == (("p1",), ())
     clock.on(days=60)
-    assert [each.proposal for each in tidy(memory).proposed] == ["p2"]
+    assert [each.proposal for each in tidy(memory, apply=[]).proposed] == ["p2"]
 
 
 def test_no_more_than_a_quarter_goes_in_one_run(memory: Memory) -> None:
@@ -417,8 +443,8 @@ def test_the_end_of_a_session_tells_what_it_tidied(memory: Memory, monkeypatch: 
 
 def test_the_face_of_a_memory_has_it_all(memory: Memory) -> None:
     [id] = fill(memory, 1, score=0.15)
-    assert [each.kind for each in memory.tidy(dry_run=True).proposed] == ["archive"]
-    memory.tidy()
+    assert [each.kind for each in memory.tidy(dry_run=True, apply=[]).proposed] == ["archive"]
+    memory.tidy(apply=[])
     assert memory.review().kinds == {"archive": 1}
     assert memory.reject("p1", reason="no").rejected == ("p1",)
     memory.book.apply([Reinforce(id=id), Update(id=id, fields={"score": 0.1})], actor="user", door="test")

@@ -32,6 +32,9 @@ PROMPT_FROM = 0.5
 PROMPT_BEST = 20
 """How many entries a prompt takes unasked, the strongest first."""
 
+MOST_DROPPED = 0.25
+"""Share of the active entries that one run of tidying, or one rewrite of a page, archives or removes unasked."""
+
 GRACE_DAYS = 7
 """Days after the last activation during which nothing fades."""
 
@@ -104,3 +107,11 @@ def _replace(entry: Entry, **fields: object) -> Entry:
     from dataclasses import replace  # a search reads strengths but changes no entry, and must not pay for this
 
     return replace(entry, **fields)  # type: ignore[arg-type]
+
+
+def dropped_at_once(active: int) -> int:
+    """How many of so many active entries may be archived or removed in one go: a quarter, and one in any case.
+
+    Without that one a book of three entries would never fade, and the archived ones of an empty one never go.
+    """
+    return max(1, int(active * MOST_DROPPED))

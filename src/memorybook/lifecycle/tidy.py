@@ -40,9 +40,6 @@ Kind = Literal["expire", "archive", "remove", "duplicate", "conflict", "promote"
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-MOST_DROPPED = 0.25
-"""Share of the active entries that one run may archive or remove."""
-
 OFTEN = 3
 """Days on which a note was said, or stood in a prompt, from which it is worth an entry."""
 
@@ -111,28 +108,29 @@ def plan(
 def divide(planned: Iterable[Proposed], *, apply: Collection[str], entries: Iterable[Entry]) -> Divided:
     """What may be carried out at once: proposals of the kinds in `apply`, but for those that a person should see.
 
-    No more than a quarter of the active entries is archived or removed at once; the rest waits. Todos past their
-    day do not wait for that, as whoever wrote them named the day; they count. What would say of a pinned entry
-    that it is no longer true waits, and so does what follows on something that waits.
+    No more than a quarter of the active entries (one in any case) is archived or removed at once; the rest waits.
+    Todos past their day do not wait for that, as whoever wrote them named the day; they count. What would say of a
+    pinned entry that it is no longer true waits. Only what is archived is removed, or proposed to be: an entry whose
+    archiving waits, or was left out because a person rejected it, stays.
     """
     known = {entry.id: entry for entry in entries}
     active = sum(entry.state == "active" for entry in known.values())
+    most = fade.dropped_at_once(active)
+    archived = {id for id, entry in known.items() if entry.archived}
     now: list[Proposed] = []
     later: list[Proposed] = []
     gone: set[str] = set()
-    waiting: set[str] = set()
     for each in planned:
         going = dropped(each.changes)
-        fits = each.kind == "expire" or len(gone | going) <= active * MOST_DROPPED
+        fits = each.kind == "expire" or len(gone | going) <= most
         pinned = any(known[id].pinned for id in named(each.changes) if id in known)
-        if each.kind == "remove" and going & waiting:
+        if each.kind == "remove" and not going <= archived | gone:
             continue  # it is still to be archived
         if each.kind in apply and fits and not (pinned and each.kind == "conflict"):
             now.append(each)
             gone |= going
             continue
-        waiting |= going
-        why = f"; waits because one run drops at most a quarter of the {active} active entries" if not fits else ""
+        why = f"; waits because one run drops at most {most} of the {active} active entries" if not fits else ""
         later.append(each._replace(reason=each.reason + (why if each.kind in apply else "")))
     return Divided(tuple(now), tuple(later))
 

@@ -45,12 +45,6 @@ HISTORY = "HISTORY.md"
 
 TITLE = "## Long-term Memory"
 
-_MOST_GONE = 0.25
-"""Share of the entries that one rewrite archives; what it lacks besides waits for a person's word."""
-
-_FEW = 8
-"""So many entries may go at once in any case."""
-
 _LONGEST = 20_000
 """Characters of a statement."""
 
@@ -190,7 +184,7 @@ class _Rewriting:
         self._discarded = []
         standing = {entry.id: entry for entry in self._book.entries()}
         gone = self._gone(standing)
-        allowed = max(_FEW, int(_MOST_GONE * len(self._shown)))
+        allowed = fade.dropped_at_once(len(self._shown))
         done = propose_or_apply(
             self._memory,
             [*self._changes(standing, session), *gone[:allowed]],

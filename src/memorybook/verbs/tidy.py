@@ -102,8 +102,8 @@ class Tidied(NamedTuple):
 def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
     """Archive what has faded, and propose what else would do the book good.
 
-    Work that failed before is tried again first. Never are more than a quarter of the active entries archived or
-    removed in one run; the rest waits in the review queue, and so does everything with `require_user_confirmation`.
+    Work that failed before is tried again first. Never are more than a quarter of the active entries (one in any
+    case) archived or removed in one run; the rest waits in the review queue, and so does everything with `require_user_confirmation`.
 
     Args:
         dry_run: Only say what would happen; nothing is written, no model is asked.
@@ -146,9 +146,8 @@ def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, 
             withdraw(memory, each, stale(book, each, entries))
     planned = _planned(memory, entries, since)
     found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, outdated)
-    now, later = divide(found, apply=kinds, entries=entries.values())
-    if memory.config.require_user_confirmation:
-        now, later = (), (*now, *later)
+    unasked = () if memory.config.require_user_confirmation else kinds
+    now, later = divide(found, apply=unasked, entries=entries.values())
     report = Tidied(
         dry_run,
         tuple(_suggested(each, entries) for each in now),
