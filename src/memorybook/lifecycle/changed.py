@@ -134,6 +134,8 @@ def _claims(text: str) -> Iterator[Claim]:
             if not _is_value(name, parts["value"]):
                 continue
             found_preference |= attribute == "prefer"
+            if name == "live" and not now and compiled(_TWO_HOMES).search(text):
+                continue
             value, against = (parts["value"], parts.get("against") or "")
             yield Claim(_subject(parts["who"], speaker), name, value.strip().lower(), against.strip().lower(), now)
 
@@ -141,6 +143,10 @@ def _claims(text: str) -> Iterator[Claim]:
 _NOW = (
     r"(?i)\b(?:now|currently|these days|moved|relocated|joined|new job|started)\b"
     r"|现在|目前|如今|搬[到去]|跳槽|入职|加入|换[到成]|改[成为]"
+)
+_TWO_HOMES = (
+    r"(?i)\b(?:also|too|both|half|sometimes|part[- ]time|partly|second home|weekends?|weekdays|summers?|winters?)\b"
+    r"|也|另外|有时|一半|两地|周末|工作日|平时|夏天|冬天"
 )
 _OPEN = ("prefer", "favo", "main", "primary", "default", "native", "current", "e-mail", "email", "nickname")
 """Beginnings of English attributes of which any word may be the value; of others a name, a number or `a …`."""
@@ -151,6 +157,36 @@ _PLACES = (
     " 国外 海外 家里 外地 本地 老家 这里 那里 这边 那边"
 ).split()
 """Where somebody may work whoever employs them."""
+
+_TOWNS = frozenset(
+    (
+        "amsterdam|ankara|antwerp|athens|atlanta|auckland|austin|baltimore|bangalore|bangkok|barcelona|basel"
+        "|beijing|beirut|belgrade|bergen|berlin|bern|birmingham|bologna|bonn|boston|bremen|brisbane|bristol"
+        "|brussels|bucharest|budapest|buenos aires|cairo|calgary|cape town|chengdu|chennai|chicago|chongqing"
+        "|cologne|copenhagen|dallas|delhi|denver|detroit|dortmund|dresden|dublin|dusseldorf|edinburgh|essen"
+        "|florence|frankfurt|gdansk|geneva|glasgow|gothenburg|graz|guangzhou|hamburg|hangzhou|hannover|hanoi"
+        "|helsinki|houston|hyderabad|istanbul|jakarta|johannesburg|karachi|krakow|kyiv|kyoto|lagos|lahore"
+        "|las vegas|leeds|leipzig|lima|lisbon|liverpool|ljubljana|london|los angeles|lyon|madrid|malmo"
+        "|manchester|manila|marseille|melbourne|miami|milan|minneapolis|montreal|moscow|mumbai|munich|nairobi"
+        "|nanjing|naples|nashville|new york|nice|nuremberg|osaka|oslo|ottawa|paris|perth|philadelphia|phoenix"
+        "|portland|porto|prague|riga|rome|rotterdam|san diego|san francisco|santiago|seattle|seoul|shanghai"
+        "|shenzhen|sofia|stockholm|strasbourg|stuttgart|suzhou|sydney|tallinn|tampere|tel aviv|tokyo|toronto"
+        "|toulouse|turin|turku|valencia|vancouver|venice|vienna|vilnius|warsaw|wellington|wroclaw|wuhan|xi'an"
+        "|zagreb|zurich"
+        "|北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|宁波|厦门"
+        "|福州|济南|合肥|昆明|大连|沈阳|哈尔滨|长春|石家庄|太原|南昌|南宁|贵阳|兰州|海口|无锡"
+        "|佛山|东莞|珠海|温州|香港|澳门|台北|东京|大阪|首尔|巴黎|伦敦|柏林|汉堡|慕尼黑|纽约"
+        "|波士顿|西雅图|旧金山|洛杉矶|多伦多|温哥华|悉尼|墨尔本"
+    ).split("|")
+)
+"""Towns of which nobody takes one for a part of another."""
+
+
+def _are_towns(one: str, other: str) -> bool:
+    """Whether both are towns that rules know, in the same script: 杭州 and Hangzhou are one."""
+    first, second = (value.removesuffix("市").removesuffix(" city") for value in (one, other))
+    return first in _TOWNS and second in _TOWNS and first.isascii() == second.isascii()
+
 
 _NO_VALUE = r"(?:很|太|非常|比较|最|越|一?个|不|没|还|也|都|挺|蛮|真)"
 
@@ -178,8 +214,8 @@ def _conflict(new: Claim, old: Claim) -> bool:
         return False
     if new.attribute == "prefer":
         return _prefers_otherwise(new, old)
-    if new.attribute == "live" and not new.now:  # a town, its country, a street in it: all may be true
-        return False
+    if new.attribute == "live" and not new.now and not _are_towns(new.value, old.value):
+        return False  # a town, its country, a street in it: all may be true
     return not _within(new.value, old.value)
 
 
