@@ -273,6 +273,45 @@ def test_what_somebody_wrote_down_meanwhile_is_replaced_by_what_was_said() -> No
     assert current(book) == ["Ann works at Globex"]
 
 
+@pytest.mark.parametrize(
+    ("old", "first", "second"),
+    [
+        ("Mira lives in Oslo.", "Mira lives in Paris.", "Mira lives in Rome."),
+        ("The meeting is in room Oak.", "The meeting is in room Elm.", "The meeting is in room Ash."),
+        ("用户住在北京。", "用户住在杭州。", "用户住在上海。"),
+        ("周会在一号会议室开。", "周会在二号会议室开。", "周会在三号会议室开。"),
+    ],
+)
+def test_what_is_corrected_twice_in_one_talk_has_the_last_word(old: str, first: str, second: str) -> None:
+    said = [told(first, contradicts=("a",)), told(second, turn="t2", contradicts=("a",))]
+    found, book = matched(said, [known("a", old)])
+    assert current(book) == [second]
+    assert found.counts == {"updated": 2}
+
+
+def test_two_statements_that_contradict_an_entry_of_both_stay_true() -> None:
+    entry = known("a", "Mira lives in Oslo and works at Acme.")
+    for turn in ("t1", "t2"):
+        said = [
+            told("Mira lives in Rome with two cats.", contradicts=("a",)),
+            told("Mira works at Globex as a nurse.", turn=turn, contradicts=("a",)),
+        ]
+        _, book = matched(said, [entry])
+        assert current(book) == [one.content for one in said]
+
+
+def test_a_turn_of_the_future_does_not_outrank_what_is_said_later() -> None:
+    ahead = {"t1": NOW + timedelta(days=26_000)}
+    _, book = matched([told("Ann works at Acme")], [], times=ahead)
+    [entry] = book.values()
+    assert entry.created == NOW
+    _, book = matched([told("Ann works at Globex", contradicts=(entry.id,))], [entry], times={"t1": NOW})
+    assert current(book) == ["Ann works at Globex"]
+    old = replace(entry, created=NOW + timedelta(days=26_000))
+    _, book = matched([told("Ann works at Globex", contradicts=(entry.id,))], [old], times={"t1": NOW})
+    assert current(book) == ["Ann works at Globex"]
+
+
 # --- conflict strategies, trust, pins -----------------------------------------------------------------
 
 

@@ -68,13 +68,14 @@ class Talk(NamedTuple):
     heard: Collection[str] = ()
 
     def said(self, candidate: Candidate) -> datetime:
-        """When it was said first."""
-        return next((time for id in candidate.turn_ids if (time := self.times.get(id)) is not None), self.now)
+        """When it was said first; never later than now, whatever a wrong clock wrote."""
+        times = (time for id in candidate.turn_ids if (time := self.times.get(id)) is not None)
+        return min(next(times, self.now), self.now)
 
     def last_said(self, candidate: Candidate) -> datetime:
-        """When it was said last."""
+        """When it was said last; never later than now."""
         times = [time for id in candidate.turn_ids if (time := self.times.get(id)) is not None]
-        return max(times, default=self.now)
+        return min(max(times, default=self.now), self.now)
 
 
 @dataclass(slots=True)
@@ -110,6 +111,13 @@ class Ledger:
         """The entry, if there is one that is held true."""
         entry = self.entries.get(id)
         return entry if entry is not None and entry.superseded_by is None else None
+
+    def successor(self, id: str) -> Entry | None:
+        """The entry held true that this talk put in the place of another; None if it put none."""
+        entry = self.entries.get(id)
+        while entry is not None and entry.superseded_by is not None:
+            entry = self.entries.get(entry.superseded_by) if entry.superseded_by in self.fresh else None
+        return entry if entry is not None and entry.id != id else None
 
     def saying(self, text: str) -> Entry | None:
         """The entry held true that makes this very statement."""
@@ -327,7 +335,7 @@ class Ledger:
         if self.conflicts == "highest_trust" and _rank(one.trust) != _rank(candidate.trust):
             return _rank(one.trust) > _rank(candidate.trust)
         dated = candidate.trust == "import" or (one.source or "").startswith("turn:")
-        return dated and one.created is not None and one.created > self.talk.last_said(candidate)
+        return dated and one.created is not None and min(one.created, self.talk.now) > self.talk.last_said(candidate)
 
 
 _statement = lru_cache(maxsize=20_000)(normalise)

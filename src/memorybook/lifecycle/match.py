@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement, words
+from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement, turned, words
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.changed import replaces, rivals
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
@@ -20,6 +20,9 @@ from memorybook.model import Change, Discarded, Entry
 
 Neighbours = Callable[[str], Sequence[Entry]]
 """Entries near a text, from vectors, words and shared names in turn, best first, at most 8."""
+
+CORRECTED = 0.3
+"""Share of common words from which a second correction of one entry is one of the first as well."""
 
 Similarity = Callable[[str, str], float | None]
 """Cosine of two texts; None where no embedder reads their language."""
@@ -98,7 +101,7 @@ def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similar
 
 def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> bool:
     """Decide on a candidate of which there is no doubt: named by the model, or the same statement as a known one."""
-    contradicted = [one for id in candidate.contradicts if (one := ledger.current(id)) is not None]
+    contradicted = _contradicted(ledger, candidate)
     if contradicted:
         ledger.replace(candidate, contradicted, "contradicts what was known")
         return True
@@ -115,6 +118,32 @@ def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, simila
             ledger.strengthen(candidate, one, "the same statement in other words")
             return True
     return False
+
+
+def _contradicted(ledger: Ledger, candidate: Candidate) -> list[Entry]:
+    """The entries that a model says are no longer true, as they stand: corrected twice in one talk, the correction.
+
+    The one that took an entry's place is meant only if another turn says otherwise of the same thing: an entry of two
+    statements may be contradicted by two that both are true.
+    """
+    found: dict[str, Entry] = {}
+    for id in candidate.contradicts:
+        one = ledger.current(id)
+        if one is None:
+            one = ledger.successor(id)
+            if one is None or not _corrects(candidate, one):
+                continue
+        found[one.id] = one
+    return list(found.values())
+
+
+def _corrects(candidate: Candidate, one: Entry) -> bool:
+    """Whether what was said after an entry of the same talk says otherwise of the same thing."""
+    if one.source == f"turn:{candidate.turn_ids[-1]}":
+        return False
+    if replaces(candidate, one) is not None:
+        return True
+    return overlap(candidate.content, one.text) >= CORRECTED and turned(candidate.content, one.text) is not None
 
 
 def around(ledger: Ledger, candidate: Candidate, neighbours: Neighbours) -> list[Entry]:
