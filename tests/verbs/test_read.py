@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from memorybook.errors import Conflict, NotFound
 from memorybook.memory import Memory
-from verbs.conftest import Reopen
+from memorybook.model import Add
+from verbs.conftest import NOW, Reopen
 
 
 def imported(memory: Memory, tmp_path: Path, name: str) -> None:
@@ -70,3 +73,29 @@ def test_a_small_budget_leaves_out_whole_items(memory: Memory) -> None:
     assert recalled.tokens <= 120
     assert recalled.text.count("\n- ") == len(recalled.hot) + len(recalled.cold)
     assert memory.recall("harbour", max_tokens=1).text == ""
+
+
+@pytest.mark.parametrize("group", ["work/api", "work/api/", "Work/API", " work / api ", "WORK"])
+def test_a_group_is_found_as_people_write_it(memory: Memory, group: str) -> None:
+    memory.remember("The API listens on 8080.", group="work/api")
+    memory.remember("The API has a second version.", group="Work/API/v2")
+    memory.remember("Another thing altogether.", group="workshop")
+    assert memory.entries(group=group).total == 2
+
+
+def test_no_group_is_in_a_group_without_a_name(memory: Memory) -> None:
+    memory.remember("The API listens on 8080.", group="work/api")
+    assert [memory.entries(group=group).total for group in ("", "/")] == [0, 0]
+
+
+@pytest.mark.parametrize(("days", "told"), [(0, False), (1, False), (-9, True)])
+def test_a_prompt_tells_what_was_held_true_before_and_not_what_never_was(memory: Memory, days: int, told: bool) -> None:
+    """An agent's statement that lost against a user's, by the time at which it was said."""
+    held = memory.remember("Mira lives in Berlin.").known.entry
+    lost = replace(
+        held, id="zzzzzz", text="Mira lives in Paris.", created=NOW + timedelta(days=days), contradicts=(held.id,)
+    )
+    memory.book.apply([Add(entry=replace(lost, superseded_by=held.id))], actor="agent", door="test")
+    text = memory.recall("Where does Mira live?").text
+    assert "Mira lives in Berlin." in text
+    assert ("Paris" in text) is told

@@ -86,16 +86,23 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit {limit} is below 1")
 
+    inside = None if group is None else _folder(group)
+
     def wanted(entry: Entry) -> bool:
         return (
             (category is None or entry.category == category)
-            and (group is None or entry.group == group or (entry.group or "").startswith(f"{group}/"))
+            and (inside is None or (inside != "" and _folder(entry.group or "").startswith(inside)))
             and (state is None or entry.state == state)
         )
 
     found = known(book, filter(wanted, book.entries()))
     found.sort(key=lambda each: each.strength, reverse=True)
     return Listed(tuple(found[:limit]), len(found))
+
+
+def _folder(group: str) -> str:
+    """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
+    return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
 
 
 def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = None) -> Recalled:
@@ -173,6 +180,8 @@ def _before(document: MemoryDocument, hits: Iterable[Hit]) -> dict[str, str]:
     before: dict[str, str] = {}
     for hit in hits:
         entry = document.get(hit.passage.entry) if hit.passage.state == "superseded" and hit.passage.entry else None
+        if entry is not None and _was_never_true(entry, document):
+            continue
         known = {entry.id} if entry is not None else set()
         now = entry
         while now is not None and now.superseded_by is not None and now.superseded_by not in known:
@@ -181,6 +190,17 @@ def _before(document: MemoryDocument, hits: Iterable[Hit]) -> dict[str, str]:
         if entry is not None and now is not None and now is not entry:
             before.setdefault(now.id, entry.text)
     return before
+
+
+def _was_never_true(entry: Entry, document: MemoryDocument) -> bool:
+    """Whether an entry contradicted what was held true already and lost, by what is trusted more.
+
+    What was said before its winner was held true in its time, though it was learned of later.
+    """
+    winner = document.get(entry.superseded_by) if entry.superseded_by in entry.contradicts else None
+    if winner is None:
+        return False
+    return entry.created is None or winner.created is None or entry.created >= winner.created
 
 
 def _told(text: str, before: str | None, wording: str) -> str:
