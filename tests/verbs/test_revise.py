@@ -58,6 +58,14 @@ def test_an_entry_is_rewritten_and_the_rest_of_it_stays(opened: Open) -> None:
     assert (operation.usage["calls"], operation.usage["model"]) == (1, "scripted")
 
 
+def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Open) -> None:
+    memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
+    memory.door = "cli"
+    id = known(memory)
+    memory.door = "mcp"
+    assert revise(memory, id, "make it shorter").known.entry.trust == "agent"
+
+
 def test_a_chinese_entry_is_rewritten(opened: Open) -> None:
     memory = opened({"text": "接口端口是9090。", "refused": ""})
     assert revise(memory, known(memory, "接口端口是8080。"), "端口改成9090").known.entry.text == "接口端口是9090。"

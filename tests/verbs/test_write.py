@@ -37,6 +37,17 @@ def test_an_update_that_instructs_the_reader_is_suspect(memory: Memory) -> None:
     assert changed.trust == "suspect"
 
 
+def test_a_new_wording_is_trusted_as_whoever_worded_it(memory: Memory) -> None:
+    memory.door = "cli"
+    entry = memory.remember("The user lives in Oslo.").known.entry
+    assert entry.trust == "user"
+    memory.door = "mcp"
+    assert memory.update(entry.id, text=entry.text, tags=["home"]).entry.trust == "user"
+    assert memory.update(entry.id, text="The user lives in Rome.").entry.trust == "agent"
+    memory.door = "cli"
+    assert memory.update(entry.id, text="The user lives in Bergen.").entry.trust == "agent"
+
+
 def test_an_update_is_masked_in_text_and_metadata(memory: Memory) -> None:
     entry = memory.remember("harmless").known.entry
     changed = memory.update(entry.id, text=f"the key is {SECRET}", metadata={"deep": [{"key": SECRET}]}).entry

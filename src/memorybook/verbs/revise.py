@@ -10,9 +10,8 @@ from memorybook.answers import Known
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.lifecycle.revise import revise as rewrite
 from memorybook.model import Entry, Update
-from memorybook.text.screen import screen
 from memorybook.verbs.read import known
-from memorybook.verbs.write import Mask
+from memorybook.verbs.write import Mask, reworded
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -93,8 +92,7 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     if revision.refused or text == entry.text:
         refused = revision.refused or "the text is as it should be already"
         return Revised(known(book, [entry])[0], entry.text, refused, None, mask.count, usage)
-    fields: dict[str, Any] = {"text": text} | ({"trust": "suspect"} if screen(text) else {})
-    change = Update(id=id, fields=fields, reason=f"revised: {wanted[:200]}")
+    change = Update(id=id, fields=reworded(memory, id, text), reason=f"revised: {wanted[:200]}")
     with book.documents.lock():  # the model took its time
         if _entry(memory, id).text != entry.text:
             raise Conflict(f"entry {id!r} was changed while the model was at work: look at it, and ask again")

@@ -10,9 +10,11 @@ from memorybook.answers import Appended, Flushed, Known, Remembered
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.lifecycle import fade
+from memorybook.lifecycle.merge import lowest
 from memorybook.model import Add, Append, Category, Discarded, Entry, Note, Update
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
+from memorybook.text.tokens import digest
 from memorybook.verbs.read import known
 
 if TYPE_CHECKING:
@@ -125,6 +127,7 @@ def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[s
 def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
     from memorybook.lifecycle.flush import notes_of
+    from memorybook.verbs.forgotten import FORGOTTEN, remembered
     from memorybook.verbs.turns import mask_turns, turns_of
 
     if (text is None) == (messages is None):
@@ -135,9 +138,13 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         found, skipped = notes_of(mask.text(text), now=book.now())
     else:
         found, skipped = notes_of(mask_turns(mask, turns_of(memory, messages or ())), now=book.now())
-    reasons = [(each.text, each.reason) for each in skipped]
+    kept = remembered(memory, [note.text for note in found] if messages is not None else [])
+    gone = [note for note in found if not kept(note.text)]
+    found = [note for note in found if note not in gone]
+    reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
     left = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
+    left += [Discarded(text=f"digest:{digest(note.text)}", reason=FORGOTTEN) for note in gone]
     result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=left)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
@@ -165,9 +172,7 @@ def update(
     today = memory.book.now().date()
     fields: dict[str, Any] = {}
     if text is not None:
-        fields["text"] = mask.text(text.strip())
-        if screen(fields["text"]):
-            fields["trust"] = "suspect"
+        fields |= reworded(memory, id, mask.text(text.strip()))
     if category is not None:
         fields["category"] = category
     if importance is not None:
@@ -183,6 +188,20 @@ def update(
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
     return set_fields(memory, id, fields, reason="updated")._replace(redacted=mask.count)
+
+
+def reworded(memory: Memory, id: str, text: str) -> dict[str, Any]:
+    """The fields of an entry that has another text from now on: it is trusted no more than whoever worded it.
+
+    `suspect` if the text tries to instruct its reader; a text that stays as it is keeps its trust.
+    """
+    if screen(text):
+        return {"text": text, "trust": "suspect"}
+    entry = next((one for one in memory.book.entries() if one.id == id), None)
+    if entry is None or entry.text == text:
+        return {"text": text}
+    trust = lowest(entry.trust, memory.trust)
+    return {"text": text} if trust == entry.trust or memory.trust == "user" else {"text": text, "trust": trust}
 
 
 def set_fields(memory: Memory, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
