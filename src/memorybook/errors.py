@@ -115,7 +115,7 @@ class LLMFailed(Unavailable):
 
 
 class BudgetSpent(LLMFailed):
-    """The language model was not asked (again), for the operation or the day has used what it may; names the setting."""
+    """The language model was not asked (again): the operation or the day has used what it may; names the setting."""
 
     code = "budget_spent"
 
