@@ -191,8 +191,8 @@ def append(folder: Path, count: int, given: Mapping[str, str], rounds: int) -> F
     taken: list[tuple[float, float, float]] = []
     found = 0
     with opened(folder, given) as memory:
-        for question in corpus.questions(count, WARM):
-            memory.search(question.text)
+        for asked in corpus.questions(count, WARM):
+            memory.search(asked.text)
         for number in range(rounds + 1):
             mark = f"mark{os.getpid()}n{number}"
             said = corpus.passage(count + number)
