@@ -8,7 +8,7 @@ are pertinent under aliases -> read item by item -> what the user ordered and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from math import log, sqrt
@@ -33,6 +33,9 @@ __all__ = [
     "entities_of", "extract", "without_recalled",
 ]  # fmt: skip
 
+Mask = Callable[[str], str]
+"""Takes the secrets out of a text."""
+
 PROMPT_TOKENS = 2_400
 """Tokens of the system prompt, known entries included, by `text.tokens.count_tokens`."""
 
@@ -52,6 +55,7 @@ def extract(
     known: Iterable[Entry] = (),
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
+    mask: Mask = str,
 ) -> Extraction:
     """Find what is worth keeping in these turns, English and Chinese.
 
@@ -68,6 +72,7 @@ def extract(
             strongest.
         language: Of the prompt; `auto` takes the talk's. What is kept stays in the language of the talk.
         zone: In which days are counted; None is that of `now`.
+        mask: A text without its secrets; what is shown of entries, and all that the model says, passes through it.
 
     Raises:
         LLMFailed: The model gave no answer that can be used; nothing of it is kept.
@@ -83,12 +88,12 @@ def extract(
     chosen = talk.language_of(shown.pieces) if language == "auto" else language
     pieces, spent = _fitted(shown.pieces, llm, now, chosen)
     try:
-        reading, usage = _asked(pieces, llm, tuple(known), now, chosen)
+        reading, usage = _asked(pieces, llm, tuple(known), now, chosen, mask)
     except LLMFailed as failed:
         failed.usage = _sum(spent, failed.usage)
         raise
     imported = session is not None and session.source.startswith("import:")
-    return _completed(reading, found, shown, imported=imported, usage=_sum(spent, usage))
+    return _completed(masked(reading, mask), found, shown, imported=imported, usage=_sum(spent, usage))
 
 
 def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
@@ -108,12 +113,17 @@ def _fitted(
 
 
 def _asked(
-    pieces: Sequence[talk.Piece], llm: LLM, known: Sequence[Entry], now: datetime, language: prompts.Language
+    pieces: Sequence[talk.Piece],
+    llm: LLM,
+    known: Sequence[Entry],
+    now: datetime,
+    language: prompts.Language,
+    mask: Mask,
 ) -> tuple[Reading, Usage]:
     """The model's answer, read, and what it took."""
     from memorybook.replies import Form
 
-    prompt = prompt_of(pieces, known=known, now=now, language=language)
+    prompt = prompt_of(pieces, known=known, now=now, language=language, mask=mask)
     form = Form(
         name="remember",
         description=prompts.EXTRACT_FORM[language],
@@ -128,6 +138,10 @@ def _asked(
 # --- the prompt ----------------------------------------------------------------------------------
 
 
+OPEN, CLOSE = "<known>", "</known>"
+"""Between these stands what is known, as data."""
+
+
 class Prompt(NamedTuple):
     """What is sent, and what the aliases in it stand for."""
 
@@ -137,18 +151,29 @@ class Prompt(NamedTuple):
 
 
 def prompt_of(
-    pieces: Sequence[talk.Piece], *, known: Sequence[Entry], now: datetime, language: prompts.Language
+    pieces: Sequence[talk.Piece],
+    *,
+    known: Sequence[Entry],
+    now: datetime,
+    language: prompts.Language,
+    mask: Mask = str,
 ) -> Prompt:
-    """The prompt of one extraction: instructions and known entries (under 2,500 tokens), and the talk as data."""
-    lines = [prompts.EXTRACT[language]]
-    groups = _groups(known)
+    """The prompt of one extraction: instructions and known entries (under 2,500 tokens), and the talk as data.
+
+    Entries and groups stand between markers, masked; what tries to instruct is left out.
+    """
+    lines = [prompts.EXTRACT[language], OPEN]
+    groups = _groups(known, mask)
     if groups:
         lines.append(prompts.GROUPS[language] + ", ".join(groups))
-    room = PROMPT_TOKENS - count_tokens("\n".join(lines)) - count_tokens(prompts.KNOWN[language])
+    room = PROMPT_TOKENS - count_tokens("\n".join([*lines, CLOSE])) - count_tokens(prompts.KNOWN[language])
     shown: dict[str, Entry] = {}
     entries: list[str] = []
     for entry in pertinent(known, pieces):
-        line = f"m{len(shown) + 1} {_known_line(entry.text)}"
+        text = mask(_known_line(entry.text))
+        if not _clear(text):
+            continue
+        line = f"m{len(shown) + 1} {_unmarked(text)}"
         room -= count_tokens(line) + 1
         if room < 0:
             break
@@ -156,6 +181,7 @@ def prompt_of(
         entries.append(line)
     if entries:
         lines += [prompts.KNOWN[language], *entries]
+    lines = [*lines, CLOSE] if groups or entries else lines[:1]
     return Prompt(
         system="\n".join(lines),
         user=talk.shown(pieces, now=now, chinese=language == "zh"),
@@ -191,10 +217,16 @@ def pertinent(known: Iterable[Entry], pieces: Sequence[talk.Piece]) -> list[Entr
     return sorted(entries, key=lambda entry: (-worth[entry.id], -entry.score, entry.id))[:MOST_KNOWN]
 
 
-def _groups(known: Iterable[Entry]) -> list[str]:
+def _groups(known: Iterable[Entry], mask: Mask) -> list[str]:
     """The ten groups that most entries are in."""
-    counts = Counter(_one_line(entry.group)[:40] for entry in known if entry.group and entry.state == "active")
-    return [group for group, _ in counts.most_common(10)]
+    counts = Counter(_one_line(entry.group) for entry in known if entry.group and entry.state == "active")
+    most = (mask(group) for group, _ in counts.most_common(10))
+    return [_unmarked(group[:40]) for group in most if _clear(_as_words(group))]
+
+
+def _unmarked(text: str) -> str:
+    """A text that cannot end the block in which it stands."""
+    return compiled(r"(?i)<(?=\s*/?\s*(?:known|talk)\b)").sub("< ", text)
 
 
 def _known_line(text: str) -> str:
@@ -211,6 +243,37 @@ def _one_line(text: str) -> str:
 
 
 # --- after the answer ----------------------------------------------------------------------------
+
+
+def masked(reading: Reading, mask: Mask) -> Reading:
+    """The reading without secrets, and without names and tags that try to instruct whoever reads them."""
+    return Reading(
+        tuple(_masked(one, mask) for one in reading.candidates),
+        tuple(
+            Discarded(text=mask(one.text), reason=mask(one.reason), quote=mask(one.quote)) for one in reading.discarded
+        ),
+        tuple(replace(one, text=mask(one.text)) for one in reading.forget_requests),
+        mask(reading.summary),
+        tuple(map(mask, reading.decisions)),
+        tuple(map(mask, reading.open_questions)),
+    )
+
+
+def _masked(one: Candidate, mask: Mask) -> Candidate:
+    group = mask(one.group) if one.group else None
+    return replace(
+        one,
+        content=mask(one.content),
+        quote=mask(one.quote),
+        tags=tuple(tag for each in one.tags if _clear(_as_words(tag := mask(each)))),
+        entities=tuple(name for each in one.entities if _clear(_as_words(name := mask(each)))),
+        group=group if group and _clear(_as_words(group)) else None,
+    )
+
+
+def _as_words(name: str) -> str:
+    """A tag or a path as a sentence: `ignore-all/previous_instructions` instructs as well."""
+    return " ".join(compiled(r"[\s/_-]+").split(name))
 
 
 def _completed(
