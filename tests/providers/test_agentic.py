@@ -260,3 +260,19 @@ def test_five_facts_in_three_wordings_are_five_entries_without_a_model(memory: M
             session = f"s{number}"
             assert agentic.evolve(fact).action in ("created", "strengthened"), session
     assert memory.entries(state="active").total <= 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("The user works at Acme.", "The user works at Globex."), ("用户在腾讯工作。", "用户在字节跳动工作。")],
+)
+def test_with_confirmation_a_statement_only_waits(opened: Opened, old: str, new: str) -> None:
+    memory = opened(require_user_confirmation=True)
+    known(memory, old)
+    evolution = Agentic(memory).evolve(new)
+    assert (evolution.action, evolution.id) == ("discarded", None)
+    assert evolution.proposals == tuple(each.proposal.id for each in memory.review().proposals) != ()
+    assert evolution.detail.startswith("waits for a person's word (p1")
+    assert [one.entry.text for one in memory.entries().entries] == [old]
+    memory.reject(every=True)
+    assert Agentic(memory).evolve(new).detail.startswith("was rejected before")

@@ -21,7 +21,7 @@ from memorybook.text.screen import screen
 from memorybook.text.tokens import digest
 from memorybook.verbs import read
 from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.review import propose
+from memorybook.verbs.review import Submitted, propose_or_apply
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from memorybook.answers import Recalled
-    from memorybook.draft import Result
     from memorybook.formats.memory_md import Located, MemoryDocument
 
 MOST_LINKED = 5
@@ -53,6 +52,8 @@ class Agentic(Tiered):
 
     def evolve(self, content: str) -> Evolution:
         """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.
+
+        With `require_user_confirmation` it is proposed only: `proposals` tells what waits in the review queue.
 
         Raises:
             InvalidInput: Blank, or over 20,000 characters.
@@ -107,31 +108,33 @@ class Agentic(Tiered):
             language=memory.config.language,
         )
         used = llm.usage if llm is not None and llm.usage.calls else None
-        result = book.apply(
+        submitted = propose_or_apply(
+            memory,
             found.changes,
-            actor=memory.actor,
-            door=memory.door,
             kind="evolve",
             discarded=found.discarded,
             usage=None if used is None or llm is None else {**used.json(), "model": llm.name},
+            proposed=found.proposals,
         )
-        return _told(found, result, propose(memory, found.proposals))
+        return _told(found, submitted, waits=memory.config.require_user_confirmation)
 
 
-def _told(found: Evolved, result: Result, waiting: Sequence[str]) -> Evolution:
-    """The decision, with the id under which the entry stands."""
+def _told(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:
+    """The decision, with the id under which the entry stands; `waits` if none of it was carried out."""
     first, *others = found.decisions
     notes = [f"{first.reason}; {first.detail}" if first.detail else first.reason]
     notes += [f"also {one.action} {one.id}" for one in others]
     notes += [found.degraded] if found.degraded else []
-    if first.action == "proposed":
-        return Evolution("discarded", None, f"waits for a person's word ({', '.join(waiting)}): {'; '.join(notes)}")
+    waiting = submitted.proposals
+    if first.action == "proposed" or (waits and found.changes):
+        where = f"waits for a person's word ({', '.join(waiting)})" if waiting else "was rejected before"
+        return Evolution("discarded", None, f"{where}: {'; '.join(notes)}", waiting)
     ids = {
         change.entry.id: outcome.entry.id
-        for change, outcome in zip(found.changes, result.outcomes, strict=True)
+        for change, outcome in zip(found.changes, submitted.result.outcomes, strict=True)
         if isinstance(change, Add) and outcome.entry is not None
     }
-    return Evolution(first.action, ids.get(first.id or "", first.id), "; ".join(notes))
+    return Evolution(first.action, ids.get(first.id or "", first.id), "; ".join(notes), waiting)
 
 
 # --- links -----------------------------------------------------------------------------------------

@@ -76,14 +76,16 @@ class Evolution:
 
     Attributes:
         action: `created`; `merged` into one with what was known; `updated`, in the place of what is no longer true;
-            `strengthened`, as it was known; `discarded`.
+            `strengthened`, as it was known; `discarded`, also while it waits for a person's word.
         id: The entry that says it now; None if none does.
         detail: Why, and which other entries it concerns.
+        proposals: Ids of what waits in the review queue.
     """
 
     action: Action
     id: str | None
     detail: str = ""
+    proposals: tuple[str, ...] = ()
 
 
 class Window(NamedTuple):
