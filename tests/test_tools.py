@@ -152,3 +152,35 @@ def test_an_instruction_is_given_alone(memory: Memory) -> None:
 
 def test_what_waits_is_listed(memory: Memory) -> None:
     assert tools.call(memory, "memory_review", {"state": "rejected"})["proposals"] == []
+
+
+def test_an_agent_does_not_take_back_what_a_person_did(tmp_path: Path) -> None:
+    root = str(tmp_path / "shared")
+    with memorybook.open(root, door="cli") as person:
+        person.remember("tea")
+        [done] = person.book.journal.operations()
+    with memorybook.open(root) as agent:
+        with pytest.raises(InvalidInput, match="was a person's: only a person takes it back"):
+            tools.call(agent, "memory_undo", {"operation": done.id})
+        own = agent.remember("coffee")
+        assert own.known.entry.text == "coffee"
+        [newest] = agent.book.journal.operations(limit=1)
+        assert tools.call(agent, "memory_undo", {"operation": newest.id})["undone"] == newest.id
+    with memorybook.open(root, door="cli") as person:
+        assert tools.call(person, "memory_undo", {"operation": done.id})["undone"] == done.id
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("memory_search", "memory_recall"),
+        ("memory_recall", "memory_search"),
+        ("recall_memory", "memory_search"),
+        ("memory_remember", "memory_append"),
+        ("memory_append", "memory_remember"),
+    ],
+)
+def test_tools_that_are_alike_say_when_to_use_which(name: str, other: str) -> None:
+    described = tools.schema(name)["description"]
+    assert "Use it" in described
+    assert other in described

@@ -29,6 +29,9 @@ def memory_search(
 ) -> dict[str, Any]:
     """Search long-term memory: entries, notes, documents, session summaries and past turns.
 
+    Use it to answer a question about the past. memory_recall makes a block for a prompt, recall_memory looks among what
+    has faded.
+
     Args:
         query: What to look for, in any language.
         max_results: At most this many results, 1 to 200.
@@ -53,6 +56,8 @@ def memory_search(
 
 def recall_memory(memory: Memory, query: str, max_results: int | None = None) -> dict[str, Any]:
     """Search archived entries and those that are too weak to be in every prompt.
+
+    Use it when memory_search and the prompt do not have what was known long ago.
 
     Args:
         query: What to look for, in any language.
@@ -93,6 +98,8 @@ def memory_list(
 def memory_recall(memory: Memory, query: str, max_tokens: int | None = None) -> dict[str, Any]:
     """Make the memory block for a prompt: what a person wrote, key facts, and what fits the query.
 
+    Use it once when a turn begins; to look something up use memory_search.
+
     Args:
         query: What the user just said.
         max_tokens: Size of the block; 2000 if left out.
@@ -112,6 +119,8 @@ def memory_remember(
     session: str | None = None,
 ) -> dict[str, Any]:
     """Remember one statement for good; saying the same again strengthens it.
+
+    Use it for what stays true, such as a preference, a fact or a decision; for what happened today use memory_append.
 
     Args:
         text: The statement, complete in itself.
@@ -139,6 +148,8 @@ def memory_append(
     memory: Memory, text: str, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
 ) -> dict[str, Any]:
     """Append a note to today's daily file, or a list item under a heading of MEMORY.md.
+
+    Use it for what happened or was done; for what stays true use memory_remember.
 
     Args:
         text: The note.
@@ -279,12 +290,15 @@ def memory_why(memory: Memory, id: str) -> dict[str, Any]:
 
 
 def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[str, Any]:
-    """Take back an operation; undoing an undo does it again.
+    """Take back an operation of yours; undoing an undo does it again. What a person did only a person takes back.
 
     Args:
         operation: Its id, see memory_history.
         dry_run: Only say what would happen.
     """
+    from memorybook.verbs.undo import check_own
+
+    check_own(memory, operation)
     return memory.undo(operation, dry_run=dry_run).json()
 
 

@@ -44,7 +44,7 @@ def test_the_same_id_is_kept_once(place: Place) -> None:
     assert texts(session.messages) == ["one"]
 
 
-@pytest.mark.parametrize("message", [{}, {"content": "no role"}, {"role": "boss", "content": "x"}, "text", None])
+@pytest.mark.parametrize("message", [{}, {"content": "no role"}, "text", None])
 def test_what_is_no_message_is_refused(place: Place, message: Any) -> None:
     with pytest.raises(InvalidInput, match="has no role"):
         place.workspace().session("a", "b").add(message)
@@ -670,3 +670,41 @@ def test_a_listener_that_fails_does_not_end_a_turn(place: Place) -> None:
     session = place.workspace(on_event=listener).session("a", "b")
     place.provider(session).answer = OSError("disk")
     assert len(session.build_messages("", "?")) == 2
+
+
+def test_models_erase_nothing_for_good(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    llm = ScriptedLLM(["Hello."])
+    session.run(llm, "Hi there")
+    names = {tool.name for tool in llm.requests[0].tools}
+    assert "memory_purge" not in names
+    assert {"memory_undo", "memory_forget", "memory_search"} <= names
+
+
+@pytest.mark.parametrize("content", ["", "  ", None, []])
+def test_a_user_who_says_nothing_is_refused(place: Place, content: Any) -> None:
+    with pytest.raises(InvalidInput, match="the user's message is empty"):
+        place.workspace().session("a", "b").add({"role": "user", "content": content})
+
+
+def test_a_role_that_is_none_is_named(place: Place) -> None:
+    with pytest.raises(InvalidInput, match=r"role 'x' is not one of user, assistant, system, tool"):
+        place.workspace().session("a", "b").add({"role": "x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("We decided to meet at the harbour on Saturday.", "New session started. (waiting in review: "),
+        ("我们决定周六在码头见面。", "已开始新会话。 ("),
+    ],
+)
+def test_new_says_what_waits_for_a_persons_word(place: Place, text: str, answer: str) -> None:
+    workspace = place.workspace(noting=False, config=CONFIG._replace(require_user_confirmation=True))
+    session = workspace.session("a", "b")
+    session.add(said(text))
+    told = session.new().text
+    assert told.startswith(answer)
+    with session.memory() as memory:
+        assert str(len(memory.review().proposals)) in told
+        assert memory.entries().entries == ()

@@ -51,9 +51,11 @@ class Outcome(NamedTuple):
 def tools_of(memory: Memory) -> list[AgentTool]:
     """The memory tools, reading and writing, over an open memory.
 
-    What they answer stands between the markers of recalled text, so that it is not remembered once more.
+    Without `memory_purge`: erasing cannot be undone, and is a person's to do. What they answer stands between the
+    markers of recalled text, so that it is not remembered once more.
     """
-    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name)) for name in memory_verbs.TOOLS]
+    names = [name for name in memory_verbs.TOOLS if name != "memory_purge"]
+    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name)) for name in names]
 
 
 def _verb(memory: Memory, name: str) -> Callable[[Mapping[str, Any]], str]:

@@ -38,7 +38,9 @@ def stamped(message: Message, now: datetime) -> dict[str, Any]:
     Raises:
         InvalidInput: It has no role that is known, or what is in it is no JSON.
     """
-    if not isinstance(message, Mapping) or message.get("role") not in ROLES:
+    if isinstance(message, Mapping) and message.get("role") and message["role"] not in ROLES:
+        raise InvalidInput(f"role {repr(message['role'])[:80]} is not one of {', '.join(ROLES)}")
+    if not isinstance(message, Mapping) or not message.get("role"):
         raise InvalidInput(f"message {repr(message)[:80]} has no role: give one of {', '.join(ROLES)}, and content")
     try:
         json.dumps(dict(message))
@@ -46,6 +48,12 @@ def stamped(message: Message, now: datetime) -> dict[str, Any]:
         raise InvalidInput(f"message {repr(message)[:80]} is no JSON object ({error})") from None
     given = {"id": str(message.get("id") or secrets.token_hex(8)), "timestamp": message.get("timestamp")}
     return {**message, **given, "timestamp": given["timestamp"] or now.isoformat()}
+
+
+def says_nothing(message: Message) -> bool:
+    """Whether it is a user's message without any content; pictures alone are content."""
+    content = message.get("content")
+    return message.get("role") == "user" and not (content.strip() if isinstance(content, str) else content)
 
 
 def own(message: Message) -> Message:

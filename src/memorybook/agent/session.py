@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
 from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, tools_of
-from memorybook.agent.messages import Kept, aligned, cut_at, words_of
+from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, words_of
 from memorybook.agent.prompt import asks_for_the_past, recalled_block, system_text
 from memorybook.agent.remembering import Remembered, Remembering
-from memorybook.agent.words import WORDS, remembered
+from memorybook.agent.words import WORDS, remembered, waiting
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.lifecycle.summarize import summarize
 
@@ -142,9 +142,11 @@ class AgentSession:
             The message with `id` and `timestamp`. One whose `id` is known is left as it was.
 
         Raises:
-            InvalidInput: No role that is known, or no JSON.
+            InvalidInput: No role that is known, no JSON, or a user who says nothing.
             Unavailable: The disk refuses.
         """
+        if isinstance(message, Mapping) and says_nothing(message):
+            raise InvalidInput("the user's message is empty: give its content")
         with self._in_use() as talk:
             with self._lock:
                 kept = talk.add(message)
@@ -301,7 +303,8 @@ class AgentSession:
     def new(self) -> Remembered:
         """What `/new` does: give the whole session to memory, then begin another.
 
-        If that fails the session is kept as it is, and the answer says so.
+        If that fails the session is kept as it is, and the answer says so. With `require_user_confirmation` it says
+        how many proposals wait in the review queue.
         """
         with self._turn, self._in_use() as talk:
             language = talk.language()
@@ -319,8 +322,15 @@ class AgentSession:
                         break
             if session:
                 self._over(talk, session, language)
-            more = f" ({remembered(count, language)})" if count else ""
+            told = [remembered(count, language)] if count else []
+            told += [waiting(left, language)] if (left := self._waiting(talk)) else []
+            more = f" ({', '.join(told)})" if told else ""
             return Remembered(True, count, "", WORDS[language].started + more)
+
+    def _waiting(self, talk: Conversation) -> int:
+        """How many proposals wait for a person's word, where everything does."""
+        config = talk.memory.config
+        return len(talk.memory.book.journal.proposals()) if config.enabled and config.require_user_confirmation else 0
 
     def _over(self, talk: Conversation, session: str, language: str) -> None:
         if talk.memory.config.enabled:

@@ -11,6 +11,7 @@ class Words(NamedTuple):
     rule: str
     earlier: str
     remembered: str
+    waiting: str
     started: str
     kept: str
     failed: str
@@ -31,6 +32,7 @@ WORDS = {
         ),
         earlier="Earlier in this conversation:",
         remembered="remembered {count} things",
+        waiting="waiting in review: {count}",
         started="New session started.",
         kept="The session was kept, for it could not be archived: {reason}. Try /new again.",
         failed="not remembered yet, it will be tried again: {reason}",
@@ -48,6 +50,7 @@ WORDS = {
         ),
         earlier="本次对话此前的内容：",
         remembered="记住了 {count} 件事",
+        waiting="{count} 项待审核",
         started="已开始新会话。",
         kept="会话已保留，因为无法归档：{reason}。请稍后再试 /new。",
         failed="暂未记住，稍后会再试：{reason}",
@@ -64,3 +67,8 @@ def remembered(count: int, language: str) -> str:
     """`remembered 1 thing`, `记住了 2 件事`."""
     text = WORDS[language].remembered.format(count=count)
     return text.removesuffix("s") if count == 1 and language == "en" else text
+
+
+def waiting(count: int, language: str) -> str:
+    """`waiting in review: 2`, `2 项待审核`."""
+    return WORDS[language].waiting.format(count=count)
