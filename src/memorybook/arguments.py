@@ -34,6 +34,13 @@ def text_of(text: str, name: str, *, limit: int | None = None) -> str:
     return text
 
 
+def session_of(session: str | None, name: str = "session_id") -> str | None:
+    """Uuid or name of a session; None for None and ""."""
+    if session is not None and not isinstance(session, str):
+        raise InvalidInput(f"{name} must be text, not {session!r}")
+    return session or None
+
+
 def statement_of(text: str) -> str:
     """A statement or a note: a text of at most `MAX_TEXT` characters."""
     return text_of(text, "text", limit=MAX_TEXT)
@@ -42,6 +49,8 @@ def statement_of(text: str) -> str:
 def size_of(max_results: int | None, default: int, name: str = "max_results") -> int:
     """How many results are wanted, 1..200."""
     size = default if max_results is None else max_results
+    if not isinstance(size, int) or isinstance(size, bool):
+        raise InvalidInput(f"{name} must be a whole number, not {size!r}")
     if not 1 <= size <= 200:
         raise InvalidInput(f"{name} {size} is not in 1..200")
     return size
@@ -50,6 +59,8 @@ def size_of(max_results: int | None, default: int, name: str = "max_results") ->
 def relevance_of(min_score: float | None, default: float) -> float:
     """The least relevance that is wanted, 0..1."""
     least = default if min_score is None else min_score
+    if not isinstance(least, (int, float)) or isinstance(least, bool):
+        raise InvalidInput(f"min_score must be a number, not {least!r}")
     if not 0.0 <= least <= 1.0:
         raise InvalidInput(f"min_score {least} is not in 0..1: it is a relevance")
     return least
@@ -58,6 +69,8 @@ def relevance_of(min_score: float | None, default: float) -> float:
 def budget_of(max_tokens: int | None) -> int:
     """The size of a recalled block, at least 1 token."""
     budget = PROMPT_TOKENS if max_tokens is None else max_tokens
+    if not isinstance(budget, int) or isinstance(budget, bool):
+        raise InvalidInput(f"max_tokens must be a whole number, not {budget!r}")
     if budget < 1:
         raise InvalidInput(f"max_tokens {budget} is below 1")
     return budget

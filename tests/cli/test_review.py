@@ -140,3 +140,10 @@ def test_a_heartbeat_tells_each_run(shell: Shell, book: str, as_json: bool, monk
 def test_switched_off_nothing_is_done(shell: Shell, book: str) -> None:
     for verb in ("tidy", "review"):
         assert "switched off" in shell("--book", book, "--set", "enabled=false", verb).out
+
+
+def test_a_reason_is_for_rejecting_alone(shell: Shell, book: str) -> None:
+    for words in (("review", "accept", "--all", "--reason", "x"), ("review", "--reason", "x")):
+        done = shell("--book", book, *words)
+        assert (done.code, "--reason is for reject" in done.err) == (2, True)
+    assert "kind 'nosuch' is none of" in shell("--book", book, "review", "--kind", "nosuch").err

@@ -280,3 +280,17 @@ def test_what_was_cut_is_told_in_both_languages(language: str, told: str) -> Non
 def test_what_is_shown_never_passes_a_threshold_that_the_value_does_not() -> None:
     assert Cut(1, 0.6999, 0).told(0.7, 5) == "1 more below 0.70 (best 0.69)"
     assert Cut(1, 0.57, 0).told(0.7, 5) == "1 more below 0.70 (best 0.57)"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"max_memories": "3"}, "max_memories must be a whole number, not '3'"),
+        ({"max_memories": True}, "max_memories must be a whole number, not True"),
+        ({"min_score": "a"}, "min_score must be a number, not 'a'"),
+        ({"session_id": 5}, "session_id must be text, not 5"),
+    ],
+)
+def test_what_is_of_another_type_is_named(memory: Memory, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        memory.retrieve_and_inject("tea", **wrong)

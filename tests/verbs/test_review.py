@@ -361,3 +361,16 @@ def test_what_was_accepted_cannot_be_rejected(memory: Memory) -> None:
     accept(memory, ["p1"])
     with pytest.raises((NotFound, Conflict)):
         reject(memory, ["p1"])
+
+
+def test_a_kind_that_is_none_is_refused(memory: Memory) -> None:
+    for ask in (review, accept, reject):
+        with pytest.raises(InvalidInput, match=r"kind 'nosuch' is none of expire, archive"):
+            ask(memory, kind="nosuch")
+    assert review(memory, kind="promote").proposals == ()
+
+
+def test_a_list_in_the_place_of_an_id_is_refused(memory: Memory) -> None:
+    wrong: Any = ["p1"]
+    with pytest.raises(InvalidInput, match=r"is text such as 'p1', not \['p1'\]"):
+        memory.accept(wrong)

@@ -314,3 +314,23 @@ def test_as_json_it_says_everything(opened: Open) -> None:
     assert (memory["action"], memory["type"], memory["importance"]) == ("created", "experience", 0.8)
     assert memory["entry"]["tags"] == ["tests"]
     assert shown["proposals"] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"execution_log": 5}, "execution_log must be text, or a list of lines or steps, not 5"),
+        ({"execution_log": {"role": "user"}}, "execution_log must be text, or a list"),
+        ({"execution_log": ["fine", 5]}, "a step of execution_log must be text or an object, not 5"),
+        ({"session_id": 5}, "session_id must be text, not 5"),
+        ({"error": 5}, "error must be text, not 5"),
+    ],
+)
+def test_what_is_of_another_type_is_named(memory: Memory, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        memory.store_if_worthwhile("Deploy the harbour API", "done", **wrong)
+
+
+def test_a_goal_without_end_is_told_of(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="task_goal has 300000 characters and no blanks"):
+        memory.store_if_worthwhile("x" * 300_000, "done")

@@ -49,6 +49,8 @@ def _review(call: Call) -> dict[str, Any] | None:
 
 def _reviewed(call: Call, memory: Memory) -> dict[str, Any]:
     o = call.options
+    if o.reason and o.action != "reject":
+        raise InvalidInput("--reason is for reject: say review reject ID --reason TEXT")
     if o.action is None or o.action == "list":
         return memory.review(kind=o.kind, state=o.state, limit=o.limit or 20).json()
     if o.action == "accept":

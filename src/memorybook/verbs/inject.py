@@ -127,6 +127,7 @@ def retrieve_and_inject(
     query = given.text_of(query, "query")
     least = given.relevance_of(min_score, config.inject_min_score)
     limit = given.size_of(max_memories, config.max_memories, name="max_memories")
+    session_id = given.session_of(session_id)
     if not config.enabled:
         off = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
         return Injected("", 0, (), least, limit, False, Cut(), "en", off, disabled=True)

@@ -48,6 +48,9 @@ _PASSING = frozenset({"score", "scored"})
 FORGET = "forget"
 """Kind of what a person asked to forget: it holds however often it was said again, and leaves tombstones."""
 
+KINDS = (*(kind for kind, _ in _KINDS), FORGET)
+"""Kinds of proposals, but for those of tidying."""
+
 
 def key(changes: Iterable[Change], entries: Mapping[str, Entry]) -> str:
     """What makes these changes the same proposal as others; see `key_of`."""

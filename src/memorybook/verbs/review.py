@@ -17,7 +17,7 @@ from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import changes_json
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.model import Add, Append, Change, Discarded, Entry, Proposal, Put
-from memorybook.verbs.proposals import fitting, kept, key_of, proposals_of, stale, told, tombstones
+from memorybook.verbs.proposals import KINDS, fitting, kept, key_of, proposals_of, stale, told, tombstones
 from memorybook.writing import Group
 
 if TYPE_CHECKING:
@@ -185,12 +185,13 @@ def review(memory: Memory, *, kind: str | None = None, state: str = "open", limi
         limit: At most this many, at least 1; None takes all.
 
     Raises:
-        InvalidInput: An unknown state, or a limit below 1.
+        InvalidInput: An unknown kind or state, or a limit below 1.
     """
     if state not in ("open", "accepted", "rejected", "withdrawn"):
         raise InvalidInput(f"state {state!r} is none of open, accepted, rejected, withdrawn")
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit {limit} is below 1")
+    _check_kind(memory, kind)
     found = memory.book.journal.proposals(state=state)
     wanted = [each for each in found if kind is None or each.kind == kind]
     entries = {entry.id: entry for entry in memory.book.entries()}
@@ -215,7 +216,7 @@ def accept(memory: Memory, ids: Sequence[str] = (), *, kind: str | None = None, 
         every: All.
 
     Raises:
-        InvalidInput: Not exactly one of the three was given.
+        InvalidInput: Not exactly one of the three was given, an id is no text, or the kind is unknown.
         NotFound: There is no open proposal of one of the ids; nothing was done.
     """
     chosen = _chosen(memory, ids, kind, every)
@@ -314,6 +315,10 @@ def reject(
 def _chosen(memory: Memory, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
     if (bool(ids), kind is not None, every).count(True) != 1:
         raise InvalidInput("give ids of proposals, a kind, or all of them: exactly one of the three")
+    for id in ids:
+        if not isinstance(id, str):
+            raise InvalidInput(f"the id of a proposal is text such as 'p1', not {id!r}: give one after the other")
+    _check_kind(memory, kind)
     waiting = {each.id: each for each in memory.book.journal.proposals(kind=kind)}
     if not ids:
         return list(waiting.values())
@@ -321,3 +326,14 @@ def _chosen(memory: Memory, ids: Sequence[str], kind: str | None, every: bool) -
         if id not in waiting:
             raise NotFound(f"no proposal {id!r} waits: see `memorybook review`")
     return [waiting[id] for id in dict.fromkeys(ids)]
+
+
+def _check_kind(memory: Memory, kind: str | None) -> None:
+    """Refuse a kind that no proposal can have."""
+    if kind is None:
+        return
+    from memorybook.lifecycle import tidy
+
+    kinds = tuple(dict.fromkeys((*tidy.KINDS, *KINDS)))
+    if kind not in kinds and not memory.book.journal.proposals(state=None, kind=kind):
+        raise InvalidInput(f"kind {kind!r} is none of {', '.join(kinds)}")

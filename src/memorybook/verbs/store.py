@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from memorybook import arguments as given
 from memorybook.answers import Known
 from memorybook.draft import Result
-from memorybook.errors import Conflict, NotFound
+from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.ledger import Action, Ledger, Talk
 from memorybook.lifecycle.lessons import Task
@@ -21,11 +21,12 @@ from memorybook.lifecycle.summarize import title_of
 from memorybook.lifecycle.worth import weigh
 from memorybook.model import Add, Change, Discarded
 from memorybook.text.tokens import digest
+from memorybook.verbs.forgotten import FORGOTTEN
 from memorybook.verbs.memorize import heard
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.read import known
 from memorybook.verbs.review import propose_or_apply
-from memorybook.verbs.turns import FORGOTTEN, zone_of
+from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS
 
@@ -137,17 +138,23 @@ def store_if_worthwhile(
         error: What ended the task early; "" if it came to its end.
 
     Raises:
-        InvalidInput: A blank goal, or metadata that is no JSON object.
+        InvalidInput: A blank or endless goal, a log that is none, or metadata that is no JSON object.
     """
     config, book = memory.config, memory.book
     goal = given.text_of(task_goal, "task_goal")
+    if not ends(goal):
+        raise InvalidInput(f"task_goal has {len(goal)} characters and no blanks: say in a sentence what was to be done")
+    if not isinstance(error, str):
+        raise InvalidInput(f"error must be text, not {repr(error)[:80]}")
+    session_id = given.session_of(session_id)
+    log = lines_of(execution_log)
     extra = given.metadata_of(metadata) if metadata else {}
     if not config.enabled or not config.auto_store:
         switch = "enabled" if not config.enabled else "auto_store"
         told = f"{switch} is false: finished tasks are not remembered"
         return Stored(False, told, 0.0, config.store_threshold, disabled=True)
     mask = Mask(memory)
-    task = _masked(mask, goal, as_text(task_result), lines_of(execution_log), error)
+    task = _masked(mask, goal, as_text(task_result), log, error)
     llm = memory.metered()
     verdict = weigh(
         task,
@@ -192,8 +199,17 @@ def as_text(value: Any) -> str:
 
 
 def lines_of(log: Log) -> list[str]:
-    """The lines of a log; a step of role and content or tool and output reads `role: content`."""
-    steps = [log] if isinstance(log, str) else log
+    """The lines of a log; a step of role and content or tool and output reads `role: content`.
+
+    Raises:
+        InvalidInput: No text, and no list of texts and objects.
+    """
+    if not isinstance(log, Iterable) or isinstance(log, bytes | Mapping):
+        raise InvalidInput(f"execution_log must be text, or a list of lines or steps, not {repr(log)[:80]}")
+    steps = [log] if isinstance(log, str) else list(log)
+    for step in steps:
+        if not isinstance(step, str | Mapping):
+            raise InvalidInput(f"a step of execution_log must be text or an object, not {repr(step)[:80]}")
     lines = "\n".join(step if isinstance(step, str) else _step(step) for step in steps)
     return [line for line in ends(lines).split("\n") if line.strip()]
 
@@ -232,7 +248,7 @@ def _submitted(
     buried = book.journal.buried([digest(one.content) for one in candidates])
     left = [one for one in candidates if digest(one.content) in buried]
     ledger = _matched(memory, [one for one in candidates if one not in left], session)
-    forgotten = [Discarded(text=one.content, reason=FORGOTTEN, quote=one.quote) for one in left]
+    forgotten = [Discarded(text=f"digest:{digest(one.content)}", reason=FORGOTTEN) for one in left]
     discarded = (*stored.discarded, *forgotten, *ledger.discarded)
     submitted = propose_or_apply(
         memory,

@@ -103,7 +103,8 @@ def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None =
     """Archive what has faded, and propose what else would do the book good.
 
     Work that failed before is tried again first. Never are more than a quarter of the active entries (one in any
-    case) archived or removed in one run; the rest waits in the review queue, and so does everything with `require_user_confirmation`.
+    case) archived or removed in one run; the rest waits in the review queue, and so does everything with
+    `require_user_confirmation`.
 
     Args:
         dry_run: Only say what would happen; nothing is written, no model is asked.
