@@ -61,7 +61,7 @@ def test_standard_input_is_read_once_for_both(shell: Shell) -> None:
 
 
 def test_why_a_provider_remembered_nothing_is_said_once(shell: Shell, chat: str) -> None:
-    done = shell("compare", chat)
+    done = shell("compare", chat, "--providers", "flat,tiered")
     assert done.err.count("needs a language model") == 1
     assert "Only by tiered (2)" in done.out
     assert "Prompt of flat" in done.out
@@ -72,7 +72,7 @@ def test_long_lists_are_cut(shell: Shell, tmp_path: Path) -> None:
     path = tmp_path / "long.jsonl"
     said = [f"Remember that crane {number} carries {number + 40} tons." for number in range(14)]
     path.write_text("".join(json.dumps({"role": "user", "content": text}) + "\n" for text in said), encoding="utf-8")
-    out = shell("compare", str(path)).out
+    out = shell("compare", str(path), "--providers", "flat,tiered").out
     assert "Only by tiered (14)" in out
     assert "… and 4 more" in out
 
@@ -89,3 +89,9 @@ def test_nothing_is_compared_while_memory_is_switched_off(shell: Shell, chat: st
 def test_the_book_is_not_made(shell: Shell, chat: str, tmp_path: Path) -> None:
     shell("compare", chat, "--book", str(tmp_path / "book"))
     assert not list((tmp_path / "book").rglob("*.md"))
+
+
+def test_without_a_model_the_two_that_need_none_are_compared(shell: Shell, chat: str) -> None:
+    done = shell("compare", chat)
+    assert done.code == 0
+    assert done.out.splitlines()[0].split() == ["tiered", "agentic"]

@@ -22,7 +22,8 @@ _SHOWN = 10
 def _compare_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("file", metavar="FILE", help="the conversation; - reads stdin")
-    add("--providers", metavar="A,B", default="flat,tiered", help="two of flat, tiered, agentic; else flat,tiered")
+    usual = "flat,tiered, or without a model tiered,agentic"
+    add("--providers", metavar="A,B", help=f"two of flat, tiered, agentic; else {usual}")
     add("--query", metavar="TEXT", help="what the prompts are for; else what a user said last")
     parser.epilog = """examples:
   memorybook compare chat.jsonl
@@ -31,9 +32,10 @@ def _compare_arguments(parser: Parser) -> None:
 
 
 def _compare(call: Call) -> dict[str, Any] | None:
-    names = [name.strip() for name in call.options.providers.split(",")]
-    if len(names) != 2:
-        raise InvalidInput(f"--providers {call.options.providers!r} names {len(names)}: give two, such as flat,tiered")
+    given = call.options.providers
+    names = [] if given is None else [name.strip() for name in given.split(",")]
+    if given is not None and len(names) != 2:
+        raise InvalidInput(f"--providers {given!r} names {len(names)}: give two, such as flat,tiered")
 
     def compared(memory: Memory) -> dict[str, Any]:
         from memorybook.providers.compare import compare

@@ -10,7 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import importers
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.lifecycle.alike import same_statement
 from memorybook.model import Entry, Turn
 from memorybook.providers import PROVIDERS, open_provider
@@ -106,7 +106,12 @@ class Compared(NamedTuple):
 
 
 def compare(
-    memory: Memory, transcript: Transcript, a: str = "flat", b: str = "tiered", *, question: str | None = None
+    memory: Memory,
+    transcript: Transcript,
+    a: str | None = None,
+    b: str | None = None,
+    *,
+    question: str | None = None,
 ) -> Compared:
     """Let two providers remember the same conversation, each in its own copy of the book, session after session.
 
@@ -117,13 +122,18 @@ def compare(
     Args:
         memory: An open memory.
         transcript: See `Transcript`.
-        a, b: Two of `flat`, `tiered`, `agentic`.
+        a, b: Two of `flat`, `tiered`, `agentic`; both None take `flat` and `tiered`, or where there is no language
+            model, without which `flat` remembers nothing, `tiered` and `agentic`.
         question: What the prompt blocks are for; None takes what a user said last.
 
     Raises:
         InvalidInput: No such provider, the same one twice, or nothing that can be read.
         NotFound: There is no such file.
     """
+    if a is None and b is None:
+        a, b = ("flat", "tiered") if _has_model(memory) else ("tiered", "agentic")
+    if a is None or b is None:
+        raise InvalidInput(f"{a or b!r} is one provider: name two to compare")
     for name in (a, b):
         if name not in PROVIDERS:
             raise InvalidInput(f"there is no provider {name!r}: it is one of {', '.join(PROVIDERS)}")
@@ -137,6 +147,13 @@ def compare(
     only_first = tuple(text for text in said_by_first if text not in both)
     only_second = tuple(text for text in said_by_second if not _among(text, both))
     return Compared(asked, (first, second), both, (only_first, only_second))
+
+
+def _has_model(memory: Memory) -> bool:
+    try:
+        return memory.llm is not None
+    except MemoryBookError:  # one is set, and whoever asks it says what is wrong
+        return True
 
 
 def _sessions(memory: Memory, transcript: Transcript) -> Sequence[ImportedSession]:
