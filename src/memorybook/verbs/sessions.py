@@ -15,6 +15,7 @@ from memorybook.model import Parked, Session
 from memorybook.replies import Usage
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
 from memorybook.verbs.turns import Stored, store, talk_of, turn_key
+from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from memorybook.inference.callable import Function
@@ -260,11 +261,12 @@ def _parked(memory: Memory, work: Work, error: Exception, how: How) -> Memorized
     if before is not None and promised:
         memory.book.journal.unpark(before.id)  # what was promised was no try
     failures = 0 if before is None or promised else before.tries
-    _park(memory, work, str(error), how, _next(memory.book.now(), failures, error))
+    reason = Mask(memory).text(str(error))  # it may hold what the model said
+    _park(memory, work, reason, how, _next(memory.book.now(), failures, error))
     return Memorized(
         session=work.stored.session.uuid,
         queued=len(parked(memory)),
-        degraded=(str(error),),
+        degraded=(reason,),
         usage=getattr(error, "usage", None),
         redacted=work.stored.redacted,
     )
