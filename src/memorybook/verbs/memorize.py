@@ -26,6 +26,7 @@ from memorybook.verbs.requests import asked, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import FORGOTTEN, Stored, turn_key, zone_of
+from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
 
 if TYPE_CHECKING:
@@ -103,9 +104,12 @@ def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
     """
     journal = memory.book.journal
     undone = journal.undone()
+    waits = () if last.operation in undone.values() else ("",)  # proposed; anew if what was accepted is taken back
     for place in reversed(range(len(stored.turns))):
         operation = journal.memorized(stored.session.uuid, turn_key(stored.session.uuid, stored.turns[place].id))
-        if operation is not None and operation not in undone and last.operation in (None, operation):
+        if operation is None or operation in undone:
+            continue
+        if operation in waits or last.operation in (None, operation):
             return place + 1
     return last.turns if memory.config.transcripts.enabled else 0
 
@@ -126,6 +130,7 @@ def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
         known=known,
         language=memory.config.language,
         zone=zone if llm else None,
+        mask=Mask(memory).text,
     )
     if llm is not None and found.candidates:
         from memorybook.lifecycle.ground import ground
@@ -285,7 +290,8 @@ def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Wr
     """Put into the queue what waits, and mark how far the session is memorized."""
     session = work.stored.session
     waiting = propose(memory, plan.proposed, session=session.uuid)
-    operation = submitted.result.operation.id if submitted.result.operation else ""
+    result = submitted.result
+    operation = result.operation.id if result.operation and result.outcomes else ""  # "": it waits for a person's word
     memory.book.journal.mark_memorized(
         session.uuid, turn_key(session.uuid, work.fresh[-1].id), operation=operation, time=memory.book.now()
     )

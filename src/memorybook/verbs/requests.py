@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.formats import notes, session_md
 from memorybook.hits import Query
+from memorybook.lifecycle.cues import find
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.rules import asked_to_forget
+from memorybook.lifecycle.sentences import sentences
 from memorybook.lifecycle.summarize import title_of
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
 from memorybook.text.tokens import digest
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 MOST = 3
-"""Entries and notes that one request takes out without a person's word: more than these are hardly meant."""
+"""Entries and notes that the requests of one talk take out without a person's word: more are hardly meant."""
 
 
 class Orders(NamedTuple):
@@ -66,11 +68,19 @@ def asked(
 
     `page` is the summary of the session in which it is asked, which is written anew in any case.
     """
-    users = {turn.id for turn in turns if turn.role in ("user", "")}
-    found = [
-        _order(memory, request, entries, page) if obeyed and request.turn_id in users else _not_obeyed(request)
-        for request in requests
-    ]
+    users = {turn.id: turn for turn in turns if turn.role in ("user", "")}
+    standing = dict(entries)
+    room = MOST
+    found: list[Orders] = []
+    for request in requests:
+        turn = users.get(request.turn_id)
+        order = _not_obeyed(request)
+        if obeyed and turn is not None:
+            order = _order(memory, request, standing, page, room=room if _asks_to_forget(turn.text) else None)
+        for id in order.gone:
+            del standing[id]
+        room -= len(order.bury)
+        found.append(order)
     return Orders(
         tuple(change for one in found for change in one.changes),
         tuple(id for one in found for id in one.gone),
@@ -80,11 +90,20 @@ def asked(
     )
 
 
+def _asks_to_forget(text: str) -> bool:
+    """Whether a user's own words ask for it; what a model takes for a request may be none."""
+    told = (sentence.text for sentence in sentences(text))
+    return any((cue := find(one, talk="agent", dated=False)) is not None and cue.kind == "forget" for one in told)
+
+
 def _not_obeyed(request: ForgetRequest) -> Orders:
     return Orders(discarded=(Discarded(text=request.text, reason=NOT_OBEYED),))
 
 
-def _order(memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry], page: str) -> Orders:
+def _order(
+    memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry], page: str, *, room: int | None
+) -> Orders:
+    """What one request comes to; `room` is how many texts may go without a person's word, None for a doubtful one."""
     meant = [entries[id] for id in request.ids if id in entries]
     meant += [one for one in entries.values() if one not in meant and asked_to_forget(one.text, request)]
     lines = list(_notes(memory, request))
@@ -98,8 +117,8 @@ def _order(memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry],
     said = _turns(memory, request, why, known=bool(changes))
     if not changes and not said:
         return _not_obeyed(request)
-    few = len(meant) + len(lines) <= MOST and not any(one.pinned for one in meant)
-    if not few or memory.config.require_user_confirmation:
+    plain = room is not None and len(meant) + len(lines) <= room and not any(one.pinned for one in meant)
+    if not plain or memory.config.require_user_confirmation:
         return Orders(proposed=(Proposed("forget", changes, why), *said) if changes else said)
     texts = [one.text for one in meant] + [text for _, _, text in lines]
     return Orders(changes, tuple(one.id for one in meant), tuple(map(digest, texts)), said)
