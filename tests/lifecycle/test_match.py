@@ -300,6 +300,13 @@ def test_two_statements_that_contradict_an_entry_of_both_stay_true() -> None:
         assert current(book) == [one.content for one in said]
 
 
+def test_statements_of_no_talk_do_not_correct_each_other() -> None:
+    texts = ["Mira lives in Paris.", "Mira lives in Rome."]
+    said = [replace(told(text, contradicts=("a",)), turn_ids=()) for text in texts]
+    _, book = matched(said, [known("a", "Mira has a flat in Oslo.")])
+    assert "Mira has a flat in Oslo." not in current(book)
+
+
 def test_a_turn_of_the_future_does_not_outrank_what_is_said_later() -> None:
     ahead = {"t1": NOW + timedelta(days=26_000)}
     _, book = matched([told("Ann works at Acme")], [], times=ahead)

@@ -139,7 +139,7 @@ def _contradicted(ledger: Ledger, candidate: Candidate) -> list[Entry]:
 
 def _corrects(candidate: Candidate, one: Entry) -> bool:
     """Whether what was said after an entry of the same talk says otherwise of the same thing."""
-    if one.source == f"turn:{candidate.turn_ids[-1]}":
+    if not candidate.turn_ids or one.source == f"turn:{candidate.turn_ids[-1]}":
         return False
     if replaces(candidate, one) is not None:
         return True
