@@ -296,9 +296,11 @@ def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[s
         operation: Its id, see memory_history.
         dry_run: Only say what would happen.
     """
-    from memorybook.verbs.undo import check_own
+    if memory.actor != "user" and memory.book.journal.operation(operation).actor == "user":
+        from memorybook.errors import InvalidInput
 
-    check_own(memory, operation)
+        told = f"operation {operation!r} was a person's: only a person takes it back"
+        raise InvalidInput(f"{told}, with memorybook undo {operation}")
     return memory.undo(operation, dry_run=dry_run).json()
 
 

@@ -141,11 +141,7 @@ def store_if_worthwhile(
         InvalidInput: A blank or endless goal, a log that is none, or metadata that is no JSON object.
     """
     config, book = memory.config, memory.book
-    goal = given.text_of(task_goal, "task_goal")
-    if not ends(goal):
-        raise InvalidInput(f"task_goal has {len(goal)} characters and no blanks: say in a sentence what was to be done")
-    if not isinstance(error, str):
-        raise InvalidInput(f"error must be text, not {repr(error)[:80]}")
+    goal = _checked(task_goal, error)
     session_id = given.session_of(session_id)
     log = lines_of(execution_log)
     extra = given.metadata_of(metadata) if metadata else {}
@@ -181,6 +177,16 @@ def store_if_worthwhile(
         with suppress(Conflict, NotFound):  # a person takes out an entry right now
             return _submitted(memory, stored, verdict.candidates, about, session_id)
     return _submitted(memory, stored, verdict.candidates, about, session_id)
+
+
+def _checked(goal: str, error: str) -> str:
+    """The goal, if it and the error are texts that can be looked at."""
+    goal = given.text_of(goal, "task_goal")
+    if not ends(goal):
+        raise InvalidInput(f"task_goal has {len(goal)} characters and no blanks: say in a sentence what was to be done")
+    if not isinstance(error, str):
+        raise InvalidInput(f"error must be text, not {repr(error)[:80]}")
+    return goal
 
 
 # --- what the task says --------------------------------------------------------------------------

@@ -7,23 +7,11 @@ from typing import TYPE_CHECKING
 
 from memorybook.answers import Undone
 from memorybook.arguments import text_of
-from memorybook.errors import InvalidInput, Unavailable
+from memorybook.errors import Unavailable
 from memorybook.verbs.history import told
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
-
-
-def check_own(memory: Memory, operation_id: str) -> None:
-    """Refuse what a person did to an agent that would take it back.
-
-    Raises:
-        InvalidInput: The memory's door is an agent's, and the operation a person's.
-        NotFound: The journal has no such operation.
-    """
-    id = text_of(operation_id, "operation")
-    if memory.actor != "user" and memory.book.journal.operation(id).actor == "user":
-        raise InvalidInput(f"operation {id!r} was a person's: only a person takes it back, with memorybook undo {id}")
 
 
 def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
