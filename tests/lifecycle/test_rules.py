@@ -489,3 +489,17 @@ def test_real_talks_give_a_handful_a_session_and_hear_every_command() -> None:
     assert {request.turn_id for one in found for request in one.forget_requests} == {"S6-15", "S9-23"}
     assert not heard & {"S1-26", "S4-27", "S9-27", "S12-27", "S5-10", "S10-12"}
     assert all(len(one.candidates) <= 12 for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("hi I prefer window seats on long flights.", "The user prefers window seats on long flights."),
+        ("Hey Ann, we decided to meet at the harbour.", "We decided to meet at the harbour."),
+        ("Highlight: I prefer window seats.", "User: Highlight: I prefer window seats."),
+        ("你好，我们决定周六在码头见面。", "我们决定周六在码头见面。"),
+        ("早上好，我喜欢靠窗的座位。", "用户喜欢靠窗的座位。"),
+    ],
+)
+def test_a_greeting_is_no_part_of_what_is_remembered(text: str, entry: str) -> None:
+    assert [one.content for one in found_in(text).candidates] == [entry]

@@ -210,3 +210,24 @@ def test_a_real_conversation_of_hundreds_of_turns_is_summed_up() -> None:
     turns = [turn for one in found.sessions for turn in one.turns]
     summary = summarize(turns, session=SESSION)
     assert len(summary.summary.splitlines()) == 6
+
+
+GREETED = [
+    ("hi I prefer window seats on long flights.", "I prefer window seats on long flights."),
+    ("Hello there, we decided to meet at the harbour.", "we decided to meet at the harbour."),
+    ("Good morning Ann! We use Postgres 16 for billing.", "We use Postgres 16 for billing."),
+    ("Hey Ann, we moved billing to Postgres 16.", "we moved billing to Postgres 16."),
+    ("你好，我们决定周六在码头见面。", "我们决定周六在码头见面。"),
+    ("早上好！你好我喜欢靠窗的座位。", "我喜欢靠窗的座位。"),
+    ("大家好：我们决定改用 Postgres。", "我们决定改用 Postgres。"),
+]
+
+
+@pytest.mark.parametrize(("text", "left"), GREETED)
+def test_a_greeting_is_left_out_and_what_follows_is_not(text: str, left: str) -> None:
+    assert summarize(talk(text), session=SESSION).summary.endswith(left)
+
+
+@pytest.mark.parametrize("text", ["hi", "Hi there!", "Hello Ann,", "你好", "您好！", "早上好，"])
+def test_a_greeting_alone_is_no_summary(text: str) -> None:
+    assert summarize(talk(text), session=SESSION).summary == ""
