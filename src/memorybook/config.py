@@ -373,6 +373,24 @@ def _risky(given: list[Given]) -> list[Given]:
     return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]
 
 
+_UNUSED = {
+    "transcripts": ("auto_session", "auto_export", "export_on_exit"),
+    "recall": ("similarity_threshold", "max_search_results"),
+}
+
+
+def unused(config: Config, turns: str) -> tuple[str, ...]:
+    """What is set that this version does not use, one sentence each; turns are kept in the file `turns`."""
+    found = (
+        [f"transcripts.url is not used by this version: turns are kept in {turns}"] if config.transcripts.url else []
+    )
+    for group, names in _UNUSED.items():
+        settings: Any = getattr(config, group)
+        changed = (name for name in names if getattr(settings, name) != settings._field_defaults[name])
+        found += [f"{group}.{name} is not used by this version" for name in changed]
+    return tuple(found)
+
+
 def trust(path: str, *, env: Mapping[str, str], home: str | None = None) -> list[str]:
     """Take this settings file as it is from now on; once changed it must be trusted again.
 

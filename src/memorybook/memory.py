@@ -6,6 +6,7 @@ import os
 
 from memorybook import arguments as given
 from memorybook.book import Book
+from memorybook.config import unused
 from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
 from memorybook.lifetime import Lifetime
@@ -421,9 +422,7 @@ def open(
     root = book_root(config, cwd=cwd, book=book, project=project)
     machine = os.path.join(root, MACHINE)
     turns = config.transcripts.db_path or os.path.join(machine, "transcripts.sqlite")
-    if config.transcripts.url:
-        unused = f"transcripts.url is not used by this version: turns are kept in {turns}"
-        config = config._replace(warnings=(*config.warnings, unused))
+    config = config._replace(warnings=(*config.warnings, *unused(config, turns)))
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id
     from memorybook.storage.transcripts import SqliteTranscripts
