@@ -263,7 +263,7 @@ class Journal(Protocol):
     def memorized(self, session: str, digest: str) -> str | None:
         """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
 
-    def mark_memorized(self, session: str, digest: str, *, operation: str, time: datetime) -> None:
+    def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that this content of the session was memorized. A loss of power may take it back."""
 
     def reached(self, session: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -306,7 +307,8 @@ class JournalConformance:
                 done=False,
             )
         )
-        journal.park("t1", kind="memorize", payload={"turns": [{"text": "herons"}]}, reason="", time=START)
+        kept = json.dumps({"turns": [{"text": "herons"}, {"text": "tea"}]})
+        journal.park("t1", kind="memorize", payload={"kept": kept, "turns": 2}, reason="no herons", time=START)
         journal.propose("remove", [{"text": "herons"}], reason="", time=START)
         journal.shown(["e1", "e2"], time=START, query="tea")
         journal.shown(["e2"], time=START, query="herons?")
@@ -316,11 +318,13 @@ class JournalConformance:
         [found] = journal.operations()
         assert [(c.purged, c.after, c.reason) for c in found.changes] == [
             (True, "", "(purged)"),
-            (True, "", "appended"),
+            (True, "", "(purged)"),
             (False, "about tea", "said"),
         ]
         assert [each.text for each in found.discarded] == ["tea"]
-        assert list(journal.parked()) == []
+        [parked] = journal.parked()
+        assert json.loads(parked.payload["kept"]) == {"turns": [{"text": "tea"}]}
+        assert (parked.reason, parked.tries, parked.payload["turns"]) == ("(purged)", 1, 2)
         assert list(journal.proposals()) == []
         assert list(journal.prompts_of("e1")) == []
         assert [each.query for each in journal.prompts_of("e2")] == ["tea"]

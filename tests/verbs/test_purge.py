@@ -181,7 +181,7 @@ def test_a_short_text_does_not_take_others_with_it(memory: Memory) -> None:
     kept = memory.remember("The user drinks tea in the morning").known.entry.id
     purge(memory, id)
     assert why(memory, kept).story[0].told == (f"+ {kept}: The user drinks tea in the morning (remembered)",)
-    assert why(memory, id).story[0].told == (f"add {id}: purged (remembered)",)
+    assert why(memory, id).story[0].told == (f"add {id}: purged",)
 
 
 def test_a_copy_that_a_person_keeps_is_named(memory: Memory) -> None:

@@ -154,12 +154,12 @@ class Queues:
         )
         return None if found is None else readable(found[0])
 
-    def mark_memorized(self, session: str, digest: str, *, operation: str, time: datetime) -> None:
-        """Record that this content of the session was memorized. Not forced to disk."""
+    def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
+        """Record that these contents of the session were memorized. Not forced to disk."""
         with unforced(self._store.created()) as db:
-            db.execute(
+            db.executemany(
                 "INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)",
-                (bindable(session), bindable(digest), bindable(operation), stamp(time)),
+                [(bindable(session), bindable(digest), bindable(operation), stamp(time)) for digest in digests],
             )
 
     def reached(self, session: str) -> int:

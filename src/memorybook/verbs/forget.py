@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,11 +13,12 @@ from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
 from memorybook.formats import notes
 from memorybook.formats.session_md import summary_path
 from memorybook.hits import Hit, Query
-from memorybook.model import Change, Drop, Entry, Remove, RemoveTurns, Session, Turn
+from memorybook.model import Change, Drop, Entry, Put, Remove, RemoveTurns, Session, Turn
 from memorybook.pages import is_page
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
+from memorybook.verbs.forgotten import tombstones_of
 from memorybook.verbs.turns import turn_key
 
 if TYPE_CHECKING:
@@ -104,14 +105,18 @@ def receipt_of(memory: Memory, meant: Meant, *, dry_run: bool) -> Receipt:
     )
 
 
-def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
-    """Take out what is meant, in one operation of that kind."""
+def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, pages: Sequence[Put] = ()) -> Receipt:
+    """Take out what is meant, in one operation of that kind; `pages` are written anew, not line by line."""
     book = memory.book
     changes: list[Change] = [Remove(id=entry.id, reason="forgotten") for entry in meant.entries]
-    changes += [Drop(path=path, line=line, reason="forgotten") for path, line in meant.notes]
+    anew = {page.path for page in pages}
+    changes += [Drop(path=path, line=line, reason="forgotten") for path, line in meant.notes if path not in anew]
+    changes += pages
     changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
     changes += _turn_changes(meant)
     statements = {digest(text) for text in meant.texts}
+    whole = {session.uuid for session in meant.sessions}
+    said = tombstones_of(memory, meant.entries, (turn for turn in meant.turns if turn.session not in whole))
     keys = {turn_key(turn.session, turn.id) for turn in meant.turns}
     result = book.apply(
         changes,
@@ -119,7 +124,7 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> R
         door=memory.door,
         session=meant.sessions[0].uuid if len(meant.sessions) == 1 else None,
         kind=kind,
-        bury=sorted(statements | keys),
+        bury=sorted(statements | said | keys),
     )
     book.index.sync(book.documents, book.transcripts)
     operation = result.operation.id if result.operation else None

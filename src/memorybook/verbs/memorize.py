@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from memorybook.draft import Outcome
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
-from memorybook.lifecycle.candidate import Extraction, NoteCandidate
+from memorybook.lifecycle.candidate import Extraction, ForgetRequest, NoteCandidate
 from memorybook.lifecycle.extract import extract
 from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.match import account, settle
+from memorybook.lifecycle.rules import asked_to_forget, by_rules
 from memorybook.model import Append, Change, Discarded, Entry, Note, Turn
 from memorybook.text.tokens import digest
+from memorybook.verbs.forgotten import FORGOTTEN, remembered, sentences_of, turns_without, without_forgotten
 from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.requests import asked, unasked
+from memorybook.verbs.requests import Orders, asked, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
-from memorybook.verbs.turns import FORGOTTEN, Stored, turn_key, zone_of
+from memorybook.verbs.turns import Stored, turn_key, zone_of
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
 
@@ -99,19 +101,20 @@ def taken(memory: Memory, stored: Stored) -> Work:
 def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
     """How many of the turns, from the first on, were memorized by an operation that stands.
 
-    The last one of each operation is marked. A mark that is missing because the process died is made up for by the
-    count in the summary, which is part of the operation.
+    All of an operation are marked, and it itself, so that what is forgotten of them takes no others along. Marks that
+    are missing because the process died are made up for by the count in the summary, which is part of the operation.
     """
     journal = memory.book.journal
-    undone = journal.undone()
+    undone, session = journal.undone(), stored.session.uuid
+    whole = last.operation is not None and journal.memorized(session, last.operation) is not None
     waits = () if last.operation in undone.values() else ("",)  # proposed; anew if what was accepted is taken back
     for place in reversed(range(len(stored.turns))):
-        operation = journal.memorized(stored.session.uuid, turn_key(stored.session.uuid, stored.turns[place].id))
+        operation = journal.memorized(session, turn_key(session, stored.turns[place].id))
         if operation is None or operation in undone:
             continue
-        if operation in waits or last.operation in (None, operation):
+        if whole or operation in waits or last.operation in (None, operation):
             return place + 1
-    return last.turns if memory.config.transcripts.enabled else 0
+    return last.turns if memory.config.transcripts.enabled and not whole else 0
 
 
 def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
@@ -168,7 +171,7 @@ def _planned(
     skipped = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
     return matched._replace(
         changes=(*orders.changes, *matched.changes, *noted),
-        discarded=(*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded),
+        discarded=_untold(memory, (*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded), orders),
         proposed=(*orders.proposed, *matched.proposed),
         bury=orders.bury,
     )
@@ -176,14 +179,24 @@ def _planned(
 
 def _unforgotten(memory: Memory, found: Extraction) -> tuple[Extraction, list[Discarded]]:
     """What was found without what a person wanted forgotten, and that."""
-    texts = [each.content for each in found.candidates] + [each.text for each in found.notes]
-    buried = memory.book.journal.buried(map(digest, texts))
-    if not buried:
-        return found, []
-    candidates = tuple(each for each in found.candidates if digest(each.content) not in buried)
-    left = tuple(each for each in found.notes if digest(each.text) not in buried)
-    gone = [Discarded(text=text, reason=FORGOTTEN) for text in texts if digest(text) in buried]
+    said = [(each.content, each.turn_ids[0]) for each in found.candidates]
+    said += [(each.text, each.turn_id) for each in found.notes]
+    kept = remembered(memory, [text for text, _ in said])
+    candidates = tuple(each for each in found.candidates if kept(each.content))
+    left = tuple(each for each in found.notes if kept(each.text))
+    gone = [Discarded(text=f"turn:{turn}", reason=FORGOTTEN) for text, turn in said if not kept(text)]
     return replace(found, candidates=candidates, notes=left), gone
+
+
+def _untold(memory: Memory, discarded: Sequence[Discarded], orders: Orders) -> tuple[Discarded, ...]:
+    """What is set aside, without the words of what is forgotten: the journal keeps no copy of it."""
+    kept = remembered(memory, [left.text for left in discarded])
+    return tuple(
+        left
+        if kept(left.text) and digest(left.text) not in orders.bury
+        else Discarded(text=f"digest:{digest(left.text)}", reason=left.reason)
+        for left in discarded
+    )
 
 
 def heard(memory: Memory, session: str) -> set[str]:
@@ -279,11 +292,25 @@ def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolvi
 def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     found = cast("Extraction", work.found)
     session = work.stored.session
-    summary, reason = made(memory, session, work.stored.turns, work.fresh, found, work.last)
-    page = page_change(memory, work.last, unasked(summary, found.forget_requests), reason)
+    requests = _requests(memory, work, found)
+    kept = remembered(memory, sentences_of(work.stored.turns))
+    turns, fresh = (
+        turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
+        for turns in (work.stored.turns, work.fresh)
+    )
+    summary, reason = made(memory, session, turns, fresh, found, work.last)
+    summary = without_forgotten(memory, unasked(summary, requests))
+    page = page_change(memory, work.last, summary, reason)
     used = getattr(work.llm, "usage", None) or found.usage
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
     return Group(session.uuid, [*plan.changes, page], plan.discarded, usage, plan.bury)
+
+
+def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetRequest]:
+    """What was asked to be forgotten in what is new of a session, and before: its turns are told anew."""
+    fresh = {turn.id for turn in work.fresh}
+    before = [turn for turn in work.stored.turns if turn.id not in fresh]
+    return [*found.forget_requests, *by_rules(before, session=None, now=memory.book.now()).forget_requests]
 
 
 def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
@@ -292,8 +319,7 @@ def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Wr
     waiting = propose(memory, plan.proposed, session=session.uuid)
     result = submitted.result
     operation = result.operation.id if result.operation and result.outcomes else ""  # "": it waits for a person's word
-    memory.book.journal.mark_memorized(
-        session.uuid, turn_key(session.uuid, work.fresh[-1].id), operation=operation, time=memory.book.now()
-    )
+    keys = [turn_key(session.uuid, turn.id) for turn in work.fresh] + [operation] * bool(operation)
+    memory.book.journal.mark_memorized(session.uuid, *keys, operation=operation, time=memory.book.now())
     mirror(memory, session, work.last.path)
     return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)))

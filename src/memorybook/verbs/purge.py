@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 
 from memorybook.answers import Receipt
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
-from memorybook.formats import memory_md, notes, turns_json
-from memorybook.model import Applied, Entry, Operation, Turn
+from memorybook.formats import memory_md, notes, session_md, turns_json
+from memorybook.lifecycle.summarize import title_of
+from memorybook.model import Applied, Entry, Operation, Put, Session
 from memorybook.text.tokens import normalise
 from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
+from memorybook.verbs.forgotten import sifted, turns_of, unlabelled
+from memorybook.verbs.summary import last_page, mirror, page_at
 
 if TYPE_CHECKING:
     from memorybook.book import Book
@@ -71,7 +74,10 @@ def purge(
     if not (meant or texts or targets):
         return receipt
     if meant:
-        receipt = carry_out(memory, meant, receipt, kind="purge")
+        pages = _pages(memory, meant, _telling(texts))
+        receipt = carry_out(memory, meant, receipt, kind="purge", pages=[page for _, page in pages])
+        for told, page in pages:
+            mirror(memory, told, page.path)
     return _erase(memory, receipt, texts, targets)
 
 
@@ -109,18 +115,31 @@ def _erased(
         if not _is_known(book, target or session or ""):
             raise
     past = [*_past(book, target)] if target else []
-    if target or query:
-        meant = _with_copies(book, meant, past, query or "")
+    if target or query or (source or "").startswith("turn:"):
+        meant = _with_copies(memory, meant, past, query or "")
     targets = {entry.id for entry in meant.entries} | set(meant.documents)
     targets |= {f"session:{each.uuid}" for each in meant.sessions}
     targets |= {name for name in (target, session and f"session:{session}") if name}
-    texts = meant.texts | {query or ""} | {line for path in meant.documents for line in _lines(book, path)}
+    texts = (
+        _apart(memory, meant).texts
+        | {query or ""}
+        | {line for path in meant.documents for line in _written(book, path)}
+    )
     for id in targets:
         for operation in book.journal.operations(target=id):
             texts |= {text for change in operation.changes if change.target == id for text in _said(change)}
+            texts |= {text for change in operation.changes if change.target == id for text in _quoted(change)}
+    texts |= _left_out(book, meant)
     if session and not meant:
         texts |= {text for each in book.journal.operations(session=session) for text in _gone(each)}
     return meant, {text for text in texts if text.strip()}, targets
+
+
+def _apart(memory: Memory, meant: Meant) -> Meant:
+    """Without the lines of summaries that are written anew: these say more than what is to go."""
+    paths = dict.fromkeys(path for path, _ in meant.notes if path.startswith("sessions/"))
+    ours = {path for path in paths if page_at(memory, path).ours}
+    return meant._replace(notes=tuple(note for note in meant.notes if note[0] not in ours))
 
 
 def _is_known(book: Book, id: str) -> bool:
@@ -152,9 +171,37 @@ def _said(change: Applied) -> Iterator[str]:
         elif change.kind == "item":
             yield text.partition("\n")[2]
         elif change.kind in ("append", "drop", "put"):
-            yield from _statements(change.target, text)
+            yield from _parts(change.target, text)
         else:
             yield _entry(text).text
+
+
+def _quoted(change: Applied) -> Iterator[str]:
+    """What the reason of a change quotes of what was said."""
+    said = re.match(r"said: (.*?)(?: turn:\S+)*\Z", change.reason, re.DOTALL)
+    if said and not change.purged:
+        yield said[1]
+
+
+def _left_out(book: Book, meant: Meant) -> set[str]:
+    """The words of its turns that something was taken from which was not stored."""
+    said = [normalise(turn.text) for turn in meant.turns]
+    return {
+        left.quote
+        for session in dict.fromkeys(turn.session for turn in meant.turns)
+        for operation in book.journal.operations(session=session)
+        for left in operation.discarded
+        if _weight(left.quote) >= _LONG and any(normalise(left.quote) in text for text in said)
+    }
+
+
+def _parts(path: str, text: str) -> Iterator[str]:
+    """The statements of a document or of a line; of a summary not the ids of its turns, which are no words."""
+    if not path.startswith("sessions/"):
+        yield from _statements(path, text)
+        return
+    told = session_md.parse(text)
+    yield from (told.title, *told.summary.split("\n"), *told.decisions, *told.open_questions)
 
 
 def _statements(path: str, text: str) -> Iterator[str]:
@@ -175,24 +222,40 @@ def _entry(text: str) -> Entry:
     return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
 
 
-def _with_copies(book: Book, meant: Meant, past: Iterable[Entry], query: str) -> Meant:
+def _with_copies(memory: Memory, meant: Meant, past: Iterable[Entry], query: str) -> Meant:
     """With the turns that its entries were made from, and every turn and line of notes and summaries that says it."""
+    book = memory.book
     turns = {(turn.session, turn.id): turn for turn in meant.turns}
     for entry in (*meant.entries, *past):
-        turns |= {(turn.session, turn.id): turn for turn in _turns_of(book, entry)}
-    holds = _holding({*meant.texts, query, *(entry.text for entry in past), *(turn.text for turn in turns.values())})
+        turns |= {(turn.session, turn.id): turn for turn in turns_of(memory, entry)}
+    texts = {*meant.texts, query, *(entry.text for entry in past), *(turn.text for turn in turns.values())}
+    holds, tells = _holding(texts), _telling(texts)
     for session in book.transcripts.sessions():
         turns |= {(t.session, t.id): t for t in book.transcripts.turns(session.uuid) if holds(t.text)}
     written = dict.fromkeys(meant.notes)
     for info in sorted(book.documents.list()):
         if info.path.startswith(("sessions/", "daily/")):
-            written |= dict.fromkeys((info.path, line) for line in _lines(book, info.path) if line and holds(line))
+            says = tells if info.path.startswith("sessions/") else holds
+            written |= dict.fromkeys((info.path, line) for line in _lines(book, info.path) if line and says(line))
     return meant._replace(notes=tuple(written), turns=tuple(turns.values()))
 
 
-def _turns_of(book: Book, entry: Entry) -> Iterator[Turn]:
-    for name in re.findall(r"turn:([^\s,;]+)", entry.source or ""):
-        yield from (turn for turn in book.transcripts.find(name) if entry.session in (None, turn.session))
+def _pages(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> list[tuple[Session, Put]]:
+    """The summaries in no person's words that tell of it, without it, and their sessions: they go on to be written."""
+    found = []
+    for session in memory.book.transcripts.sessions():
+        page = last_page(memory, session)
+        if session in meant.sessions or page.path in meant.documents or not page.ours or page.standing is None:
+            continue
+        before = session_md.parse(page.standing)
+        gone = {turn.id for turn in meant.turns if turn.session == session.uuid}
+        left = sifted(before, lambda text: not tells(text))
+        ids = tuple(id for id in before.turn_ids if id not in gone)
+        left = replace(left, turn_ids=ids, turns=max(0, before.turns - len(gone)))
+        if left != before:
+            text = session_md.render(left, language=memory.config.language)
+            found.append((session, Put(path=page.path, text=text, reason=page.reason, made_from=page.standing)))
+    return found
 
 
 def _lines(book: Book, path: str) -> list[str]:
@@ -200,6 +263,11 @@ def _lines(book: Book, path: str) -> list[str]:
         return [line.removesuffix("\r") for line in book.documents.read(path).text.split("\n")]
     except (MissingDocument, InvalidInput):
         return []
+
+
+def _written(book: Book, path: str) -> Iterator[str]:
+    """The statements of a document as it stands."""
+    return _parts(path, "\n".join(_lines(book, path)))
 
 
 def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
@@ -217,6 +285,19 @@ def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
     return holds
 
 
+def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a line of a summary says one of these, or a part of one: a sentence of a turn, or a title cut short."""
+    texts = set(texts)
+    holds, said = _holding(texts), [normalise(text) for text in texts]
+
+    def tells(line: str) -> bool:
+        plain = re.sub(r"^(?:[-#*]+\s+|title:\s+)?\"?", "", line.strip()).rstrip('…"')
+        parts = [normalise(part) for part in (plain, unlabelled(plain))]
+        return holds(line) or any(_weight(part) >= _LONG and any(part in text for text in said) for part in parts)
+
+    return tells
+
+
 def _weight(text: str) -> int:
     """Its length; a character outside ASCII says about as much as two within."""
     return sum(1 if char.isascii() else 2 for char in text)
@@ -227,11 +308,11 @@ def _weight(text: str) -> int:
 
 def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str]) -> Receipt:
     book = memory.book
-    holds = _holding(texts)
+    holds, tells = _holding(texts), _telling(texts)
     for session in book.transcripts.sessions():
-        if holds(session.title) or holds(session.summary):
-            told = "\n".join(line for line in session.summary.split("\n") if not holds(line))
-            title = "" if holds(session.title) else session.title
+        told = "\n".join(line for line in session.summary.split("\n") if not tells(line))
+        title = title_of(unlabelled(told.partition("\n")[0])) if tells(session.title) else session.title
+        if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
     counts = book.journal.purge(targets, holds)
     versions = book.documents.forget_versions()
@@ -261,7 +342,8 @@ def _vacuumed(book: Book) -> bool:
 
 def _left(root: str, texts: Iterable[str]) -> list[str]:
     """Files of the book, by path, that still hold one of these texts: as UTF-8, as UTF-16, or as JSON."""
-    wanted = {form for text in texts if _weight(text.strip()) >= _LONG for form in _forms(text.strip())}
+    said = {part for text in texts for part in (text.strip(), title_of(text).rstrip("…")) if _weight(part) >= _LONG}
+    wanted = {form for part in said for form in _forms(part)}
     if not wanted:
         return []
     pattern = re.compile(b"|".join(map(re.escape, sorted(wanted, key=len, reverse=True))))

@@ -6,9 +6,7 @@ turns in which it was said wait for a person's word.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.formats import notes, session_md
@@ -17,10 +15,10 @@ from memorybook.lifecycle.cues import find
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.rules import asked_to_forget
 from memorybook.lifecycle.sentences import sentences
-from memorybook.lifecycle.summarize import title_of
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
 from memorybook.text.tokens import digest
-from memorybook.verbs.summary import BY_MODEL, SUMMARIZED, page_at
+from memorybook.verbs.forgotten import sifted, tombstones_of
+from memorybook.verbs.summary import page_at
 
 if TYPE_CHECKING:
     from memorybook.lifecycle.candidate import ForgetRequest
@@ -120,8 +118,8 @@ def _order(
     plain = room is not None and len(meant) + len(lines) <= room and not any(one.pinned for one in meant)
     if not plain or memory.config.require_user_confirmation:
         return Orders(proposed=(Proposed("forget", changes, why), *said) if changes else said)
-    texts = [one.text for one in meant] + [text for _, _, text in lines]
-    return Orders(changes, tuple(one.id for one in meant), tuple(map(digest, texts)), said)
+    bury = {*tombstones_of(memory, meant), *(digest(text) for _, _, text in lines)}
+    return Orders(changes, tuple(one.id for one in meant), tuple(sorted(bury)), said)
 
 
 def _paths(memory: Memory, folder: str) -> list[str]:
@@ -145,7 +143,7 @@ def _pages(memory: Memory, request: ForgetRequest, but: str) -> Iterator[Put]:
         summary = session_md.parse(standing)
         left = unasked(summary, [request])
         last = page_at(memory, path) if left != summary and path != but else None
-        if last is not None and last.reason in (SUMMARIZED, BY_MODEL) and last.text == standing:
+        if last is not None and last.ours:
             text = session_md.render(left, language=memory.config.language)
             yield Put(path=path, text=text, reason=last.reason, made_from=standing)
 
@@ -156,23 +154,7 @@ def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> Sessi
     if not requests:
         return summary
 
-    def kept(text: str) -> bool:
-        return not any(asked_to_forget(text, request) for request in requests)
-
-    lines = ["".join(filter(kept, _SENTENCE.findall(line))).strip() for line in summary.summary.split("\n")]
-    title = summary.title if kept(summary.title) else title_of(next(filter(None, lines), ""))
-    return replace(
-        summary,
-        title=title,
-        summary="\n".join(
-            line for line, was in zip(lines, summary.summary.split("\n"), strict=True) if line or not was
-        ),
-        decisions=tuple(filter(kept, summary.decisions)),
-        open_questions=tuple(filter(kept, summary.open_questions)),
-    )
-
-
-_SENTENCE = re.compile(r".+?(?:[。！？；]+|[.!?]+(?=\s|$)|$)\s*")
+    return sifted(summary, lambda text: not any(asked_to_forget(text, request) for request in requests))
 
 
 def _turns(memory: Memory, request: ForgetRequest, why: str, *, known: bool) -> tuple[Proposed, ...]:

@@ -14,6 +14,7 @@ from memorybook.model import Put, Session, SessionSummary, Turn
 if TYPE_CHECKING:
     from memorybook.lifecycle.candidate import Extraction
     from memorybook.memory import Memory
+    from memorybook.model import Applied
 
 SUMMARIZED = "summary of the session"
 BY_MODEL = "summary of the session by the language model"
@@ -26,9 +27,9 @@ class Page(NamedTuple):
 
     Attributes:
         path: Where it stands, or will.
-        text: None if it was never written, or was forgotten or taken back since.
+        text: None if it was never written, or was forgotten or taken back since, or purged.
         reason: `SUMMARIZED`, `BY_MODEL` or `COUNTED`; "" if the journal does not know.
-        operation: Id of the operation that wrote it; None if the journal does not know.
+        operation: Id of the operation of its session that wrote it; None if the journal does not know.
         standing: What stands there now; None if nothing does.
     """
 
@@ -43,6 +44,11 @@ class Page(NamedTuple):
         """How many turns were captured into it."""
         return session_md.parse(self.text).turns if self.text else 0
 
+    @property
+    def ours(self) -> bool:
+        """Whether what stands there is what was written here, and no words of a person."""
+        return self.reason in (SUMMARIZED, BY_MODEL) and self.text is not None and self.standing == self.text
+
 
 def last_page(memory: Memory, session: Session) -> Page:
     """What the journal says was last written; without a journal, what stands there, as a person's words."""
@@ -52,13 +58,24 @@ def last_page(memory: Memory, session: Session) -> Page:
 def page_at(memory: Memory, path: str) -> Page:
     """The same of the document at that path."""
     now = standing(memory, path)
+    mine = session_md.parse(now or "").session
+    page: Page | None = None
     for operation in memory.book.journal.operations(target=path):
-        for change in reversed(operation.changes):
-            whole = change.kind == "put" or (change.kind == "drop" and change.after is None)  # not a line erased of it
-            if change.target == path and whole:
-                text, reason = (now, "") if change.purged else (change.after, change.reason)
-                return Page(path, text, reason, operation.id, now)
-    return Page(path, now, standing=now)
+        change = next((one for one in reversed(operation.changes) if one.target == path and _is_whole(one)), None)
+        if change is None:
+            continue
+        if page is None:
+            text = (change.after or None) if change.purged else change.after
+            page = Page(path, text, change.reason, operation.id, now)
+        sifted = change.kind == "put" and (operation.kind == "purge" or operation.session not in (None, mine))
+        if not sifted:  # by another session that asked to forget, or by a purge: no turns were memorized then
+            return page._replace(operation=operation.id)
+    return page or Page(path, now, standing=now)
+
+
+def _is_whole(change: Applied) -> bool:
+    """Whether it wrote the document, or took it out; not a line erased of it."""
+    return change.kind == "put" or (change.kind == "drop" and change.after is None)
 
 
 def _path_of(memory: Memory, session: Session) -> str:
@@ -129,7 +146,7 @@ def page_change(memory: Memory, last: Page, summary: SessionSummary, reason: str
     A summary that a person edited stays as they want it and is only told how many turns there are.
     """
     there = standing(memory, last.path)
-    if there is None or (last.reason in (SUMMARIZED, BY_MODEL) and there == last.text):
+    if there is None or last._replace(standing=there).ours:
         text = session_md.render(summary, language=memory.config.language)
         return Put(path=last.path, text=text, reason=reason, made_from=there or "")
     return Put(path=last.path, text=session_md.recounted(there, summary), reason=COUNTED, made_from=there)

@@ -12,15 +12,13 @@ from memorybook import importers
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.model import Session, Turn
 from memorybook.text.tokens import text_digest
+from memorybook.verbs.forgotten import FORGOTTEN
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
     from memorybook.memory import Memory
-
-FORGOTTEN = "forgotten before"
-"""Why something is left out that would have brought back what was forgotten."""
 
 
 def zone_of(memory: Memory) -> tzinfo:
@@ -111,7 +109,7 @@ class Stored(NamedTuple):
         turns: All of its turns; without transcripts those that were given.
         new: How many were not stored before.
         redacted: Secrets masked in what was given.
-        skipped: Texts that were not taken, with the reason.
+        skipped: Texts that were not taken, with the reason; of what was forgotten only which turn it is.
     """
 
     session: Session
@@ -134,7 +132,7 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn]) -> Stored:
     session = replace(session, name=mask.text(session.name), title=mask.text(session.title))
     keys = [turn_key(session.uuid, turn.id) for turn in clean]
     buried = book.journal.buried(keys)
-    skipped = [(turn.text, FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
+    skipped = [(f"turn:{turn.id}", FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
     clean = tuple(turn for turn, key in zip(clean, keys, strict=True) if key not in buried)
     clean = as_known(clean, book.transcripts.turns(session.uuid))
     if not memory.config.transcripts.enabled or not clean:

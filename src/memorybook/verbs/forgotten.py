@@ -1,0 +1,120 @@
+"""What was forgotten does not come back: its tombstones, and the one filter of statements, summaries and titles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memorybook.lifecycle.cues import without_lead
+from memorybook.lifecycle.sentences import content_size, sentences
+from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
+from memorybook.model import Entry, SessionSummary, Turn
+from memorybook.text.tokens import digest, query_words
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+
+FORGOTTEN = "forgotten before"
+"""Why something is left out that would have brought back what was forgotten."""
+
+_ALIKE = 0.6
+"""Share of an entry's words that a sentence has from which it says the same."""
+
+
+# --- what is buried ------------------------------------------------------------------------------
+
+
+def tombstones_of(memory: Memory, entries: Iterable[Entry], turns: Iterable[Turn] = ()) -> set[str]:
+    """Digests of what these entries and turns say, of the sentences in which it was said, and of titles made of it."""
+    said = {text for entry in entries for text in (entry.text, *_said_as(memory, entry))}
+    said |= {text for turn in turns for text in (turn.text, *_sentences(turn))}
+    return {digest(form) for text in said for form in (text, title_of(text), cut_at_sentence(text, SENTENCE_LENGTH))}
+
+
+def turns_of(memory: Memory, entry: Entry) -> Iterator[Turn]:
+    """The turns that an entry rests on, as far as they are kept."""
+    for name in re.findall(r"turn:([^\s,;]+)", entry.source or ""):
+        yield from (turn for turn in memory.book.transcripts.find(name) if entry.session in (None, turn.session))
+
+
+def _said_as(memory: Memory, entry: Entry) -> Iterator[str]:
+    """The sentences of its turns that say what the entry says; all of them if none does in its words."""
+    words = set(query_words(entry.text))
+    for turn in turns_of(memory, entry):
+        said = list(_sentences(turn))
+        alike = [text for text in said if len(words & set(query_words(text))) >= _ALIKE * len(words)]
+        yield from alike or said
+
+
+def _sentences(turn: Turn) -> Iterator[str]:
+    """The sentences of a turn that say something, as they stand and as summaries begin them."""
+    for sentence in sentences(turn.text):
+        if content_size(sentence.text) >= 3:
+            yield from {sentence.text, without_lead(sentence.text)}
+
+
+# --- the filter ----------------------------------------------------------------------------------
+
+
+def remembered(memory: Memory, texts: Iterable[str]) -> Callable[[str], bool]:
+    """Tells of each of these texts, and of each without the speaker before it, whether it was not forgotten."""
+    buried = memory.book.journal.buried({digest(form) for text in texts for form in _forms(text)})
+    return lambda text: not buried or buried.isdisjoint(map(digest, _forms(text)))
+
+
+def _forms(text: str) -> Iterator[str]:
+    return filter(str.strip, (text, unlabelled(text)))
+
+
+def without_forgotten(memory: Memory, summary: SessionSummary) -> SessionSummary:
+    """The summary without what was forgotten, whoever wrote it."""
+    lines = summary.summary.split("\n")
+    parts = [part for line in lines for part in (line, *_SENTENCE.findall(line))]
+    kept = remembered(memory, [*parts, summary.title, *summary.decisions, *summary.open_questions])
+    return sifted(replace(summary, summary="\n".join(filter(kept, lines))), kept)
+
+
+def turns_without(turns: Iterable[Turn], kept: Callable[[str], bool]) -> list[Turn]:
+    """The turns without the sentences that are not `kept`, to be told anew."""
+    return [turn if kept(turn.text) and all(map(kept, _sentences(turn))) else _cut(turn, kept) for turn in turns]
+
+
+def _cut(turn: Turn, kept: Callable[[str], bool]) -> Turn:
+    left = (
+        ""
+        if not kept(turn.text)
+        else " ".join(one.text for one in sentences(turn.text) if kept(one.text) and kept(without_lead(one.text)))
+    )
+    return replace(turn, text=left)
+
+
+def sentences_of(turns: Iterable[Turn]) -> Iterator[str]:
+    """Everything that is said in these turns, as tombstones may have it."""
+    for turn in turns:
+        yield turn.text
+        yield from _sentences(turn)
+
+
+def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+    """The summary with the sentences that are `kept`, and a title made of them if its own is not."""
+    were = summary.summary.split("\n")
+    lines = ["".join(filter(kept, _SENTENCE.findall(line))).strip() for line in were]
+    title = summary.title if kept(summary.title) else title_of(unlabelled(next(filter(None, lines), "")))
+    left = "\n".join(line for line, was in zip(lines, were, strict=True) if line or not was)
+    return replace(
+        summary,
+        title=title,
+        summary=re.sub(r"\n{3,}", "\n\n", left).strip("\n"),
+        decisions=tuple(filter(kept, summary.decisions)),
+        open_questions=tuple(filter(kept, summary.open_questions)),
+    )
+
+
+def unlabelled(line: str) -> str:
+    """A line of a summary without its speaker."""
+    return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)
+
+
+_SENTENCE = re.compile(r".+?(?:[。！？；]+|[.!?]+(?=\s|$)|$)\s*")
