@@ -39,7 +39,7 @@ def password() -> str:
 MAKERS: dict[str, Callable[[], str]] = {
     "password": password,
     "simple": lambda: "sunshine" + pick(3, "123456789"),
-    "t16": lambda: pick(16),
+    "t16": lambda: pick(15) + pick(1, "123456789"),
     "t32": lambda: pick(30) + pick(2, "123456789"),
     "t40": lambda: pick(39) + pick(1, "123456789"),
     "hex32": lambda: pick(32, "0123456789abcdef"),

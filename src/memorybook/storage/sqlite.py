@@ -293,6 +293,8 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
             if user_version(connection) == version:
                 connection.execute(migrations[version])
                 connection.execute(f"PRAGMA user_version={version + 1}")
+            else:  # another was quicker: reading a table has SQLite notice the schema that it left
+                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
     if version > len(migrations):
         raise Unavailable(
             f"the database {connection.path!r} was made by a newer memorybook"
