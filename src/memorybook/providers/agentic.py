@@ -13,13 +13,14 @@ from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.evolve import Evolved, evolve
 from memorybook.lifecycle.extract import entities_of
 from memorybook.lifecycle.rules import by_rules
-from memorybook.model import Add, Discarded, Turn
+from memorybook.model import Add, Turn
 from memorybook.providers.page import is_shown
 from memorybook.providers.tiered import Tiered
 from memorybook.providers.values import Evolution
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest
 from memorybook.verbs import read
+from memorybook.verbs.forgotten import unnamed
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.review import Submitted, propose_or_apply
 from memorybook.verbs.write import Mask
@@ -65,10 +66,9 @@ class Agentic(Tiered):
         candidate = self._candidate(Mask(memory).text(arguments.statement_of(content).strip()))
         book = memory.book
         if book.journal.buried([digest(candidate.content)]):
-            reason = "forgotten before"
-            left = Discarded(text=candidate.content, reason=reason)
+            left = unnamed(candidate.content)
             book.apply([], actor=memory.actor, door=memory.door, kind="evolve", discarded=[left])
-            return Evolution("discarded", None, reason)
+            return Evolution("discarded", None, left.reason)
         for _ in range(ATTEMPTS - 1):
             with suppress(NotFound):  # an entry went while the model was thinking
                 return self._evolved(candidate)

@@ -31,6 +31,7 @@ from memorybook.providers.values import MemorizeInput
 from memorybook.recall.format import CLOSE, OPEN, WORDING
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, digest, normalise
+from memorybook.verbs.forgotten import unnamed
 from memorybook.verbs.read import known, language_of, masked
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
@@ -227,11 +228,13 @@ class _Rewriting:
     def _fits(self, text: str) -> bool:
         """Whether a text may be stored; if not, it is among the discarded ones with the reason."""
         reason = screen(text) or ("" if len(text) <= _LONGEST else f"over {_LONGEST:,} characters")
-        if not reason and self._book.journal.buried([digest(text)]):
-            reason = "forgotten before"
         if reason:
             self._discarded.append(Discarded(text=text[:_LONGEST], reason=reason))
-        return not reason
+        elif self._book.journal.buried([digest(text)]):
+            self._discarded.append(unnamed(text))
+        else:
+            return True
+        return False
 
     def _untouched(self, id: str, entry: Entry | None, said: Statement) -> bool:
         """Whether an entry may be reworded: it is not pinned, and as the model was shown it."""

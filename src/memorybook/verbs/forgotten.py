@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memorybook.lifecycle.cues import without_lead
 from memorybook.lifecycle.sentences import content_size, sentences
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
-from memorybook.model import Entry, SessionSummary, Turn
+from memorybook.model import Discarded, Entry, SessionSummary, Turn
 from memorybook.text.tokens import digest, query_words
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ FORGOTTEN = "forgotten before"
 
 _ALIKE = 0.6
 """Share of an entry's words that a sentence has from which it says the same."""
+
+
+def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
+    """A text that is left out, by its digest alone: the journal keeps no copy of what was forgotten."""
+    return Discarded(text=f"digest:{digest(text)}", reason=reason)
 
 
 # --- what is buried ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from memorybook.lifecycle.match import account, settle
 from memorybook.lifecycle.rules import asked_to_forget, by_rules
 from memorybook.model import Append, Change, Discarded, Entry, Note, Turn
 from memorybook.text.tokens import digest
-from memorybook.verbs.forgotten import FORGOTTEN, remembered, sentences_of, turns_without, without_forgotten
+from memorybook.verbs.forgotten import FORGOTTEN, remembered, sentences_of, turns_without, unnamed, without_forgotten
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.requests import Orders, asked, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
@@ -192,9 +192,7 @@ def _untold(memory: Memory, discarded: Sequence[Discarded], orders: Orders) -> t
     """What is set aside, without the words of what is forgotten: the journal keeps no copy of it."""
     kept = remembered(memory, [left.text for left in discarded])
     return tuple(
-        left
-        if kept(left.text) and digest(left.text) not in orders.bury
-        else Discarded(text=f"digest:{digest(left.text)}", reason=left.reason)
+        left if kept(left.text) and digest(left.text) not in orders.bury else unnamed(left.text, left.reason)
         for left in discarded
     )
 

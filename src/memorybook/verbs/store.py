@@ -21,7 +21,7 @@ from memorybook.lifecycle.summarize import title_of
 from memorybook.lifecycle.worth import weigh
 from memorybook.model import Add, Change, Discarded
 from memorybook.text.tokens import digest
-from memorybook.verbs.forgotten import FORGOTTEN
+from memorybook.verbs.forgotten import unnamed
 from memorybook.verbs.memorize import heard
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.read import known
@@ -254,7 +254,7 @@ def _submitted(
     buried = book.journal.buried([digest(one.content) for one in candidates])
     left = [one for one in candidates if digest(one.content) in buried]
     ledger = _matched(memory, [one for one in candidates if one not in left], session)
-    forgotten = [Discarded(text=f"digest:{digest(one.content)}", reason=FORGOTTEN) for one in left]
+    forgotten = [unnamed(one.content) for one in left]
     discarded = (*stored.discarded, *forgotten, *ledger.discarded)
     submitted = propose_or_apply(
         memory,

@@ -14,7 +14,6 @@ from memorybook.lifecycle.merge import lowest
 from memorybook.model import Add, Append, Category, Discarded, Entry, Note, Update
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
-from memorybook.text.tokens import digest
 from memorybook.verbs.read import known
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[s
 def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
     from memorybook.lifecycle.flush import notes_of
-    from memorybook.verbs.forgotten import FORGOTTEN, remembered
+    from memorybook.verbs.forgotten import FORGOTTEN, remembered, unnamed
     from memorybook.verbs.turns import mask_turns, turns_of
 
     if (text is None) == (messages is None):
@@ -144,7 +143,7 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
     left = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
-    left += [Discarded(text=f"digest:{digest(note.text)}", reason=FORGOTTEN) for note in gone]
+    left += [unnamed(note.text) for note in gone]
     result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=left)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
