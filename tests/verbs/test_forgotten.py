@@ -10,9 +10,11 @@ import pytest
 
 from memorybook.errors import LLMFailed
 from memorybook.formats import session_md
+from memorybook.lifecycle.ledger import Proposed
 from memorybook.memory import Memory
+from memorybook.model import Remove
 from memorybook.verbs.purge import purge
-from memorybook.verbs.review import accept
+from memorybook.verbs.review import accept, propose
 from memorybook.verbs.summary import BY_MODEL, SUMMARIZED, last_page
 from verbs.conftest import CONFIG
 from verbs.test_purge import holding
@@ -128,10 +130,14 @@ def test_what_a_model_wrote_of_the_rest_stays_above_what_it_writes_next(opened: 
 
 
 @LANGUAGES
-def test_rules_do_not_tell_of_a_forgotten_entry_again(opened: Open, language: str) -> None:
+@pytest.mark.parametrize("how", ["forget", "accept"])
+def test_rules_do_not_tell_of_a_forgotten_entry_again(opened: Open, language: str, how: str) -> None:
     memory, talk, (boat, _, cat) = opened(), TALKS[language], WORDS[language]
     memory.process_session_end(said(*talk[:2]), "s1")
-    memory.forget(entry(memory, boat).id)
+    if how == "forget":
+        memory.forget(entry(memory, boat).id)
+    else:
+        accept(memory, propose(memory, [Proposed("forget", (Remove(id=entry(memory, boat).id),), "asked")]))
     memory.process_session_end(said(*talk[:2], talk[3]), "s1")
     assert boat not in page(memory)
     assert cat in page(memory)

@@ -18,8 +18,7 @@ from memorybook.pages import is_page
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
-from memorybook.verbs.forgotten import tombstones_of
-from memorybook.verbs.turns import turn_key
+from memorybook.verbs.forgotten import tombstones_of, turn_key
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -116,7 +115,8 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     changes += _turn_changes(meant)
     statements = {digest(text) for text in meant.texts}
     whole = {session.uuid for session in meant.sessions}
-    said = tombstones_of(memory, meant.entries, (turn for turn in meant.turns if turn.session not in whole))
+    single = [turn for turn in meant.turns if turn.session not in whole]
+    said = tombstones_of(memory, meant.entries, lines=(line for _, line in meant.notes), turns=single)
     keys = {turn_key(turn.session, turn.id) for turn in meant.turns}
     result = book.apply(
         changes,

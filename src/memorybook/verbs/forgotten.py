@@ -11,7 +11,8 @@ from memorybook.lifecycle.cues import without_lead
 from memorybook.lifecycle.sentences import content_size, sentences
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
 from memorybook.model import Discarded, Entry, SessionSummary, Turn
-from memorybook.text.tokens import digest, query_words
+from memorybook.pages import statement
+from memorybook.text.tokens import digest, query_words, text_digest
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -31,11 +32,24 @@ def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
 # --- what is buried ------------------------------------------------------------------------------
 
 
-def tombstones_of(memory: Memory, entries: Iterable[Entry], turns: Iterable[Turn] = ()) -> set[str]:
-    """Digests of what these entries and turns say, of the sentences in which it was said, and of titles made of it."""
+def turn_key(session: str, turn: str) -> str:
+    """What a tombstone of a turn is of; unlike a statement, a turn is forgotten only where it was said."""
+    return text_digest(f"turn:{session}/{turn}")
+
+
+def tombstones_of(
+    memory: Memory, entries: Iterable[Entry], *, lines: Iterable[str] = (), turns: Iterable[Turn] = ()
+) -> set[str]:
+    """What must not come back of these entries, lines of notes and turns; to be asked before they go.
+
+    Digests of what they say, of the sentences in which it was said, and of titles made of it; the keys of the turns.
+    """
+    turns = list(turns)
     said = {text for entry in entries for text in (entry.text, *_said_as(memory, entry))}
     said |= {text for turn in turns for text in (turn.text, *_sentences(turn))}
-    return {digest(form) for text in said for form in (text, title_of(text), cut_at_sentence(text, SENTENCE_LENGTH))}
+    said |= set(map(statement, lines))
+    forms = {form for text in said for form in (text, title_of(text), cut_at_sentence(text, SENTENCE_LENGTH))}
+    return {*map(digest, forms), *(turn_key(turn.session, turn.id) for turn in turns)}
 
 
 def turns_of(memory: Memory, entry: Entry) -> Iterator[Turn]:

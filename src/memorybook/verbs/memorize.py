@@ -22,12 +22,20 @@ from memorybook.lifecycle.match import account, settle
 from memorybook.lifecycle.rules import asked_to_forget, by_rules
 from memorybook.model import Append, Change, Discarded, Entry, Note, Turn
 from memorybook.text.tokens import digest
-from memorybook.verbs.forgotten import FORGOTTEN, remembered, sentences_of, turns_without, unnamed, without_forgotten
+from memorybook.verbs.forgotten import (
+    FORGOTTEN,
+    remembered,
+    sentences_of,
+    turn_key,
+    turns_without,
+    unnamed,
+    without_forgotten,
+)
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.requests import Orders, asked, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
-from memorybook.verbs.turns import Stored, turn_key, zone_of
+from memorybook.verbs.turns import Stored, zone_of
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
 

@@ -17,20 +17,23 @@ from memorybook.model import (
     Append,
     Archive,
     Change,
+    Drop,
     Entry,
     Proposal,
     Put,
     Reinforce,
     Remove,
+    RemoveTurns,
     Supersede,
     Update,
 )
 from memorybook.pages import statement
 from memorybook.text.tokens import digest, text_digest
-from memorybook.verbs.turns import turn_key
+from memorybook.verbs.forgotten import tombstones_of
 
 if TYPE_CHECKING:
     from memorybook.book import Book
+    from memorybook.memory import Memory
 
 _ABOUT_ENTRIES = (Update, Reinforce, Archive, Remove, Supersede)
 _KINDS: tuple[tuple[str, type[Any]], ...] = (
@@ -131,19 +134,21 @@ def _ids(change: Change) -> set[str]:
     return {change.id} | ({by} if by else set())
 
 
-def tombstones(proposal: Proposal, entries: Mapping[str, Entry]) -> tuple[str, ...]:
-    """Digests of what imports must not bring back once this is carried out; none but of what is to be forgotten."""
-    return tuple(_gone(proposal.changes, entries)) if proposal.kind == FORGET else ()
-
-
-def _gone(changes: Iterable[Mapping[str, Any]], entries: Mapping[str, Entry]) -> Iterator[str]:
-    for change in changes:
-        if change.get("do") == "remove" and change["id"] in entries:
-            yield digest(entries[change["id"]].text)
-        elif change.get("do") == "drop" and change.get("line"):
-            yield digest(statement(change["line"]))
-        elif change.get("do") == "removeturns":
-            yield from (turn_key(change["session"], turn) for turn in change.get("turn_ids") or ())
+def tombstones(memory: Memory, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
+    """What must not come back once this is carried out; to be asked before. Empty but for what is to be forgotten."""
+    if proposal.kind != FORGET:
+        return set()
+    changes = list(map(changes_json.parse, proposal.changes))
+    removed = [entries[one.id] for one in changes if isinstance(one, Remove) and one.id in entries]
+    lines = [one.line for one in changes if isinstance(one, Drop) and one.line]
+    turns = [
+        turn
+        for one in changes
+        if isinstance(one, RemoveTurns) and one.turn_ids
+        for turn in memory.book.transcripts.turns(one.session)
+        if turn.id in one.turn_ids
+    ]
+    return tombstones_of(memory, removed, lines=lines, turns=turns)
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.rules import asked_to_forget
 from memorybook.lifecycle.sentences import sentences
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
-from memorybook.text.tokens import digest
 from memorybook.verbs.forgotten import sifted, tombstones_of
 from memorybook.verbs.summary import page_at
 
@@ -34,7 +33,7 @@ class Orders(NamedTuple):
     Attributes:
         changes: What is carried out.
         gone: Ids of the entries that go.
-        bury: Digests of their texts.
+        bury: Tombstones of what goes.
         proposed: What waits for a person's word.
         discarded: Requests that nothing was done for, with the reason.
     """
@@ -77,7 +76,7 @@ def asked(
             order = _order(memory, request, standing, page, room=room if _asks_to_forget(turn.text) else None)
         for id in order.gone:
             del standing[id]
-        room -= len(order.bury)
+        room -= sum(isinstance(change, Remove | Drop) for change in order.changes)
         found.append(order)
     return Orders(
         tuple(change for one in found for change in one.changes),
@@ -108,7 +107,7 @@ def _order(
     reason = f"said: {request.text} turn:{request.turn_id}"
     changes: tuple[Change, ...] = (
         *(Remove(id=one.id, reason=reason) for one in meant),
-        *(Drop(path=path, line=line, reason=reason) for path, line, _ in lines),
+        *(Drop(path=path, line=line, reason=reason) for path, line in lines),
         *_pages(memory, request, page),
     )
     why = f"asked to be forgotten: {request.text}"
@@ -118,7 +117,7 @@ def _order(
     plain = room is not None and len(meant) + len(lines) <= room and not any(one.pinned for one in meant)
     if not plain or memory.config.require_user_confirmation:
         return Orders(proposed=(Proposed("forget", changes, why), *said) if changes else said)
-    bury = {*tombstones_of(memory, meant), *(digest(text) for _, _, text in lines)}
+    bury = tombstones_of(memory, meant, lines=(line for _, line in lines))
     return Orders(changes, tuple(one.id for one in meant), tuple(sorted(bury)), said)
 
 
@@ -126,14 +125,14 @@ def _paths(memory: Memory, folder: str) -> list[str]:
     return sorted(info.path for info in memory.book.documents.list() if info.path.startswith(folder))
 
 
-def _notes(memory: Memory, request: ForgetRequest) -> Iterator[tuple[str, str, str]]:
-    """Path, line and text of the notes that are meant."""
+def _notes(memory: Memory, request: ForgetRequest) -> Iterator[tuple[str, str]]:
+    """Path and line of the notes that are meant."""
     for path in _paths(memory, "daily/"):
         day = notes.day_of(path)
         for line in memory.book.documents.read(path).text.split("\n"):
             note = notes.parse_line(line.removesuffix("\r"), day=day)
             if note is not None and asked_to_forget(note.text, request):
-                yield path, line.removesuffix("\r"), note.text
+                yield path, line.removesuffix("\r")
 
 
 def _pages(memory: Memory, request: ForgetRequest, but: str) -> Iterator[Put]:

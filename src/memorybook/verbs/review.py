@@ -252,7 +252,7 @@ def _carried_out(
     """Ids with operations of those that were carried out, each by one; and those that could not be, with why."""
     book = memory.book
     groups = [
-        Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(each, entries))
+        Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(memory, each, entries))
         for each in proposals
     ]
     try:

@@ -13,8 +13,9 @@ from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, 
 from memorybook.formats import turns_json
 from memorybook.model import Parked, Session
 from memorybook.replies import Usage
+from memorybook.verbs.forgotten import turn_key
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
-from memorybook.verbs.turns import Stored, store, talk_of, turn_key
+from memorybook.verbs.turns import Stored, store, talk_of
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:

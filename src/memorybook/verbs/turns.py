@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import importers
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.model import Session, Turn
-from memorybook.text.tokens import text_digest
-from memorybook.verbs.forgotten import FORGOTTEN
+from memorybook.verbs.forgotten import FORGOTTEN, turn_key
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
@@ -117,11 +116,6 @@ class Stored(NamedTuple):
     new: int = 0
     redacted: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
-
-
-def turn_key(session: str, turn: str) -> str:
-    """What a tombstone of a turn is of; unlike a statement, a turn is forgotten only where it was said."""
-    return text_digest(f"turn:{session}/{turn}")
 
 
 def store(memory: Memory, session: Session, turns: Sequence[Turn]) -> Stored:
