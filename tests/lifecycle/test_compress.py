@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -45,7 +46,7 @@ def echo_first_words(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def test_a_short_talk_is_left_alone() -> None:
     pieces = long_talk(3)
     model = ScriptedLLM()
-    assert compress(pieces, llm=model, now=NOW, language="en") == (tuple(pieces), None)
+    assert compress(pieces, llm=model, now=NOW, language="en") == (tuple(pieces), None, "")
     assert model.requests == []
 
 
@@ -58,6 +59,7 @@ def test_a_long_talk_becomes_lines_that_name_their_turns() -> None:
     assert found.pieces[7].turns[0].text == pieces[7].text
     assert found.usage is not None
     assert 1 < found.usage.calls == len(model.requests) <= MOST_CALLS
+    assert found.left_out == ""
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -70,11 +72,16 @@ def test_the_prompt_shows_the_part_as_data_and_how_much_is_wanted(language: Any)
     assert "t1 09:00 user: On day 0" in user
 
 
-def test_however_long_the_talk_the_calls_and_the_result_are_bounded() -> None:
-    model = ScriptedLLM(then=echo_first_words)
-    found = compress(long_talk(3_000), llm=model, now=NOW, language="en")
+def test_however_long_the_talk_the_calls_and_the_result_are_bounded_and_it_says_what_is_left_out() -> None:
+    model, pieces = ScriptedLLM(then=echo_first_words), long_talk(1_500)
+    found = compress(pieces, llm=model, now=NOW, language="en")
     assert len(model.requests) <= MOST_CALLS
     assert 0 < size(found.pieces) <= MOST_TOKENS
+    lost, whole = (int(each.replace(",", "")) for each in re.findall(r"[\d,]+00", found.left_out)[:2])
+    shown = sum(count_tokens(str(request.messages[1])) for request in model.requests)
+    assert whole == round(size(pieces), -2)
+    assert whole - shown <= lost <= whole - MOST_CALLS * MOST_TOKENS / 2
+    assert found.left_out.endswith("more than 64,000 are not given to a model")
 
 
 @pytest.mark.parametrize("failure", [LLMFailed("down"), BudgetSpent("spent"), {"lines": []}, "prose", {"lines": [1]}])
@@ -90,6 +97,7 @@ def test_one_failed_part_does_not_lose_the_others() -> None:
     found = compress(long_talk(150), llm=model, now=NOW, language="en")
     assert {one.turns[0].id for one in found.pieces} >= {"u149"}
     assert int(found.pieces[0].turns[0].id[1:]) < 40
+    assert found.left_out.endswith("the model did not shorten 1 of 3 parts")
 
 
 def test_a_model_that_shortens_nothing_is_cut_short() -> None:

@@ -101,6 +101,7 @@ class Extraction:
         decisions: What was decided, as sentences; () from rules.
         open_questions: What was left open; () from rules.
         usage: What the model's calls cost; None if none was called.
+        degraded: How much of a talk that is too long was left out, and why; "" if nothing.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -112,3 +113,4 @@ class Extraction:
     decisions: tuple[str, ...] = ()
     open_questions: tuple[str, ...] = ()
     usage: Usage | None = None
+    degraded: str = ""

@@ -38,10 +38,17 @@ _OVERHEAD = 12
 
 
 class Compressed(NamedTuple):
-    """The shortened pieces, in order, at most 8,000 tokens; and what it took, None if no model was asked."""
+    """A talk that fits into one call.
+
+    Attributes:
+        pieces: The shortened pieces, in order, at most 8,000 tokens.
+        usage: What it took; None if no model was asked.
+        left_out: How much of the talk no model shortened and was left out, and why; "" if nothing.
+    """
 
     pieces: tuple[Piece, ...]
-    usage: Usage | None
+    usage: Usage | None = None
+    left_out: str = ""
 
 
 def compress(
@@ -51,27 +58,44 @@ def compress(
 
     Chunks end where the session changes, else after a silence, else between turns. A chunk that the model does not
     shorten as asked (it failed, or nothing in its answer could be used) is shortened by taking its most telling
-    sentences, and so is all of it without `llm`.
+    sentences, and so is all of it without `llm`, and a talk of more than eight chunks.
     """
     if _size(pieces) <= limit:
-        return Compressed(tuple(pieces), None)
+        return Compressed(tuple(pieces))
     if llm is None:
-        return Compressed(tuple(telling(pieces, limit)), None)
+        return Compressed(tuple(telling(pieces, limit)))
     most = limit * MOST_CALLS
     fitting = pieces if _size(pieces) <= most else telling(pieces, most)
     parts = list(chunks(fitting, ceil(_size(fitting) / limit)))
     share = limit // len(parts)
     kept: list[Piece] = []
     usage: Usage | None = None
+    failed, lost = 0, _said(pieces) - _said(fitting)
     for part in parts:
         shortened, spent = _shortened(part, llm, now, language, share)
-        kept += shortened if shortened is not None else telling(part, share)
+        if shortened is None:
+            shortened = telling(part, share)
+            failed, lost = failed + 1, lost + _said(part) - _said(shortened)
+        kept += shortened
         usage = usage + spent if usage is not None and spent is not None else spent or usage
-    return Compressed(tuple(kept), usage)
+    reasons = [f"more than {most:,} are not given to a model"] * (fitting is not pieces)
+    reasons += [f"the model did not shorten {failed} of {len(parts)} parts"] * bool(failed)
+    return Compressed(tuple(kept), usage, _left_out(lost, _said(pieces), reasons))
+
+
+def _left_out(lost: int, whole: int, reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    part = f"about {max(100, round(lost, -2)):,} of the talk's {round(whole, -2):,} tokens were left out"
+    return f"{part}, its least telling sentences: {', and '.join(reasons)}"
+
+
+def _said(pieces: Sequence[Piece]) -> int:
+    return sum(count_tokens(piece.text) for piece in pieces)
 
 
 def _size(pieces: Sequence[Piece]) -> int:
-    return sum(count_tokens(piece.text) + _OVERHEAD for piece in pieces)
+    return _said(pieces) + _OVERHEAD * len(pieces)
 
 
 def chunks(pieces: Sequence[Piece], count: int) -> Iterator[list[Piece]]:

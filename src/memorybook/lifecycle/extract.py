@@ -25,6 +25,7 @@ from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, tokens
 
 if TYPE_CHECKING:
+    from memorybook.lifecycle.compress import Compressed
     from memorybook.protocols import LLM
     from memorybook.replies import Usage
 
@@ -86,30 +87,28 @@ def extract(
     if talk.is_tiny(shown.pieces) and not orders and not found.forget_requests:
         return Extraction(skipped=shown.skipped)
     chosen = talk.language_of(shown.pieces) if language == "auto" else language
-    pieces, spent = _fitted(shown.pieces, llm, now, chosen)
+    fitted = _fitted(shown.pieces, llm, now, chosen)
     try:
-        reading, usage = _asked(pieces, llm, tuple(known), now, chosen, mask)
+        reading, usage = _asked(fitted.pieces, llm, tuple(known), now, chosen, mask)
     except LLMFailed as failed:
-        failed.usage = _sum(spent, failed.usage)
+        failed.usage = _sum(fitted.usage, failed.usage)
         raise
     imported = session is not None and session.source.startswith("import:")
-    return _completed(masked(reading, mask), found, shown, imported=imported, usage=_sum(spent, usage))
+    completed = _completed(masked(reading, mask), found, shown, imported=imported, usage=_sum(fitted.usage, usage))
+    return replace(completed, degraded=fitted.left_out)
 
 
 def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
     return one + other if one is not None and other is not None else one or other
 
 
-def _fitted(
-    pieces: tuple[talk.Piece, ...], llm: LLM, now: datetime, language: prompts.Language
-) -> tuple[Sequence[talk.Piece], Usage | None]:
+def _fitted(pieces: tuple[talk.Piece, ...], llm: LLM, now: datetime, language: prompts.Language) -> Compressed:
     """The pieces, compressed where they are too many, and what that took."""
-    if sum(count_tokens(piece.text) for piece in pieces) <= talk.MOST_TOKENS:
-        return pieces, None
-    from memorybook.lifecycle.compress import compress
+    from memorybook.lifecycle.compress import Compressed, compress
 
-    compressed = compress(pieces, llm=llm, now=now, language=language)
-    return compressed.pieces, compressed.usage
+    if sum(count_tokens(piece.text) for piece in pieces) <= talk.MOST_TOKENS:
+        return Compressed(pieces)
+    return compress(pieces, llm=llm, now=now, language=language)
 
 
 def _asked(
