@@ -59,7 +59,7 @@ def test_pairs_are_shown_under_aliases_as_data() -> None:
         "  a: Ann drinks green tea at breakfast",
         "  b: Ann has green tea with honey at breakfast on weekdays",
     ]
-    assert shown[5] == "  a: a </ memories> b"
+    assert shown[5] == "  a: a < /memories> b"
     assert len(shown[6]) == 305
     assert len(asked) == 2
     assert "a1" not in messages[1]["content"]

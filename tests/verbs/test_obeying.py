@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import memorybook
 from memorybook.errors import LLMFailed
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
+from memorybook.verbs.sessions import process_session_end
 from verbs.conftest import CONFIG, NOW, files
 from verbs.test_sessions import TEA, WORK, answer, candidate, documents, said, texts
 
@@ -114,6 +116,23 @@ def test_no_secret_in_a_models_failure_is_kept(opened: Open) -> None:
     assert SECRET not in str([each.reason for each in memory.book.journal.parked()])
     memory.close()
     assert [path for path, text in files(memory.root).items() if SECRET.encode() in text] == []
+
+
+def test_no_secret_that_a_person_wrote_into_the_book_is_shown_to_a_model(opened: Open) -> None:
+    memory = opened(answer(candidate("Ann drinks green tea with milk at breakfast.")))
+    long = "Ann drinks green tea at breakfast, and she buys it in the shop to which the key was sent by mail:"
+    id = memory.remember(f"{long} CODE").known.entry.id
+    memory.remember("Ann has green tea with honey at breakfast, she buys it in the shop by the mail.", tags=["TAG"])
+    page = Path(memory.root, "MEMORY.md")
+    page.write_text(re.sub("CODE|TAG", SECRET, page.read_text(encoding="utf-8")), encoding="utf-8")
+    process_session_end(memory, said("Ann drinks green tea with milk at breakfast."), "s1", evolving=True)
+    memory.tidy()
+    with pytest.raises(LLMFailed):
+        memory.revise(id, "make it shorter")
+    llm = memory.llm
+    assert isinstance(llm, ScriptedLLM)
+    assert {each.form.name for each in llm.requests if each.form} == {"remember", "decide", "pairs", "revise"}
+    assert [each for each in llm.requests if SECRET[:12] in str(each.messages)] == []
 
 
 def test_no_group_instructs_the_next_model(opened: Open) -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.ledger import Action
+from memorybook.lifecycle.prompts import Language, Mask, shown
 from memorybook.model import Entry
 from memorybook.replies import Form, Message
 from memorybook.text.tokens import count_tokens
-
-Language = Literal["en", "zh"]
 
 PROMPT_TOKENS = 6_000
 """Tokens of candidates and neighbours together; fewer neighbours are shown where they are too many."""
@@ -155,17 +154,20 @@ class Question(NamedTuple):
     near: Mapping[str, Mapping[str, Entry]]
 
 
-def question(doubts: Sequence[Doubt], language: Language) -> Question:
-    """The prompt of one decision call: all candidates, each with as many of its neighbours as there is room for."""
+def question(doubts: Sequence[Doubt], language: Language, mask: Mask = str) -> Question:
+    """The prompt of one decision call: all candidates, each with as many of its neighbours as there is room for.
+
+    What is shown of them passes through `mask`.
+    """
     lines: list[str] = []
     near: dict[str, dict[str, Entry]] = {}
     for most in (8, 5, 3, 1):
-        lines, near = _shown(doubts, most, language)
+        lines, near = _shown(doubts, most, language, mask)
         if count_tokens("\n".join(lines)) <= PROMPT_TOKENS:
             break
     while near and count_tokens("\n".join(lines)) > PROMPT_TOKENS:
         doubts = doubts[: len(doubts) // 2]
-        lines, near = _shown(doubts, 1, language)
+        lines, near = _shown(doubts, 1, language, mask)
     messages = (
         {"role": "system", "content": _SYSTEM[language]},
         {"role": "user", "content": "\n".join(["<memories>", *lines, "</memories>"])},
@@ -173,7 +175,9 @@ def question(doubts: Sequence[Doubt], language: Language) -> Question:
     return Question(messages, {f"c{place}": doubt for place, doubt in enumerate(doubts, 1)}, near)
 
 
-def _shown(doubts: Sequence[Doubt], most: int, language: Language) -> tuple[list[str], dict[str, dict[str, Entry]]]:
+def _shown(
+    doubts: Sequence[Doubt], most: int, language: Language, mask: Mask
+) -> tuple[list[str], dict[str, dict[str, Entry]]]:
     aliases: dict[str, str] = {}
     lines: list[str] = []
     near: dict[str, dict[str, Entry]] = {}
@@ -181,24 +185,18 @@ def _shown(doubts: Sequence[Doubt], most: int, language: Language) -> tuple[list
         for entry in doubt.near[:most]:
             if entry.id not in aliases:
                 aliases[entry.id] = f"n{len(aliases) + 1}"
-                lines.append(f"{aliases[entry.id]} [{entry.category}{_tags(entry)}] {_line(entry.text)}")
+                about = f"[{entry.category}{_tags(entry, mask)}]"
+                lines.append(f"{aliases[entry.id]} {about} {shown(entry.text, WIDTH, mask)}")
     for place, doubt in enumerate(doubts, 1):
         near[f"c{place}"] = {aliases[entry.id]: entry for entry in doubt.near[:most]}
         beside = ", ".join(near[f"c{place}"]) or "-"
-        lines.append(
-            f"c{place} [{doubt.candidate.category}; {_NEAR[language]} {beside}] {_line(doubt.candidate.content)}"
-        )
+        said = shown(doubt.candidate.content, WIDTH, mask)
+        lines.append(f"c{place} [{doubt.candidate.category}; {_NEAR[language]} {beside}] {said}")
     return lines, near
 
 
-def _tags(entry: Entry) -> str:
-    return "".join(f" #{_line(tag)[:40]}" for tag in entry.tags[:8])
-
-
-def _line(text: str) -> str:
-    """A text in one line that cannot end what is data."""
-    line = " ".join(text.encode("utf-8", "replace").decode().split()).replace("</memories", "</ memories")
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"
+def _tags(entry: Entry, mask: Mask) -> str:
+    return "".join(f" #{shown(tag, 40, mask)}" for tag in entry.tags[:8])
 
 
 def form(asked: Question, language: Language) -> tuple[Form[Mapping[str, Choice]], Callable[[], Mapping[str, Choice]]]:

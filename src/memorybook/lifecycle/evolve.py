@@ -39,6 +39,7 @@ from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, T
 from memorybook.lifecycle.match import Neighbours, Similarity, around, repeat, settled
 from memorybook.lifecycle.merge import missing
 from memorybook.lifecycle.names import squeezed
+from memorybook.lifecycle.prompts import Mask
 from memorybook.lifecycle.sentences import is_chinese
 from memorybook.model import Change, Discarded, Entry
 from memorybook.text.screen import screen
@@ -89,6 +90,7 @@ def evolve(
     heard: Collection[str] = (),
     conflicts: Conflicts = "newest",
     language: Literal["auto", "en", "zh"] = "auto",
+    mask: Mask = str,
 ) -> Evolved:
     """Decide what becomes of candidates, with at most one call.
 
@@ -97,9 +99,10 @@ def evolve(
             `lifecycle.match.match`.
         llm: Decides what is in doubt; None leaves it to likeness.
         language: Of the prompt; `auto` takes that of the candidates.
+        mask: A text without its secrets; what the prompt shows passes through it.
     """
     ledger = Ledger({one.id: one for one in entries}, Talk(now, session, times or {}, heard), conflicts)
-    step = _Step(ledger, neighbours or by_words(dict(ledger.entries)), similarity or (lambda one, other: None))
+    step = _Step(ledger, neighbours or by_words(dict(ledger.entries)), similarity or (lambda one, other: None), mask)
     placed: list[tuple[int, Decision]] = []
     doubts: dict[int, Doubt] = {}
     for place, candidate in enumerate(candidates):
@@ -109,7 +112,7 @@ def evolve(
             doubts[place] = doubt
         placed += [(place, one) for one in ledger.decisions[before:]]
     asking = [place for place, doubt in doubts.items() if doubt.near]
-    asked = _ask([doubts[place] for place in asking], llm, language) if asking and llm is not None else _Asked()
+    asked = _ask([doubts[place] for place in asking], llm, language, mask) if asking and llm is not None else _Asked()
     choices = {place: asked.choices.get(f"c{number}") for number, place in enumerate(asking, 1)}
     for place, doubt in doubts.items():
         before = len(ledger.decisions)
@@ -132,11 +135,11 @@ class _Asked(NamedTuple):
     degraded: str = ""
 
 
-def _ask(doubts: Sequence[Doubt], llm: LLM, language: Literal["auto", "en", "zh"]) -> _Asked:
+def _ask(doubts: Sequence[Doubt], llm: LLM, language: Literal["auto", "en", "zh"], mask: Mask) -> _Asked:
     """The model's choices by alias; of an answer that it could not mend, all that can be used."""
     said = " ".join(doubt.candidate.content for doubt in doubts)
     chosen: Literal["en", "zh"] = ("zh" if is_chinese(said) else "en") if language == "auto" else language
-    asked = question(doubts, chosen)
+    asked = question(doubts, chosen, mask)
     filled, last = form(asked, chosen)
     try:
         reply = llm.complete(asked.messages, form=filled)
@@ -149,8 +152,9 @@ def _ask(doubts: Sequence[Doubt], llm: LLM, language: Literal["auto", "en", "zh"
 class _Step:
     """Deciding on candidates one after the other, each against the entries as those before it leave them."""
 
-    def __init__(self, ledger: Ledger, neighbours: Neighbours, similarity: Similarity) -> None:
+    def __init__(self, ledger: Ledger, neighbours: Neighbours, similarity: Similarity, mask: Mask) -> None:
         self._ledger = ledger
+        self._mask = mask
         self._neighbours = neighbours
         self._similarity = similarity
         self._common = _common_names(ledger.entries.values())
@@ -185,7 +189,7 @@ class _Step:
         if choice is None:
             self._by_likeness(doubt)
         else:
-            _Chosen(self._ledger, doubt, choice).carry_out()
+            _Chosen(self._ledger, doubt, choice, self._mask).carry_out()
 
     # --- without a model -------------------------------------------------------------------------
 
@@ -237,8 +241,9 @@ def _common_names(entries: Iterable[Entry]) -> frozenset[str]:
 class _Chosen:
     """A model's choice carried out as far as it loses nothing: what it may not do becomes a new, linked entry."""
 
-    def __init__(self, ledger: Ledger, doubt: Doubt, choice: Choice) -> None:
+    def __init__(self, ledger: Ledger, doubt: Doubt, choice: Choice, mask: Mask) -> None:
         self._ledger = ledger
+        self._mask = mask
         self._candidate = doubt.candidate
         self._near = {one.id for one in doubt.near}
         self._choice = choice
@@ -290,7 +295,8 @@ class _Chosen:
             return
         text = self._choice.text
         wrong = self._unsound(text, [self._target.text]) if text else "it has no text"
-        wrong = wrong or (f"entry {self._target.id} was not shown whole" if len(self._target.text) > WIDTH else "")
+        whole = len(self._target.text) <= WIDTH and self._mask(self._target.text) == self._target.text
+        wrong = wrong or ("" if whole else f"entry {self._target.id} was not shown whole")
         if wrong:
             self._create(f"not merged with {self._target.id}: {wrong}")
         else:

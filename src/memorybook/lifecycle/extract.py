@@ -8,7 +8,7 @@ are pertinent under aliases -> read item by item -> what the user ordered and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from math import log, sqrt
@@ -34,9 +34,6 @@ __all__ = [
     "entities_of", "extract", "without_recalled",
 ]  # fmt: skip
 
-Mask = Callable[[str], str]
-"""Takes the secrets out of a text."""
-
 PROMPT_TOKENS = 2_400
 """Tokens of the system prompt, known entries included, by `text.tokens.count_tokens`."""
 
@@ -56,7 +53,7 @@ def extract(
     known: Iterable[Entry] = (),
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
-    mask: Mask = str,
+    mask: prompts.Mask = str,
 ) -> Extraction:
     """Find what is worth keeping in these turns, English and Chinese.
 
@@ -117,7 +114,7 @@ def _asked(
     known: Sequence[Entry],
     now: datetime,
     language: prompts.Language,
-    mask: Mask,
+    mask: prompts.Mask,
 ) -> tuple[Reading, Usage]:
     """The model's answer, read, and what it took."""
     from memorybook.replies import Form
@@ -155,7 +152,7 @@ def prompt_of(
     known: Sequence[Entry],
     now: datetime,
     language: prompts.Language,
-    mask: Mask = str,
+    mask: prompts.Mask = str,
 ) -> Prompt:
     """The prompt of one extraction: instructions and known entries (under 2,500 tokens), and the talk as data.
 
@@ -169,10 +166,10 @@ def prompt_of(
     shown: dict[str, Entry] = {}
     entries: list[str] = []
     for entry in pertinent(known, pieces):
-        text = mask(_known_line(entry.text))
+        text = _known_line(entry.text, mask)
         if not _clear(text):
             continue
-        line = f"m{len(shown) + 1} {_unmarked(text)}"
+        line = f"m{len(shown) + 1} {text}"
         room -= count_tokens(line) + 1
         if room < 0:
             break
@@ -216,35 +213,26 @@ def pertinent(known: Iterable[Entry], pieces: Sequence[talk.Piece]) -> list[Entr
     return sorted(entries, key=lambda entry: (-worth[entry.id], -entry.score, entry.id))[:MOST_KNOWN]
 
 
-def _groups(known: Iterable[Entry], mask: Mask) -> list[str]:
+def _groups(known: Iterable[Entry], mask: prompts.Mask) -> list[str]:
     """The ten groups that most entries are in."""
-    counts = Counter(_one_line(entry.group) for entry in known if entry.group and entry.state == "active")
-    most = (mask(group) for group, _ in counts.most_common(10))
-    return [_unmarked(group[:40]) for group in most if _clear(_as_words(group))]
+    counts = Counter(entry.group for entry in known if entry.group and entry.state == "active")
+    most = (prompts.shown(group, 40, mask) for group, _ in counts.most_common(10))
+    return [group for group in most if _clear(_as_words(group))]
 
 
-def _unmarked(text: str) -> str:
-    """A text that cannot end the block in which it stands."""
-    return compiled(r"(?i)<(?=\s*/?\s*(?:known|talk)\b)").sub("< ", text)
-
-
-def _known_line(text: str) -> str:
-    """An entry as it is shown: one line without the date that it opens with, cut where it is long."""
-    line = compiled(_OPENING_DATE).sub("", _one_line(text)) or _one_line(text)
-    return line if len(line) <= _KNOWN_WIDTH else f"{line[: _KNOWN_WIDTH - 1].rstrip()}…"
+def _known_line(text: str, mask: prompts.Mask) -> str:
+    """An entry as it is shown, without the date that it opens with."""
+    undated = compiled(_OPENING_DATE).sub("", prompts.one_line(text))
+    return prompts.shown(undated or text, _KNOWN_WIDTH, mask)
 
 
 _OPENING_DATE = r"(?i)^(?:(?:as of|by|on|since)\s+|截至\s*|从\s*)?\d{4}-\d\d-\d\d\s*(?:起)?[，,]?\s*"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split()).encode("utf-8", "replace").decode()
-
-
 # --- after the answer ----------------------------------------------------------------------------
 
 
-def masked(reading: Reading, mask: Mask) -> Reading:
+def masked(reading: Reading, mask: prompts.Mask) -> Reading:
     """The reading without secrets, and without names and tags that try to instruct whoever reads them."""
     return Reading(
         tuple(_masked(one, mask) for one in reading.candidates),
@@ -258,7 +246,7 @@ def masked(reading: Reading, mask: Mask) -> Reading:
     )
 
 
-def _masked(one: Candidate, mask: Mask) -> Candidate:
+def _masked(one: Candidate, mask: prompts.Mask) -> Candidate:
     group = mask(one.group) if one.group else None
     return replace(
         one,

@@ -15,13 +15,13 @@ from memorybook.formats import memory_md
 from memorybook.lifecycle.alike import RELATED, likeness, turned, words
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.merge import lowest, missing
+from memorybook.lifecycle.prompts import Language, Mask, shown
 from memorybook.lifecycle.tidy import Similarity, contradiction, merge, pairs_of, worth
 from memorybook.model import Add, Change, Entry, Update
 from memorybook.replies import Form, Message
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens
 
-Language = Literal["en", "zh"]
 Relation = Literal["same", "contradicts", "different"]
 
 MOST_PAIRS = 20
@@ -108,13 +108,18 @@ def doubtful(entries: Iterable[Entry], planned: Iterable[Proposed], similarity: 
     return [pair for near, _, _, pair in sorted(found, key=lambda one: (-one[0], one[1:3])) if near >= RELATED]
 
 
-def question(pairs: Sequence[Pair], language: Language, *, tokens: int) -> tuple[list[Message], list[Pair]]:
-    """What the model is asked, and of which of these pairs: as many as fit into so many tokens with their answers."""
+def question(
+    pairs: Sequence[Pair], language: Language, *, tokens: int, mask: Mask = str
+) -> tuple[list[Message], list[Pair]]:
+    """What the model is asked, and of which of these pairs: as many as fit into so many tokens with their answers.
+
+    What is shown of them passes through `mask`.
+    """
     system = _SYSTEM[language]
     lines: list[str] = []
     left = tokens - count_tokens(system)
     for place, pair in enumerate(pairs[:MOST_PAIRS], 1):
-        line = f"p{place}\n  a: {_line(pair.older.text)}\n  b: {_line(pair.newer.text)}"
+        line = f"p{place}\n  a: {shown(pair.older.text, WIDTH, mask)}\n  b: {shown(pair.newer.text, WIDTH, mask)}"
         left -= count_tokens(line) + ANSWER_TOKENS
         if left < 0:
             break
@@ -122,12 +127,6 @@ def question(pairs: Sequence[Pair], language: Language, *, tokens: int) -> tuple
     content = "\n".join(["<memories>", *lines, "</memories>"])
     messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": content}]
     return messages, list(pairs[: len(lines)])
-
-
-def _line(text: str) -> str:
-    """A text in one line that cannot end what is data."""
-    line = " ".join(text.encode("utf-8", "replace").decode().split()).replace("</memories", "</ memories")
-    return line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
 
 
 def form(asked: Sequence[Pair], language: Language) -> Form[list[Judged]]:

@@ -1,13 +1,44 @@
-"""What a model is told when it extracts or compresses, in English and Chinese, and the forms it fills in."""
+"""What a model is told when it extracts or compresses, in English and Chinese, and the forms it fills in.
+
+And how a memory is shown in any prompt: `shown`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from memorybook.lifecycle.hints import compiled
 from memorybook.model import CATEGORIES
 
 Language = Literal["en", "zh"]
+
+Mask = Callable[[str], str]
+"""Takes the secrets out of a text."""
+
+
+def shown(text: str, width: int, mask: Mask) -> str:
+    """A memory as a prompt shows it: without its secrets, in one line that ends no block of data, cut if it is long.
+
+    A person may have written a secret into the book with an editor; it is masked before a cut can halve it.
+    """
+    return cut(unfenced(one_line(mask(text))), width)
+
+
+def one_line(text: str) -> str:
+    """A text in one line that any wire can send."""
+    return " ".join(text.split()).encode("utf-8", "replace").decode()
+
+
+def cut(line: str, width: int) -> str:
+    """A line of at most `width` characters."""
+    return line if len(line) <= width else f"{line[: width - 1].rstrip()}…"
+
+
+def unfenced(text: str) -> str:
+    """A text that cannot write the markers between which it stands as data."""
+    return compiled(r"(?i)<(?=\s*/?\s*(?:known|talk|memory|memories|instruction)\b)").sub("< ", text)
+
 
 EXTRACT: Mapping[Language, str] = {
     "en": """\

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from memorybook.lifecycle.ground import unfounded
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.merge import missing
-from memorybook.lifecycle.prompts import Language
+from memorybook.lifecycle.prompts import Language, unfenced
 from memorybook.lifecycle.sentences import is_chinese
 from memorybook.model import Entry
 from memorybook.text.screen import screen
@@ -76,7 +76,7 @@ def revise(
         return wanted, refused
 
     form = Form(name="revise", description=_FORM[chosen], schema=SCHEMA, read=read)
-    said = f"<memory>\n{_fenced(entry.text)}\n</memory>\n<instruction>\n{_fenced(instruction)}\n</instruction>"
+    said = f"<memory>\n{unfenced(entry.text)}\n</memory>\n<instruction>\n{unfenced(instruction)}\n</instruction>"
     system = PROMPT[chosen].format(today=f"{today:%Y-%m-%d}")
     reply = llm.complete([{"role": "system", "content": system}, {"role": "user", "content": said}], form=form)
     wanted, refused = reply.data
@@ -134,11 +134,6 @@ def read_answer(value: Any) -> tuple[str, str]:
     if len(text) > LONGEST:
         raise ValueError(f"`text` has {len(text)} characters, more than {LONGEST}")
     return text, ""
-
-
-def _fenced(text: str) -> str:
-    """The text, unable to write the markers around it."""
-    return compiled(r"(?i)<(?=\s*/?\s*(?:memory|instruction)\b)").sub("< ", text)
 
 
 PROMPT: Mapping[Language, str] = {

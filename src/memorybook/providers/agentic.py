@@ -106,6 +106,7 @@ class Agentic(Tiered):
             llm=llm,
             conflicts=memory.config.conflicts,
             language=memory.config.language,
+            mask=Mask(memory).text,
         )
         used = llm.usage if llm is not None and llm.usage.calls else None
         submitted = propose_or_apply(

@@ -257,6 +257,7 @@ def _evolved(
         heard=talk.heard,
         conflicts=memory.config.conflicts,
         language=memory.config.language,
+        mask=Mask(memory).text,
     )
     return Plan(evolved.changes, evolved.discarded, evolved.proposals, evolved.decisions, degraded=evolved.degraded)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import arguments as given
@@ -28,7 +29,7 @@ class Revised(NamedTuple):
         before: Its text before.
         refused: Why the model left it as it was; "" if it did what was asked.
         operation: Id of the operation; None if the text is as it was.
-        redacted: How many secrets were masked in the instruction.
+        redacted: How many secrets were masked in the instruction and the entry.
         usage: What the model's calls took, and its name.
     """
 
@@ -80,7 +81,7 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
             f"or give the new text yourself: memorybook update {id} TEXT"
         )
     revision = rewrite(
-        entry,
+        replace(entry, text=mask.text(entry.text)),
         wanted,
         llm=llm,
         now=book.now(),

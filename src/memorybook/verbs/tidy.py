@@ -32,10 +32,12 @@ from memorybook.verbs.near import Alike
 from memorybook.verbs.proposals import kept, key, key_of, stale, told
 from memorybook.verbs.read import language_of, note_key
 from memorybook.verbs.review import propose_or_apply, withdraw
+from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from memorybook.lifecycle.judge import Pair
     from memorybook.lifecycle.ledger import Proposed
+    from memorybook.lifecycle.prompts import Language
     from memorybook.memory import Memory
 
 NOTES_DAYS = 90
@@ -219,8 +221,8 @@ def _asked(memory: Memory) -> _Asked:
     doubts = judge.doubtful(entries.values(), _planned(memory, entries), _alike(memory))
     doubts = [pair for pair in doubts if journal.memorized(MARK, _name(pair)) is None]
     spoken = language_of(memory.config.language, [pair.older.text for pair in doubts])
-    language: judge.Language = "zh" if spoken == "zh" else "en"
-    messages, pairs = judge.question(doubts, language, tokens=tokens)
+    language: Language = "zh" if spoken == "zh" else "en"
+    messages, pairs = judge.question(doubts, language, tokens=tokens, mask=Mask(memory).text)
     if not pairs:
         return _Asked()
     try:
