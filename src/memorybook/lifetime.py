@@ -180,7 +180,8 @@ class Lifetime:
 
         Args:
             messages: `{"role"|"speaker", "content", "timestamp", …}` in order, all of the session or what came last;
-                none takes the turns that are stored of the session.
+                none takes the turns that are stored of the session. What is stored after the last of them is left
+                for later.
             session_id: Its uuid or name; None takes what the messages say, or begin with.
             llm: The model to ask; None takes the memory's own.
             model: Of the configured server, which model to ask instead.

@@ -177,10 +177,18 @@ class Transcripts(Protocol):
 class Journal(Protocol):
     """What was done to the book, durably, and what was forgotten for good."""
 
-    def begin(self, operation: Operation, *, patches: Iterable[Patch] = (), bury: Iterable[str] = ()) -> None:
+    def begin(
+        self,
+        operation: Operation,
+        *,
+        patches: Iterable[Patch] = (),
+        bury: Iterable[str] = (),
+        memorized: Iterable[str] = (),
+    ) -> None:
         """Record an intention with its preimages and how it will change documents; durable on return.
 
-        The digests in `bury` have tombstones from now on, for as long as the operation is not undone.
+        The digests in `bury` have tombstones from now on, for as long as the operation is not undone; those in
+        `memorized` are marked as by `mark_memorized`.
         """
 
     def done(self, operation: str) -> None:
@@ -264,7 +272,7 @@ class Journal(Protocol):
         """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
 
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
-        """Record that this content of the session was memorized. A loss of power may take it back."""
+        """Record that this content was memorized, where no `begin` does. A loss of power may take it back."""
 
     def reached(self, session: str) -> int:
         """Position of the turn up to which the session was memorized; -1 if nothing of it was."""

@@ -33,6 +33,7 @@ class Group(NamedTuple):
         changes: What to do, in order.
         discarded, usage: See `Operation`.
         bury: Digests of texts that imports must not bring back while the operation is not undone.
+        memorized: Keys of what it takes of its session, see `Journal.begin`; the operation's id is one of them then.
     """
 
     session: str | None
@@ -40,6 +41,7 @@ class Group(NamedTuple):
     discarded: Sequence[Discarded] = ()
     usage: Mapping[str, Any] | None = None
     bury: Iterable[str] = ()
+    memorized: Iterable[str] = ()
 
 
 class _Planned(NamedTuple):
@@ -49,6 +51,7 @@ class _Planned(NamedTuple):
     outcomes: tuple[Outcome, ...] = ()
     patches: tuple[Patch, ...] = ()
     bury: tuple[str, ...] = ()
+    memorized: tuple[str, ...] = ()
     reversal: Reversal | None = None
 
 
@@ -112,7 +115,7 @@ class Writer:
                 done=False,
             )
             targets[:] = [undone, operation]
-            return [_Planned(operation, (), draft.pages.step(), (), reversal)]
+            return [_Planned(operation, (), draft.pages.step(), reversal=reversal)]
 
         targets: list[Operation] = []
         if dry_run:
@@ -145,7 +148,9 @@ class Writer:
             usage=group.usage,
             done=False,
         )
-        return _Planned(operation, outcomes, draft.pages.step() if patched else (), bury)
+        memorized = tuple(group.memorized)
+        memorized = (*memorized, operation.id) if memorized else ()
+        return _Planned(operation, outcomes, draft.pages.step() if patched else (), bury, memorized)
 
     def _carried_out(self, work: Callable[[Draft], list[_Planned]]) -> list[_Planned]:
         """Work into what is on disk now, journal and write, anew for as long as a person's save comes in between."""
@@ -165,7 +170,7 @@ class Writer:
         begun: list[Operation] = []
         try:
             for operation, each in zip(operations, planned, strict=True):
-                self._journal.begin(operation, patches=each.patches, bury=each.bury)
+                self._journal.begin(operation, patches=each.patches, bury=each.bury, memorized=each.memorized)
                 begun.append(operation)
             pages.write()
         except Conflict:

@@ -266,6 +266,12 @@ class JournalConformance:
         journal.mark_memorized("s1", "d", operation="o1", time=START)
         assert journal.memorized("s1", "d") == "o1"
         assert journal.memorized("s2", "d") is None
+        for id, stands in (("o2", True), ("o3", False)):
+            operation = Operation(id=id, time=START, actor="", door="", session="s2", done=False)
+            journal.begin(operation, memorized=["d"])
+            assert journal.memorized("s2", "d") == id
+            journal.done(id) if stands else journal.discard(id)
+        assert journal.memorized("s2", "d") is None
 
     def test_how_far_a_session_was_memorized_never_goes_back(self, journal: Journal) -> None:
         assert journal.reached("s1") == -1

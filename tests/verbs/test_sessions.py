@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from memorybook.memory import Memory
 from memorybook.model import Remove
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.testing import ScriptedLLM
+from memorybook.verbs.turns import store, talk_of
 from verbs.conftest import CONFIG, NOW, files
 
 Said = list[dict[str, Any]]
@@ -168,10 +170,16 @@ def test_what_is_said_again_is_strengthened_once_a_session(opened: Open, evolvin
     assert known.entry.hits == 3
 
 
-def test_talk_of_nothing_asks_nobody(opened: Open) -> None:
-    llm = ScriptedLLM([])
-    found = opened(llm).process_session_end(said("Hi!", "Thanks, bye."), "s1")
-    assert (found.new, found.queued, llm.requests) == (0, 0, [])
+@pytest.mark.parametrize("greetings", [("Hi!", "Thanks, bye."), ("你好！", "谢谢，再见。")])
+def test_talk_of_nothing_asks_nobody_and_is_told_nowhere(opened: Open, greetings: tuple[str, ...]) -> None:
+    llm = ScriptedLLM([answer(candidate(WORK))])
+    memory = opened(llm)
+    before = documents(memory)
+    for _ in range(2):
+        found = memory.process_session_end(said(*greetings), "s1")
+        assert (found.new, found.queued, found.summary, found.operation, llm.requests) == (0, 0, "", None, [])
+    assert documents(memory) == before
+    assert memory.process_session_end(said(*greetings, WORK), "s1").summary.startswith("sessions/")
 
 
 # --- once ----------------------------------------------------------------------------------------
@@ -201,6 +209,19 @@ def test_a_session_that_has_grown_brings_what_is_new(opened: Open, whole: bool) 
     assert "turns: 2" in text
 
 
+def test_what_is_stored_after_the_messages_is_left_for_later(opened: Open) -> None:
+    llm = ScriptedLLM([answer(candidate(WORK, "t2")), answer(candidate(TEA))])
+    memory = opened(llm)
+    talk = [{**each, "id": f"m{n}"} for n, each in enumerate(said("We met.", WORK, TEA))]
+    store(memory, *talk_of(memory, talk, "s1"))
+    page = memory.process_session_end(talk[1:2], "s1").summary
+    assert "We met." in str(llm.requests[0].messages)
+    assert TEA not in str(llm.requests[0].messages)
+    assert "turns: 2" in memory.get(page).json()["text"]
+    assert memory.process_session_end(talk[2:], "s1").new == 1
+    assert texts(memory) == sorted([WORK, TEA])
+
+
 def test_what_is_stored_of_a_session_is_enough(opened: Open) -> None:
     memory = opened([LLMFailed("down"), answer(candidate(WORK))])
     assert memory.process_session_end(said(WORK), "s1").queued == 1
@@ -222,6 +243,13 @@ def test_undoing_the_end_of_a_session_leaves_the_documents_as_they_were_to_the_b
         memory.undo(operation)
         now = {path: text for path, text in documents(memory).items() if not path.endswith(".bak")}
         assert {path: now.get(path) for path in before} == before
+
+
+def test_what_is_left_out_of_a_very_long_session_is_told(opened: Open) -> None:
+    long = said(*(f"On day {day} I met Nora. " + "so we talked about this and that " * 100 for day in range(110)))
+    memory = opened([*[{"lines": [{"turn": "t1", "text": "Nora."}]}] * 8, answer()])
+    [sentence] = memory.process_session_end(long, "s1").degraded
+    assert re.match(r"about [\d,]+ of the talk's [\d,]+ tokens were left out", sentence)
 
 
 def test_an_operation_that_was_undone_is_memorized_again(opened: Open) -> None:
@@ -260,6 +288,19 @@ def test_without_transcripts_parts_of_a_session_are_memorized_all_the_same(opene
     assert "turns: 2" in memory.get(page).json()["text"]
     assert memory.process_session_end(said("Mira moved to Lyon."), "s1").queued == 1
     assert memory.process_session_end(said("Mira moved to Lyon."), "s1").queued == 0
+
+
+def test_without_transcripts_nobody_is_asked_again_after_a_crash(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    off = CONFIG.transcripts._replace(enabled=False)
+    with monkeypatch.context() as patched:
+        patched.setattr("memorybook.verbs.memorize._settled", lambda *_: sys.exit("killed"))
+        with pytest.raises(SystemExit):
+            opened([answer(candidate(WORK))], transcripts=off).process_session_end(said(WORK), "s1")
+    llm = ScriptedLLM([])
+    memory = opened(llm, transcripts=off)
+    found = memory.process_session_end(said(WORK), "s1")
+    assert (found.queued, found.operation, llm.requests, texts(memory)) == (0, None, [], [WORK])
+    assert memory.book.journal.parked() == []
 
 
 def test_without_transcripts_what_waits_is_kept_in_the_queue_and_forgotten_with_its_turns(

@@ -13,6 +13,7 @@ from memorybook.storage.journal_rows import (
     among,
     insert_operation,
     json_of,
+    mark_memorized,
     operation_of,
     patch_of,
     unforced,
@@ -63,11 +64,18 @@ class SqliteJournal(Queues):
     def __init__(self, path: str) -> None:
         self._store = Store(path, MIGRATIONS)
 
-    def begin(self, operation: Operation, *, patches: Iterable[Patch] = (), bury: Iterable[str] = ()) -> None:
+    def begin(
+        self,
+        operation: Operation,
+        *,
+        patches: Iterable[Patch] = (),
+        bury: Iterable[str] = (),
+        memorized: Iterable[str] = (),
+    ) -> None:
         """Record an intention with its preimages, not done whatever `operation.done` says; on disk on return.
 
         `patches` are the documents' changes; `bury` holds digests of texts that it forgets: their tombstones
-        stand from now on, for as long as the operation is not undone.
+        stand from now on, for as long as the operation is not undone. `memorized` is what it takes of its session.
 
         Raises Conflict if the id is taken, InvalidInput for an empty one or a time without timezone.
         """
@@ -79,6 +87,7 @@ class SqliteJournal(Queues):
                 raise Conflict(f"the journal has an operation {operation.id!r} already; begin it with a new id")
             insert_operation(db, operation, time, patches)
             _bury(db, bury, operation.id, operation.kind, time)
+            mark_memorized(db, operation.session or "", memorized, operation.id, time)
 
     def done(self, operation: str, *, usage: Mapping[str, Any] | None = None) -> None:
         """Mark the operation (id) as carried out, with what its LLM calls used. Raises NotFound.
@@ -102,6 +111,7 @@ class SqliteJournal(Queues):
                 raise Conflict(f"operation {operation!r} was carried out and stays in the journal; undo it instead")
             db.execute("DELETE FROM operations WHERE seq=?", (row[0],))
             db.execute("DELETE FROM tombstones WHERE operation=?", (bindable(operation),))
+            db.execute("DELETE FROM memorized WHERE operation=?", (bindable(operation),))
 
     def pending(self) -> Sequence[Operation]:
         """Operations begun and not marked done, oldest first."""

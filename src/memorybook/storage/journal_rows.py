@@ -236,6 +236,12 @@ def insert_operation(db: Connection, operation: Operation, time: str, patches: I
     return seq
 
 
+def mark_memorized(db: Connection, session: str, digests: Iterable[str], operation: str, time: str) -> None:
+    """Mark what was memorized of a session, in the transaction that is open."""
+    rows = [(bindable(session), bindable(digest), bindable(operation), time) for digest in digests]
+    db.executemany("INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)", rows)
+
+
 def _change_row(change: Applied) -> tuple[str | bytes | int | None, ...]:
     before, after = maybe_bindable(change.before), maybe_bindable(change.after)
     return bindable(change.kind), bindable(change.target), before, after, bindable(change.reason), change.purged

@@ -16,7 +16,7 @@ from memorybook.storage.columns import (
     stamp,
     time_of,
 )
-from memorybook.storage.journal_rows import json_of, unforced
+from memorybook.storage.journal_rows import json_of, mark_memorized, unforced
 from memorybook.storage.sqlite import Store, immediate
 from memorybook.typed import TYPE_CHECKING, Any
 
@@ -157,10 +157,7 @@ class Queues:
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that these contents of the session were memorized. Not forced to disk."""
         with unforced(self._store.created()) as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO memorized (session, digest, operation, time) VALUES (?, ?, ?, ?)",
-                [(bindable(session), bindable(digest), bindable(operation), stamp(time)) for digest in digests],
-            )
+            mark_memorized(db, session, digests, operation, stamp(time))
 
     def reached(self, session: str) -> int:
         """Position of the turn up to which the session was memorized; -1 if nothing of it was."""

@@ -34,8 +34,8 @@ class Captured:
         strengthened: Entries that were known and said again.
         redacted: Secrets masked in its turns.
         skipped: Texts that were not taken, with the reason.
-        summary: Path of the summary document; "" if nothing was new.
-        failed: Why the session waits to be remembered; "" if it does not.
+        summary: Path of the summary document; "" if nothing was new, or nothing of it to be told.
+        degraded: What was less than it should be, one sentence each; why the session waits, if it does.
     """
 
     new_turns: int = 0
@@ -45,7 +45,7 @@ class Captured:
     redacted: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     summary: str = ""
-    failed: str = ""
+    degraded: tuple[str, ...] = ()
 
 
 def import_file(
@@ -75,7 +75,7 @@ def import_file(
         skipped=tuple(skip for each in captured for skip in each.skipped),
         warnings=(
             *conversation.warnings,
-            *dict.fromkeys(each.failed for each in captured if each.failed),
+            *dict.fromkeys(sentence for each in captured for sentence in each.degraded),
             *report.degraded,
         ),
         summaries=tuple(each.summary for each in captured if each.summary),
@@ -119,7 +119,7 @@ def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captur
         redacted=stored.redacted if stored.new else 0,
         skipped=tuple((each.text, each.reason) for each in found.discarded),
         summary=found.summary,
-        failed=found.degraded[0] if found.queued else "",
+        degraded=found.degraded,
     )
 
 
@@ -137,5 +137,5 @@ def _captured(memory: Memory, work: Work, brought: Written | None) -> Captured:
         notes=len(brought.applied("append")),
         redacted=stored.redacted if stored.new else 0,
         skipped=tuple((each.text, each.reason) for each in brought.plan.discarded),
-        summary=work.last.path,
+        summary=brought.summary,
     )

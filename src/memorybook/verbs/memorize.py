@@ -91,6 +91,12 @@ class Written(NamedTuple):
     plan: Plan
     submitted: Submitted
 
+    @property
+    def summary(self) -> str:
+        """Path of the session's summary; "" if none was written, as it would tell of nothing or waits."""
+        outcomes = self.submitted.result.outcomes
+        return outcomes[-1].path if outcomes else ""
+
     def applied(self, kind: str) -> list[Outcome]:
         """The outcomes of one kind of change that did something."""
         outcomes = self.submitted.result.outcomes
@@ -109,8 +115,8 @@ def taken(memory: Memory, stored: Stored) -> Work:
 def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
     """How many of the turns, from the first on, were memorized by an operation that stands.
 
-    All of an operation are marked, and it itself, so that what is forgotten of them takes no others along. Marks that
-    are missing because the process died are made up for by the count in the summary, which is part of the operation.
+    All of an operation are marked, and it itself, so that what is forgotten of them takes no others along. Where marks
+    are missing, as the journal is or what was accepted was taken back, the count in the summary makes up for them.
     """
     journal = memory.book.journal
     undone, session = journal.undone(), stored.session.uuid
@@ -307,10 +313,17 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     )
     summary, reason = made(memory, session, turns, fresh, found, work.last)
     summary = without_forgotten(memory, unasked(summary, requests))
-    page = page_change(memory, work.last, summary, reason)
+    told = plan.changes or summary.summary or summary.decisions or summary.open_questions
+    page = [page_change(memory, work.last, summary, reason)] if told or work.last.standing is not None else []
     used = getattr(work.llm, "usage", None) or found.usage
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
-    return Group(session.uuid, [*plan.changes, page], plan.discarded, usage, plan.bury)
+    changes = [*plan.changes, *page]
+    return Group(session.uuid, changes, plan.discarded, usage, plan.bury, _keys(work) if changes else ())
+
+
+def _keys(work: Work) -> list[str]:
+    """Under which the journal has it that the new turns of a session are memorized."""
+    return [turn_key(work.stored.session.uuid, turn.id) for turn in work.fresh]
 
 
 def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetRequest]:
@@ -321,12 +334,11 @@ def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetReque
 
 
 def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
-    """Put into the queue what waits, and mark how far the session is memorized."""
+    """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
     session = work.stored.session
     waiting = propose(memory, plan.proposed, session=session.uuid)
     result = submitted.result
-    operation = result.operation.id if result.operation and result.outcomes else ""  # "": it waits for a person's word
-    keys = [turn_key(session.uuid, turn.id) for turn in work.fresh] + [operation] * bool(operation)
-    memory.book.journal.mark_memorized(session.uuid, *keys, operation=operation, time=memory.book.now())
+    if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word
+        memory.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=memory.book.now())
     mirror(memory, session, work.last.path)
     return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)))

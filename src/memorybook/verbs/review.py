@@ -144,7 +144,7 @@ def propose_or_apply_each(
     if not memory.config.require_user_confirmation:
         return [Submitted(result) for result in book.apply_each(groups, actor=memory.actor, door=door, kind=kind)]
     waiting = [propose(memory, proposals_of(group.changes, kind), session=group.session) for group in groups]
-    noted = [group._replace(changes=()) for group in groups]
+    noted = [group._replace(changes=(), memorized=()) for group in groups]
     results = book.apply_each(noted, actor=memory.actor, door=door, kind=kind)
     return [Submitted(result, ids) for result, ids in zip(results, waiting, strict=True)]
 

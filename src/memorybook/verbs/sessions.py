@@ -199,7 +199,6 @@ def _told(work: Work, brought: Written) -> Memorized:
     added = [one.entry for one in brought.applied("add") if one.entry is not None]
     ids = {entry.id for entry in added}
     made = [one for one in plan.decisions if one.id in ids]
-    done = bool(submitted.result.outcomes)
     operation = submitted.result.operation
     return Memorized(
         session=work.stored.session.uuid,
@@ -213,12 +212,12 @@ def _told(work: Work, brought: Written) -> Memorized:
         notes=len(brought.applied("append")),
         discarded=tuple(Left(each.text, each.reason) for each in plan.discarded),
         memories=tuple((one.action, one.id, one.text, one.reason) for one in plan.decisions),
-        summary=work.last.path if done else "",
+        summary=brought.summary,
         operation=operation.id if operation else None,
         proposals=submitted.proposals,
         usage=_usage(work),
         redacted=work.stored.redacted,
-        degraded=(plan.degraded,) if plan.degraded else (),
+        degraded=tuple(filter(None, (work.found.degraded if work.found else "", plan.degraded))),
     )
 
 

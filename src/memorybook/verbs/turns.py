@@ -105,7 +105,7 @@ class Stored(NamedTuple):
 
     Attributes:
         session: As the transcripts have it.
-        turns: All of its turns; without transcripts those that were given.
+        turns: Its turns up to the last that was given; without transcripts those that were given.
         new: How many were not stored before.
         redacted: Secrets masked in what was given.
         skipped: Texts that were not taken, with the reason; of what was forgotten only which turn it is.
@@ -136,7 +136,9 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn]) -> Stored:
     skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
     standing = book.transcripts.session(session.uuid)
     ended = max((time for time in (standing.ended, session.ended) if time is not None), default=None)
-    return Stored(replace(standing, ended=ended), tuple(kept.values()), len(new), mask.count, tuple(skipped))
+    given = {turn.id for turn in clean}
+    end = max(place for place, id in enumerate(kept, 1) if id in given)
+    return Stored(replace(standing, ended=ended), tuple(kept.values())[:end], len(new), mask.count, tuple(skipped))
 
 
 _MADE = re.compile(r"[0-9a-f]{12}")
