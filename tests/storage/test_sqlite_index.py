@@ -437,6 +437,19 @@ def test_others_search_and_sync_while_one_rebuilds(book: Book, path: str) -> Non
     assert [name for name in os.listdir(os.path.dirname(path)) if "rebuild" in name] == []
 
 
+def test_a_rebuild_keeps_vectors_of_the_model_in_use_or_of_all_models_if_none_is(book: Book, path: str) -> None:
+    book.write("a.md", "red apples\n")
+    first, second = HashEmbedder(), HashEmbedder(32)
+    for embedder in (first, second):
+        book.sync(SqliteIndex(path, embedder=embedder))
+    SqliteIndex(path).rebuild(book.documents, book.transcripts)
+    assert sql(path, "SELECT name FROM models ORDER BY id") == [(first.name,), (second.name,)]
+    assert sql(path, "SELECT count(*) FROM embeddings") == [(2,)]
+    SqliteIndex(path, embedder=second).rebuild(book.documents, book.transcripts)
+    assert sql(path, "SELECT name FROM models") == [(second.name,)]
+    assert sql(path, "SELECT count(*) FROM embeddings") == [(1,)]
+
+
 def test_rebuilding_leaves_nothing_of_what_was_forgotten(book: Book, path: str) -> None:
     book.write("a.md", "the quick xylophone\n")
     index = SqliteIndex(path, embedder=HashEmbedder())

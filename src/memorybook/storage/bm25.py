@@ -211,9 +211,8 @@ def _joined(rows: list[Row], term: Term) -> tuple[bytes, bytes]:
 # --- adding up -------------------------------------------------------------------------------------
 
 
-def gain(code: Any, mean: float) -> Any:
+def gain(times: Any, length: Any, mean: float) -> Any:
     """What a posting gives of its word's idf: tf (k1 + 1) / (tf + k1 (1 - b + b length / mean)), below k1 + 1."""
-    times, length = code >> 12, code & LONGEST
     return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
 
 
@@ -255,7 +254,7 @@ class _Gains(dict[int, float]):
         self._mean = mean
 
     def __missing__(self, code: int) -> float:
-        found: float = gain(code, self._mean)
+        found: float = gain(code >> 12, code & LONGEST, self._mean)
         self[code] = found
         return found
 
@@ -443,7 +442,7 @@ def _gains(mean: float) -> Any:
     """`gain` of every code there is, as an array."""
     import numpy as np
 
-    return gain(np.arange(1 << 16), mean)
+    return gain(np.arange(MOST + 1)[:, np.newaxis], np.arange(LONGEST + 1), mean).ravel()
 
 
 _gains_of = Memo(_gains, 1).__getitem__

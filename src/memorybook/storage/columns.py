@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memorybook.errors import InvalidInput
-from memorybook.standard import Mapping
+from memorybook.standard import Callable, Mapping
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,6 +47,19 @@ def as_json(value: object) -> str | bytes:
         return bindable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"metadata, tool calls and usage must be JSON: {error}") from error
+
+
+def from_json(value: Value) -> Any:
+    """What `as_json` was given; most lists and objects in the columns are empty."""
+    text = readable(value)
+    if text in _EMPTY:
+        return _EMPTY[text]()
+    import json
+
+    return json.loads(text)
+
+
+_EMPTY: dict[str, Callable[[], Any]] = {"[]": list, "{}": dict}
 
 
 def _plain(value: object) -> dict[Any, Any]:

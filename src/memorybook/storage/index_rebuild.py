@@ -30,12 +30,14 @@ def rebuild(
     transcripts: Transcripts,
     progress: Progress | None = None,
     expect: Callable[[list[str]], None] | None = None,
+    model: str | None = None,
 ) -> SyncReport:
     """Build another database beside it, then copy that over the live one in a single transaction.
 
     Searches and syncs of other processes go on: until the copy is committed they read and write the
     old pages, and what they brought in meanwhile differs from the new ones and is brought in by the
-    next sync. The embedding of every text that is still there is taken over; `expect` is as in `bring_up_to_date`.
+    next sync. The embedding of every text that is still there is taken over, of all models or of the one that is
+    named; `expect` is as in `bring_up_to_date`.
     """
     _sweep(live.path)
     beside = f"{live.path}.rebuild-{uuid4().hex[:8]}"
@@ -43,7 +45,7 @@ def rebuild(
         scratch = open_index(beside, _hurry)
         try:
             report = bring_up_to_date(scratch, documents, transcripts, progress, expect=expect)
-            _take_over(scratch, live.path)
+            _take_over(scratch, live.path, model)
             _copy(scratch, live.path)
         finally:
             scratch.close()
@@ -68,12 +70,12 @@ def _sweep(path: str) -> None:
                 discard(left)
 
 
-def _take_over(scratch: Connection, live: str) -> None:
-    """Models and embeddings; what cannot be read any more is embedded again."""
+def _take_over(scratch: Connection, live: str, model: str | None) -> None:
+    """Models, or the one of that name, and their embeddings; what cannot be read any more is embedded again."""
     scratch.execute("ATTACH ? AS live", (live,))
     try:
         with immediate(scratch):
-            scratch.execute("INSERT INTO models SELECT * FROM live.models")
+            scratch.execute("INSERT INTO models SELECT * FROM live.models WHERE ?1 IS NULL OR name=?1", (model,))
             scratch.execute(
                 "UPDATE meta SET value=(SELECT value FROM live.meta WHERE name='generation') WHERE name='generation'"
             )

@@ -122,12 +122,14 @@ class SqliteIndex:
     ) -> SyncReport:
         """Make it anew beside the old one, which answers meanwhile, and put it in its place at one stroke.
 
-        Vectors of texts that are still there are kept, those of others are gone for good.
+        Vectors of texts that are still there are kept, those of others are gone for good; so are those of other
+        models than the one in use, if one is.
         """
         from memorybook.storage.index_rebuild import rebuild
 
         self._truth = (documents, transcripts)
-        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db)))
+        model = self._embedder.name if self._embedder is not None else None
+        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db), model))
         self._vectors.forget()
         self._table, self._rows = Table(), _Rows()
         self._mended(self._vectors.discard_uncounted)

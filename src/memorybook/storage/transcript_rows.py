@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from memorybook.errors import InvalidInput
 from memorybook.standard import Iterator, Sequence
-from memorybook.storage.columns import Value, as_json, bindable, maybe_stamp, maybe_time_of, readable, stamp
+from memorybook.storage.columns import Value, as_json, bindable, from_json, maybe_stamp, maybe_time_of, readable, stamp
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -199,8 +199,6 @@ def reply_of(turn: Turn) -> dict[str, Any]:
 
 def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
     """The turns of a chat, given its columns `CHAT`."""
-    import json
-
     from memorybook.model import Turn
 
     turn_id, speaker, role, text, calls, replies, position, metadata, created = chat
@@ -213,10 +211,10 @@ def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
             speaker=readable(speaker),
             time=maybe_time_of(created),
             position=position,
-            tool_calls=tuple(json.loads(readable(calls))),
-            metadata=json.loads(readable(metadata)),
+            tool_calls=tuple(from_json(calls)),
+            metadata=from_json(metadata),
         )
-    for reply in json.loads(readable(replies)):
+    for reply in from_json(replies):
         yield Turn(
             id=reply["id"],
             session=session,

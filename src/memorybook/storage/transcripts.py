@@ -372,13 +372,17 @@ def _changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]
     sessions: dict[int, Session] = {}
     turns: dict[str, Turn] = {}
     current = -1
-    query = "SELECT session, chat, turn_id FROM turns WHERE revision>? ORDER BY revision, id"
+    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+    query = (
+        f"SELECT turns.session, turns.chat, turns.turn_id, {columns} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
+        " WHERE turns.revision>? ORDER BY turns.revision, turns.id"
+    )
     try:
-        for number, chat, turn_id in snapshot.stream(query, (after,)):
+        for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
             if number not in sessions:
                 sessions[number] = _read_session(snapshot, number, turn_ids=False)
             if chat != current:
-                current, turns = chat, _chat(snapshot, chat, sessions[number].uuid)
+                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
             yield sessions[number], turns[readable(turn_id)]
     finally:
         snapshot.close()

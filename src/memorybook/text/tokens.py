@@ -163,7 +163,7 @@ def is_question(text: str) -> bool:
     """Whether something is asked in the text, in English or Chinese, with or without a question mark."""
     if "?" in text or "？" in text or "؟" in text:
         return _ASKED.search(text) is not None
-    return _asking().search(text) is not None
+    return _asking().match(text) is not None or (not text.isascii() and _asking_in_chinese().search(text) is not None)
 
 
 def count_tokens(text: str) -> int:
@@ -309,21 +309,25 @@ def _in_word(mark: str) -> bool:
 
 @once
 def _asking() -> re.Pattern[str]:
-    """A question without its mark: an English one from start to end, a Chinese one by its words."""
+    """An English question without its mark, from start to end."""
     subject = "(?:i|you|we|they|he|she|it|there|any|anyone|someone)"
-    english = (
-        r"\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
+    return lazily(
+        r"(?i)\A\W*(?:(?:and|so|but|ok|okay|hey|hi|well|please)\W+)*"
         r"(?:(?:who|what|when|where|which|whose|whom|why|how)(?:'s|'re|'d)?"
         rf"|(?:do|does|did|is|are|am|was|were|can|could|should|would|will|have|has|had)(?:n't)?\s+{subject}"
         r"|(?:does|did|is|are|was|were|has)(?:n't)?\s+(?:the|my|our|your|this|that))\b[^.!。！]*\Z"
     )
-    chinese = (
+
+
+@once
+def _asking_in_chinese() -> re.Pattern[str]:
+    """A Chinese question without its mark, by its words."""
+    return lazily(
         r"吗[\s。.!！~～…]*(?:\Z|\n)|(?<![着正还])呢[\s。.~～…]*\Z"
         r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"
         r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
         r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
     )
-    return lazily(f"(?i){english}|{chinese}")
 
 
 _PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦嘛么什怎哪谁啥这那和与就都也还又很")
