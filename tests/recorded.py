@@ -77,7 +77,7 @@ class RecordedLLM:
     not show are left out and counted), turn ids those that it shows for them. Every other form fails.
 
     Attributes:
-        prompts: Tokens of each system prompt.
+        prompts: Tokens of each system prompt and its form.
         talks: Tokens of each conversation as shown.
         unshown: Reinforced or contradicted records that the prompt did not show.
         shown: Those that it did.
@@ -103,7 +103,7 @@ class RecordedLLM:
         if form is None or form.name != "remember":
             raise LLMFailed("the recorded model answers extractions only")
         system, user = str(messages[0]["content"]), str(messages[1]["content"])
-        self.prompts.append(count_tokens(system))
+        self.prompts.append(sum(map(count_tokens, (system, form.description, json.dumps(form.schema)))))
         self.talks.append(count_tokens(user))
         data = form.read(self.answer(system, user))
         return Reply(data=data, usage=Usage(calls=1, input_tokens=self.prompts[-1] + self.talks[-1]))

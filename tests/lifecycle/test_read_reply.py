@@ -221,6 +221,12 @@ def test_another_wording_of_what_is_known_stays() -> None:
 def test_what_is_contradicted_is_not_reinforced() -> None:
     candidate = one(reinforces=["m1", "m2"], contradicts=["m1"])
     assert (candidate.reinforces, candidate.contradicts) == (("e2",), ("e1",))
+    assert one(reinforces="m1, m2", contradicts="m1") == candidate
+
+
+@pytest.mark.parametrize("nothing", ["", "-", "None", "n/a", "无"])
+def test_a_word_for_nothing_names_nothing(nothing: str) -> None:
+    assert (one(reinforces=nothing).reinforces, one(contradicts=nothing).contradicts) == ((), ())
 
 
 def test_the_same_statement_twice_is_one() -> None:

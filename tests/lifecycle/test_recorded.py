@@ -36,7 +36,7 @@ def replayed(name: str) -> tuple[RecordedLLM, list[Replayed]]:
 def test_one_call_a_session_with_a_short_prompt(name: str) -> None:
     model, sessions = replayed(name)
     assert len(model.prompts) == len(sessions) == {"conv-30": 19, "zh-agent": 12}[name]
-    assert max(model.prompts) < 2_500
+    assert max(model.prompts) < {"conv-30": 2_500, "zh-agent": 3_000}[name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,8 +7,9 @@ are pertinent under aliases -> read item by item -> what the user ordered and th
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from math import log, sqrt
@@ -34,8 +35,11 @@ __all__ = [
     "entities_of", "extract", "without_recalled",
 ]  # fmt: skip
 
-PROMPT_TOKENS = 2_400
-"""Tokens of the system prompt, known entries included, by `text.tokens.count_tokens`."""
+PROMPT_TOKENS: Mapping[prompts.Language, int] = {"en": 2_450, "zh": 2_950}
+"""Tokens of all that is sent but for the talk, known entries and the form included, by `text.tokens.count_tokens`.
+
+More in Chinese, of which newer tokenisers make half as many: with less room too few known entries are shown.
+"""
 
 MOST_KNOWN = 50
 """Entries that are shown to the model."""
@@ -154,7 +158,7 @@ def prompt_of(
     language: prompts.Language,
     mask: prompts.Mask = str,
 ) -> Prompt:
-    """The prompt of one extraction: instructions and known entries (under 2,500 tokens), and the talk as data.
+    """The prompt of one extraction: instructions and known entries, and the talk as data.
 
     Entries and groups stand between markers, masked; what tries to instruct is left out.
     """
@@ -162,7 +166,8 @@ def prompt_of(
     groups = _groups(known, mask)
     if groups:
         lines.append(prompts.GROUPS[language] + ", ".join(groups))
-    room = PROMPT_TOKENS - count_tokens("\n".join([*lines, CLOSE])) - count_tokens(prompts.KNOWN[language])
+    fixed = ["\n".join([*lines, CLOSE]), prompts.KNOWN[language], *_form_texts(language)]
+    room = PROMPT_TOKENS[language] - sum(map(count_tokens, fixed))
     shown: dict[str, Entry] = {}
     entries: list[str] = []
     for entry in pertinent(known, pieces):
@@ -183,6 +188,10 @@ def prompt_of(
         user=talk.shown(pieces, now=now, chinese=language == "zh"),
         aliases=Aliases({f"t{number}": piece.turns for number, piece in enumerate(pieces, 1)}, shown),
     )
+
+
+def _form_texts(language: prompts.Language) -> tuple[str, str]:
+    return prompts.EXTRACT_FORM[language], json.dumps(prompts.EXTRACT_SCHEMA)
 
 
 def pertinent(known: Iterable[Entry], pieces: Sequence[talk.Piece]) -> list[Entry]:

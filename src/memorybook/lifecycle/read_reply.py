@@ -178,7 +178,7 @@ def _names(value: Any, letter: str) -> list[str]:
         return [name for one in value if not isinstance(one, list) for name in _names(one, letter)]
     if isinstance(value, int) and not isinstance(value, bool):
         return [f"{letter}{value}"] if 0 < value < 1_000_000 else ["a number"]
-    if not isinstance(value, str) or value.strip().lower() in ("", "none", "null"):
+    if not isinstance(value, str) or value.strip().lower() in ("", "-", "none", "null", "n/a", "无"):
         return []
     parts = [part for part in re.split(r"[\s,;，、；\[\]()]+", value.lower()) if part]
     return [f"{letter}{part}" if part.isascii() and part.isdigit() else _clean(part)[:40] for part in parts]
