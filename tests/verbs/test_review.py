@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats import session_md
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.memory import Memory
 from memorybook.model import (
@@ -23,6 +25,7 @@ from memorybook.model import (
     Reinforce,
     Remove,
     RemoveTurns,
+    SessionSummary,
     Supersede,
     Update,
 )
@@ -288,9 +291,23 @@ def test_a_summary_that_a_person_edited_since_stays(memory: Memory) -> None:
     put = Put(path="sessions/s.md", text="# ours\n", made_from="")
     propose(memory, [Proposed("summary", (put,), "a"), Proposed("drop", (RemoveTurns(session="s"),), "b")])
     assert [each.stale for each in review(memory).proposals] == ["", ""]
-    assert [each.told for each in review(memory).proposals] == [("write sessions/s.md: # ours",), ("- all turns of s",)]
+    assert [each.told for each in review(memory).proposals] == [("write sessions/s.md: ours",), ("- all turns of s",)]
     memory.book.documents.write("sessions/s.md", "# mine\n", expect=None)
     assert review(memory).proposals[0].stale == "sessions/s.md was changed since"
+
+
+def test_a_summary_is_told_as_what_it_says_no_longer_and_now(memory: Memory) -> None:
+    before = SessionSummary(session="s", title="Tea", summary="They had tea. It rained.", decisions=("No tea.",))
+    after = replace(before, title="Milk", summary="They had tea. It is cold.", open_questions=("Why?",))
+    pages = [session_md.render(each) for each in (before, after)]
+    propose(memory, [Proposed("summary", (Put(path="sessions/s.md", text=pages[1], made_from=pages[0]),), "a")])
+    [waiting] = review(memory).proposals
+    assert waiting.told[0].split("\n") == [
+        "change sessions/s.md: Milk",
+        "- It rained.",
+        "+ It is cold.",
+        "+ open: Why?",
+    ]
 
 
 def test_a_change_that_is_not_known_is_stale(memory: Memory) -> None:

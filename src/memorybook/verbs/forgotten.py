@@ -131,6 +131,11 @@ def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSumma
     )
 
 
+def phrases(text: str) -> list[str]:
+    """The sentences of a summary, in order."""
+    return [part for line in text.split("\n") for each in _SENTENCE.findall(line) if (part := each.strip())]
+
+
 def unlabelled(line: str) -> str:
     """A line of a summary without its speaker."""
     return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import NotFound
-from memorybook.formats import changes_json
+from memorybook.formats import changes_json, session_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.model import (
@@ -24,12 +24,13 @@ from memorybook.model import (
     Reinforce,
     Remove,
     RemoveTurns,
+    SessionSummary,
     Supersede,
     Update,
 )
 from memorybook.pages import statement
 from memorybook.text.tokens import digest, text_digest
-from memorybook.verbs.forgotten import tombstones_of
+from memorybook.verbs.forgotten import phrases, tombstones_of
 
 if TYPE_CHECKING:
     from memorybook.book import Book
@@ -176,9 +177,27 @@ def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> 
         elif kind == "removeturns":
             yield f"- {len(change['turn_ids']) if change.get('turn_ids') else 'all'} turns of {change['session']}"
         elif kind == "put":
-            yield f"write {change['path']}: {_line(change['text'])}"
+            yield "\n".join(_page_told(change["path"], change.get("made_from") or "", change["text"]))
         else:
             yield f"{kind}, which this version does not know"
+
+
+def _page_told(path: str, before: str, after: str) -> Iterator[str]:
+    """What is written, in a line; of a summary what it is called, what it no longer says, and what it says now."""
+    if not path.startswith("sessions/"):
+        yield f"write {path}: {_line(after)}"
+        return
+    old, new = session_md.parse(before), session_md.parse(after)
+    was, says = dict.fromkeys(_says(old)), dict.fromkeys(_says(new))
+    yield f"{'change' if before else 'write'} {path}: {_line(new.title or new.name)}"
+    yield from (f"- {_line(row)}" for row in was if row not in says)
+    yield from (f"+ {_line(row)}" for row in says if row not in was)
+
+
+def _says(summary: SessionSummary) -> Iterator[str]:
+    yield from phrases(summary.summary)
+    yield from (f"decided: {each}" for each in summary.decisions)
+    yield from (f"open: {each}" for each in summary.open_questions)
 
 
 def _fields(change: Mapping[str, Any]) -> Iterator[str]:
