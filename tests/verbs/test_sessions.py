@@ -431,6 +431,20 @@ def test_a_note_that_is_meant_goes_too(opened: Open) -> None:
     assert found.operation is not None
 
 
+def test_a_second_request_for_the_same_meets_what_the_first_left(opened: Open) -> None:
+    memory = opened()
+    memory.append("Alma's train leaves from Lyon at noon.")
+    told = "Alma's train leaves from Lyon at noon. Our dog Rex barked at the moon."
+    page = memory.process_session_end(said(told), "s1").summary
+    asks = [f"Please forget what I said about {what}." for what in ("Alma's train from Lyon", "Alma", "our dog Rex")]
+    found = memory.process_session_end(said(*asks), "s2")
+    changes = memory.book.journal.operation(found.operation or "").changes
+    assert [each.target for each in changes] == ["daily/2026-02-24.md", page, page]
+    text = memory.get(page).json()["text"]
+    assert [word in text for word in ("Alma", "Rex")] == [False, False]
+    assert (found.queued, found.summary) == (0, "")
+
+
 def test_a_request_for_what_nobody_knows_is_told(opened: Open) -> None:
     found = opened().process_session_end(said("Please forget that my sister is called Alma."), "s1")
     assert [each.reason for each in found.discarded] == ["asks to forget: see `memorybook forget`"]

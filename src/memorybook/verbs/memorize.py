@@ -86,16 +86,15 @@ class Plan(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was planned for a session, and what became of it."""
+    """What was planned for a session, and what became of it.
+
+    Attributes:
+        summary: Path of the session's summary; "" if none was written, as it would tell of nothing or waits.
+    """
 
     plan: Plan
     submitted: Submitted
-
-    @property
-    def summary(self) -> str:
-        """Path of the session's summary; "" if none was written, as it would tell of nothing or waits."""
-        outcomes = self.submitted.result.outcomes
-        return outcomes[-1].path if outcomes else ""
+    summary: str
 
     def applied(self, kind: str) -> list[Outcome]:
         """The outcomes of one kind of change that did something."""
@@ -313,8 +312,8 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     )
     summary, reason = made(memory, session, turns, fresh, found, work.last)
     summary = without_forgotten(memory, unasked(summary, requests))
-    told = plan.changes or summary.summary or summary.decisions or summary.open_questions
-    page = [page_change(memory, work.last, summary, reason)] if told or work.last.standing is not None else []
+    told = work.last.standing is not None or summary.summary or summary.decisions or summary.open_questions
+    page = [page_change(memory, work.last, summary, reason)] if told else []
     used = getattr(work.llm, "usage", None) or found.usage
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
     changes = [*plan.changes, *page]
@@ -341,4 +340,5 @@ def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Wr
     if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word
         memory.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=memory.book.now())
     mirror(memory, session, work.last.path)
-    return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)))
+    page = work.last.path if any(one.path == work.last.path for one in result.outcomes) else ""
+    return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)), page)

@@ -6,6 +6,7 @@ turns in which it was said wait for a person's word.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +45,15 @@ class Orders(NamedTuple):
     proposed: tuple[Proposed, ...] = ()
     discarded: tuple[Discarded, ...] = ()
 
+    def then(self, other: Orders) -> Orders:
+        """These, and others after them."""
+        return Orders(*map(operator.add, self, other))
+
+    @property
+    def texts(self) -> int:
+        """How many entries and notes go."""
+        return sum(isinstance(change, Remove | Drop) for change in self.changes)
+
 
 MOST_FOUND = 10
 """Turns that are looked at for one request."""
@@ -63,28 +73,19 @@ def asked(
 ) -> Orders:
     """What is done about requests to forget: with `obeyed` what a user plainly asked for, of few entries; else told.
 
-    `page` is the summary of the session in which it is asked, which is written anew in any case.
+    Each request meets what those before it leave. `page` is the summary of the session in which it is asked, which
+    is written anew in any case.
     """
     users = {turn.id: turn for turn in turns if turn.role in ("user", "")}
-    standing = dict(entries)
-    room = MOST
-    found: list[Orders] = []
+    orders = Orders()
     for request in requests:
         turn = users.get(request.turn_id)
-        order = _not_obeyed(request)
         if obeyed and turn is not None:
-            order = _order(memory, request, standing, page, room=room if _asks_to_forget(turn.text) else None)
-        for id in order.gone:
-            del standing[id]
-        room -= sum(isinstance(change, Remove | Drop) for change in order.changes)
-        found.append(order)
-    return Orders(
-        tuple(change for one in found for change in one.changes),
-        tuple(id for one in found for id in one.gone),
-        tuple(text for one in found for text in one.bury),
-        tuple(each for one in found for each in one.proposed),
-        tuple(left for one in found for left in one.discarded),
-    )
+            plain = _asks_to_forget(turn.text)
+            orders = orders.then(_order(memory, request, entries, page, plain=plain, before=orders))
+        else:
+            orders = orders.then(_not_obeyed(request))
+    return orders
 
 
 def _asks_to_forget(text: str) -> bool:
@@ -98,24 +99,25 @@ def _not_obeyed(request: ForgetRequest) -> Orders:
 
 
 def _order(
-    memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry], page: str, *, room: int | None
+    memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry], page: str, *, plain: bool, before: Orders
 ) -> Orders:
-    """What one request comes to; `room` is how many texts may go without a person's word, None for a doubtful one."""
-    meant = [entries[id] for id in request.ids if id in entries]
-    meant += [one for one in entries.values() if one not in meant and asked_to_forget(one.text, request)]
-    lines = list(_notes(memory, request))
+    """What one request comes to after those before it; `plain` if it is no doubt one."""
+    standing = {id: entry for id, entry in entries.items() if id not in before.gone}
+    meant = [standing[id] for id in request.ids if id in standing]
+    meant += [one for one in standing.values() if one not in meant and asked_to_forget(one.text, request)]
+    lines = list(_notes(memory, request, before))
     reason = f"said: {request.text} turn:{request.turn_id}"
     changes: tuple[Change, ...] = (
         *(Remove(id=one.id, reason=reason) for one in meant),
         *(Drop(path=path, line=line, reason=reason) for path, line in lines),
-        *_pages(memory, request, page),
+        *_pages(memory, request, page, before),
     )
     why = f"asked to be forgotten: {request.text}"
     said = _turns(memory, request, why, known=bool(changes))
     if not changes and not said:
         return _not_obeyed(request)
-    plain = room is not None and len(meant) + len(lines) <= room and not any(one.pinned for one in meant)
-    if not plain or memory.config.require_user_confirmation:
+    few = before.texts + len(meant) + len(lines) <= MOST
+    if not plain or not few or any(one.pinned for one in meant) or memory.config.require_user_confirmation:
         return Orders(proposed=(Proposed("forget", changes, why), *said) if changes else said)
     bury = tombstones_of(memory, meant, lines=(line for _, line in lines))
     return Orders(changes, tuple(one.id for one in meant), tuple(sorted(bury)), said)
@@ -125,20 +127,23 @@ def _paths(memory: Memory, folder: str) -> list[str]:
     return sorted(info.path for info in memory.book.documents.list() if info.path.startswith(folder))
 
 
-def _notes(memory: Memory, request: ForgetRequest) -> Iterator[tuple[str, str]]:
-    """Path and line of the notes that are meant."""
+def _notes(memory: Memory, request: ForgetRequest, before: Orders) -> Iterator[tuple[str, str]]:
+    """Path and line of the notes that are meant and are still there."""
+    gone = {(change.path, change.line) for change in before.changes if isinstance(change, Drop)}
     for path in _paths(memory, "daily/"):
         day = notes.day_of(path)
         for line in memory.book.documents.read(path).text.split("\n"):
             note = notes.parse_line(line.removesuffix("\r"), day=day)
-            if note is not None and asked_to_forget(note.text, request):
-                yield path, line.removesuffix("\r")
+            found = path, line.removesuffix("\r")
+            if note is not None and found not in gone and asked_to_forget(note.text, request):
+                yield found
 
 
-def _pages(memory: Memory, request: ForgetRequest, but: str) -> Iterator[Put]:
+def _pages(memory: Memory, request: ForgetRequest, but: str, before: Orders) -> Iterator[Put]:
     """The summaries without the sentences that are meant; a summary in a person's words stays."""
+    anew = {change.path: change.text for change in before.changes if isinstance(change, Put)}
     for path in _paths(memory, "sessions/"):
-        standing = memory.book.documents.read(path).text
+        standing = anew.get(path) or memory.book.documents.read(path).text
         summary = session_md.parse(standing)
         left = unasked(summary, [request])
         last = page_at(memory, path) if left != summary and path != but else None
