@@ -316,6 +316,24 @@ def test_without_transcripts_what_waits_is_kept_in_the_queue_and_forgotten_with_
     assert texts(memory) == sorted([WORK, TEA])
 
 
+@pytest.mark.parametrize("erased", [False, True])
+def test_without_transcripts_a_session_is_forgotten_with_its_summary_and_what_waits_of_it(
+    opened: Open, clock: Clock, erased: bool
+) -> None:
+    script = [answer(candidate(WORK)), LLMFailed("down"), answer(candidate(TEA))]
+    memory = opened(script, transcripts=CONFIG.transcripts._replace(enabled=False))
+    page = memory.process_session_end(said(WORK), "s1").summary
+    memory.process_session_end(said(TEA, "Tea!"), "s1")
+    receipt = memory.purge(session="s1") if erased else memory.forget(session="s1")
+    assert (receipt.turns, receipt.documents, receipt.remains == ()) == (2, (page,), erased)
+    assert (TEA in str(memory.book.journal.parked())) is not erased
+    clock.now += timedelta(days=1)
+    assert [each.new for each in memory.retry_parked()] == [0] * (not erased)
+    assert (texts(memory), memory.status()["waiting"]["sessions"]) == ([], 0)
+    with pytest.raises(NotFound, match="no session 's1'"):
+        memory.forget(session="s1")
+
+
 def test_sessions_are_told_apart(opened: Open) -> None:
     memory = opened()
     several = [{**each, "session": name} for name in ("a", "b") for each in said(WORK)]

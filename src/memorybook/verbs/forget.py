@@ -19,6 +19,7 @@ from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
 from memorybook.verbs.forgotten import tombstones_of, turn_key
+from memorybook.verbs.summary import last_page
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -112,7 +113,7 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     changes += [Drop(path=path, line=line, reason="forgotten") for path, line in meant.notes if path not in anew]
     changes += pages
     changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
-    changes += _turn_changes(meant)
+    changes += _turn_changes(memory, meant)
     statements = {digest(text) for text in meant.texts}
     whole = {session.uuid for session in meant.sessions}
     single = [turn for turn in meant.turns if turn.session not in whole]
@@ -131,10 +132,11 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 
-def _turn_changes(meant: Meant) -> Iterator[RemoveTurns]:
+def _turn_changes(memory: Memory, meant: Meant) -> Iterator[RemoveTurns]:
     whole = {session.uuid for session in meant.sessions}
     for uuid in whole:
-        yield RemoveTurns(session=uuid, reason="forgotten")
+        if _stored(memory, uuid) is not None:
+            yield RemoveTurns(session=uuid, reason="forgotten")
     for uuid in dict.fromkeys(turn.session for turn in meant.turns if turn.session not in whole):
         ids = tuple(turn.id for turn in meant.turns if turn.session == uuid)
         yield RemoveTurns(session=uuid, turn_ids=ids, reason="forgotten")
@@ -180,22 +182,36 @@ def _lines(memory: Memory, path: str) -> list[str]:
 
 
 def _by_session(memory: Memory, name: str) -> Meant:
-    """A session, its entries, its summary, and the notes that were written from it and still stand."""
+    """A session, its entries, its summary, and the notes that were written from it and still stand.
+
+    Its turns are those in the transcripts and those that the queue alone keeps until they are remembered.
+    """
+    from memorybook.verbs.sessions import kept_in_queue
+
     book = memory.book
-    try:
-        session = book.transcripts.session(name)
-    except NotFound:
-        session = None
-    uuid = session.uuid if session else name
-    entries = tuple(entry for entry in book.entries() if entry.session in (uuid, name))
-    written = _notes_of(memory, {uuid, name})
-    if session is None and not entries and not written:
+    waiting = kept_in_queue(memory, name)
+    found = _stored(memory, name) or (waiting.session if waiting else None)
+    session = found or Session(uuid=name)
+    turns = {turn.id: turn for turn in (*(waiting.turns if waiting else ()), *book.transcripts.turns(session.uuid))}
+    paths = dict.fromkeys((last_page(memory, session).path, summary_path(session)))
+    meant = Meant(
+        tuple(entry for entry in book.entries() if entry.session in (session.uuid, name)),
+        _notes_of(memory, {session.uuid, name}),
+        (found,) if found else (),
+        tuple(turns.values()),
+        tuple(path for path in paths if _lines(memory, path)),
+    )
+    if not meant:
         raise NotFound(f"no session {name!r} in this book")
-    if session is None:
-        return Meant(entries, written)
-    paths = dict.fromkeys((session.path, summary_path(session)))
-    documents = tuple(path for path in paths if path and _lines(memory, path))
-    return Meant(entries, written, (session,), tuple(book.transcripts.turns(uuid)), documents)
+    return meant
+
+
+def _stored(memory: Memory, name: str) -> Session | None:
+    """The session as the transcripts have it, by uuid or name."""
+    try:
+        return memory.book.transcripts.session(name)
+    except NotFound:
+        return None
 
 
 def _notes_of(memory: Memory, sessions: set[str], reason: str = "") -> tuple[tuple[str, str], ...]:

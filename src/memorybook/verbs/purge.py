@@ -19,6 +19,7 @@ from memorybook.model import Applied, Entry, Operation, Put, Session
 from memorybook.text.tokens import normalise
 from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
 from memorybook.verbs.forgotten import sifted, turns_of, unlabelled
+from memorybook.verbs.sessions import drop_empty
 from memorybook.verbs.summary import last_page, mirror, page_at
 
 if TYPE_CHECKING:
@@ -315,6 +316,7 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str])
         if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
     counts = book.journal.purge(targets, holds)
+    drop_empty(memory)
     versions = book.documents.forget_versions()
     book.rebuild()
     remains = []

@@ -328,6 +328,23 @@ def _with_kept(memory: Memory, stored: Stored) -> Stored:
     return stored._replace(turns=tuple(turns.values()))
 
 
+def kept_in_queue(memory: Memory, name: str) -> Stored | None:
+    """A session, by uuid or name, of which turns are kept in the queue alone; None if there is none."""
+    for waits in parked(memory):
+        if "kept" in waits.payload:
+            known, turns, _ = turns_json.parse(waits.payload["kept"])
+            if name in (known.uuid, known.name):
+                return Stored(known, tuple(turns))
+    return None
+
+
+def drop_empty(memory: Memory) -> None:
+    """Take sessions out of the queue of which no turn is left."""
+    for waits in parked(memory):
+        if not _kept(memory, waits).turns:
+            memory.book.journal.unpark(waits.id)
+
+
 def _kept(memory: Memory, waits: Parked) -> Stored:
     """The session that is parked, with its turns as they are by now."""
     session = waits.session or ""
