@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Generator, Iterator
+from functools import cache
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from memorybook.inference import wordpieces
 
 # Machines differ in speed, and drift: a slow draw is no failure of what is tested.
 settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("anywhere")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects no garbage while tests are collected, and never again looks through the thousands that they are."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_vocabulary() -> Iterator[None]:
+    """What every new book derives from the bundled tokenizer in 80 ms is derived once."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(wordpieces, "_from_tokenizer", cache(wordpieces._from_tokenizer))
+        yield
