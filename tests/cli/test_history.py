@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 import memorybook
-from memorybook.cli import history
+from memorybook.cli import forget, history
 from memorybook.cli.call import Call, Declined, Options, Parser
 from memorybook.cli.full_parser import parse
 from memorybook.cli.show import Page
@@ -47,7 +47,8 @@ def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
     }
 
     def done(verb: str, *words: str, confirmed: bool = True) -> tuple[str, str]:
-        arguments, command = history.COMMANDS[verb]
+        module = forget if verb == "purge" else history
+        arguments, command = module.COMMANDS[verb]
         parser = Parser(f"memorybook {verb}")
         arguments(parser)
         warnings: list[str] = []
@@ -60,10 +61,12 @@ def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
         def tool(name: str, **given: Any) -> dict[str, Any]:
             return cast("dict[str, Any]", tools[name](**given).json())
 
-        call = SimpleNamespace(options=parse(parser, words), tool=tool, warn=warnings.append, confirm=confirm)
+        call = SimpleNamespace(
+            verb=verb, options=parse(parser, words), tool=tool, warn=warnings.append, confirm=confirm
+        )
         shown = command(cast("Call", call))
         assert shown is not None
-        history.SHOWN[verb](shown, Page(Options({"no_color": True, "quiet": False})))
+        module.SHOWN[verb](shown, Page(Options({"no_color": True, "quiet": False})))
         out, err = capsys.readouterr()
         return out, err + "\n".join(warnings)
 

@@ -1,11 +1,10 @@
-"""Verbs that look back: history, why, undo, purge."""
+"""Verbs that look back: history, why, undo."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import whole
-from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,36 +43,6 @@ def _undo_arguments(parser: Parser) -> None:
 
 def _undo(call: Call) -> dict[str, Any]:
     return call.tool("memory_undo", operation=call.options.operation, dry_run=call.options.dry_run)
-
-
-def _purge_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("target", nargs="?", metavar="ID", help="the entry's id, also of one that was forgotten")
-    add("--query", metavar="TEXT", help="everything that says this")
-    add("--session", metavar="ID", help="everything of this session")
-    add("--source", metavar="WHAT", help="everything from this turn, document or imported file")
-    add("--forgotten", action="store_true", help="everything that was ever forgotten")
-    add("--dry-run", action="store_true", help="only show what would go")
-    add("--yes", "-y", action="store_true", help="do not ask")
-    parser.epilog = "examples:\n  memorybook purge a1b2c3\n  memorybook purge --forgotten --yes"
-
-
-def _purge(call: Call) -> dict[str, Any]:
-    o = call.options
-    meant: dict[str, Any] = {name: getattr(o, name) for name in ("target", "query", "session", "source")}
-    if sum(given is not None for given in meant.values()) + o.forgotten != 1:
-        raise InvalidInput("purge needs one of: an entry's id, --query TEXT, --session ID, --source WHAT, --forgotten")
-    if not o.dry_run and not o.yes:
-        planned = call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=True)
-        if planned.get("disabled"):
-            return planned
-        from memorybook.cli.show import receipt_counts
-
-        told = planned["receipt"]["remains"] or [f"would purge {receipt_counts(planned['receipt'])}"]
-        for sentence in told:
-            call.warn(sentence)
-        call.confirm("Erase this for good? It cannot be undone.")
-    return call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=o.dry_run)
 
 
 # --- shown ---------------------------------------------------------------------------------------
@@ -166,21 +135,6 @@ def _shown_undo(shown: dict[str, Any], page: Page) -> None:
         page.remark(f"to have it again: memorybook undo {shown['operation']}")
 
 
-def _shown_purge(shown: dict[str, Any], page: Page) -> None:
-    from memorybook.cli.show import receipt_counts
-
-    receipt = shown["receipt"]
-    page.line("would purge " if receipt["dry_run"] else "purged ", ("good", receipt_counts(receipt)))
-    for name in ("entries", "notes", "documents"):
-        for what in receipt[name]:
-            page.line(("faint", f"  {name:<10}"), what)
-    if not receipt["dry_run"]:
-        texts, versions = _count(receipt["journal"], "text"), _count(receipt["versions"], "old version")
-        page.line(f"  erased {texts} of the journal and {versions}")
-    for sentence in receipt["remains"]:
-        page.remark(sentence)
-
-
 def _count(number: int, one: str) -> str:
     return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
@@ -193,13 +147,11 @@ COMMANDS: dict[str, Command] = {
     "history": (_history_arguments, _history),
     "why": (_why_arguments, _why),
     "undo": (_undo_arguments, _undo),
-    "purge": (_purge_arguments, _purge),
 }
 
 SHOWN: dict[str, Drawing] = {
     "history": _shown_history,
     "why": _shown_why,
     "undo": _shown_undo,
-    "purge": _shown_purge,
 }
 """What the answer of each looks like; `cli.show` asks for it."""

@@ -250,29 +250,6 @@ def _skipped(shown: Mapping[str, Any], page: Page) -> None:
         page.line(("warn", head), page.clipped(skipped["text"], len(head)))
 
 
-def is_empty(receipt: Mapping[str, Any]) -> bool:
-    """Whether nothing goes."""
-    return not any(receipt[name] for name in ("entries", "notes", "documents", "sessions", "turns"))
-
-
-def receipt_counts(receipt: Mapping[str, Any]) -> str:
-    """What a receipt of `forget` counts, in a few words."""
-    counts = {"entry": len(receipt["entries"])} | {one: len(receipt[f"{one}s"]) for one in ("note", "document")}
-    counts |= {one: receipt[f"{one}s"] for one in ("session", "turn")}
-    told = (_count(number, one, "entries" if one == "entry" else "") for one, number in counts.items() if number)
-    return ", ".join(told) or "nothing"
-
-
-def _receipt(shown: dict[str, Any], page: Page) -> None:
-    receipt = shown["receipt"]
-    page.line("would forget " if receipt["dry_run"] else "forgot ", ("good", receipt_counts(receipt)))
-    for name in ("entries", "notes", "documents"):
-        for what in receipt[name]:
-            page.line(("faint", f"  {name:<10}"), what)
-    for copy in receipt["remains"]:
-        page.remark(copy)
-
-
 def _imported(shown: dict[str, Any], page: Page) -> None:
     kept = (_count(shown["entries"], "entry", "entries"), _count(shown["notes"], "note"))
     page.line(
@@ -345,7 +322,6 @@ _SHOWN: dict[str, Drawing] = {
     "update": _entry,
     "pin": _entry,
     "unpin": _entry,
-    "forget": _receipt,
     "import": _imported,
     "init": _made,
     "status": _fields,

@@ -1,4 +1,4 @@
-"""Verbs that write: add, append, flush, update, pin, unpin, forget."""
+"""Verbs that write: add, append, flush, update, pin, unpin."""
 
 from __future__ import annotations
 
@@ -196,36 +196,6 @@ def _pin(call: Call) -> dict[str, Any]:
     return call.tool("memory_pin", id=call.options.id, pinned=call.verb == "pin")
 
 
-def _forget_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add("target", nargs="?", metavar="ID", help="the entry's id")
-    add("--query", metavar="TEXT", help="everything that says this")
-    add("--session", metavar="ID", help="everything of this session")
-    add("--source", metavar="WHAT", help="everything from this turn, document or imported file")
-    add("--dry-run", action="store_true", help="only show what would go")
-    add("--yes", "-y", action="store_true", help="do not ask")
-    parser.epilog = "examples:\n  memorybook forget a1b2c3\n  memorybook forget --query 我的电话号码 --dry-run"
-
-
-def _forget(call: Call) -> dict[str, Any]:
-    o = call.options
-    meant: dict[str, Any] = {name: getattr(o, name) for name in ("target", "query", "session", "source")}
-    if sum(given is not None for given in meant.values()) != 1:
-        raise InvalidInput("forget needs one of: an entry's id, --query TEXT, --session ID, --source WHAT")
-    if o.target is None and not o.dry_run and not o.yes:
-        planned = call.tool("memory_forget", **meant, dry_run=True)
-        if planned.get("disabled"):
-            return planned
-        from memorybook.cli import show
-
-        if show.is_empty(planned["receipt"]):
-            call.warn("nothing in the book says this, so nothing is forgotten")
-            return {"receipt": {**planned["receipt"], "dry_run": False}}
-        call.warn(f"would forget {show.receipt_counts(planned['receipt'])}")
-        call.confirm("Forget this?")
-    return call.tool("memory_forget", **meant, dry_run=o.dry_run)
-
-
 COMMANDS: dict[str, Command] = {
     "add": (_add_arguments, _add),
     "append": (_append_arguments, _append),
@@ -233,5 +203,4 @@ COMMANDS: dict[str, Command] = {
     "update": (_update_arguments, _update),
     "pin": (_pin_arguments, _pin),
     "unpin": (_pin_arguments, _pin),
-    "forget": (_forget_arguments, _forget),
 }
