@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,12 +73,20 @@ FREE_OF_THIRD_PARTIES = {
 MAY_USE_SQLITE = {"storage"}
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
+@cache
+def modules() -> dict[str, str]:
+    """The text of every module by its path in the package."""
+    paths = sorted(SOURCE.rglob("*.py"))
+    return {path.relative_to(SOURCE).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+@cache
+def parsed(path: str) -> ast.Module:
+    return ast.parse(modules()[path])
+
+
+def part_of(path: str) -> str:
+    return path.split("/")[0].removesuffix(".py")
 
 
 def running(tree: ast.AST) -> Iterator[ast.AST]:
@@ -88,78 +97,101 @@ def running(tree: ast.AST) -> Iterator[ast.AST]:
             yield from running(node)
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: str) -> list[str]:
     """Every module named by an import anywhere in the file, also inside functions."""
-    for node in running(ast.parse(path.read_text(encoding="utf-8"))):
+    found: list[str] = []
+    for node in running(parsed(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            module = node.module or ""
-            if module == "memorybook":
-                yield from (f"memorybook.{alias.name}" for alias in node.names)
-            else:
-                yield module
+            module = "." * node.level + (node.module or "")
+            found += (f"memorybook.{alias.name}" for alias in node.names) if module == "memorybook" else [module]
+    return found
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_down(path: Path) -> None:
-    part = part_of(path)
-    allowed = MAY_IMPORT[part] | {part}
-    for module in imported(path):
-        if module.startswith("memorybook."):
-            assert module.split(".")[1] in allowed, f"{part} may not import {module}"
+def test_imports_point_down() -> None:
+    wrong = [
+        f"{path} may not import {module}"
+        for path in modules()
+        for module in imported(path)
+        if module.startswith("memorybook.") and module.split(".")[1] not in MAY_IMPORT[part_of(path)] | {part_of(path)}
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_third_parties_stay_at_the_edges(path: Path) -> None:
-    part = part_of(path)
-    for module in imported(path):
-        top = module.split(".")[0]
-        if top in sys.stdlib_module_names or top in {"memorybook", "__future__"}:
-            assert top != "sqlite3", "SQLite is apsw's, not the standard library's"
-            continue
-        assert part not in FREE_OF_THIRD_PARTIES, f"{part} imports {module}"
-        assert top != "apsw" or part in MAY_USE_SQLITE, f"{part} imports {module}"
+def test_imports_are_absolute() -> None:
+    assert [(path, module) for path in modules() for module in imported(path) if module.startswith(".")] == []
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_modules_and_functions_stay_small(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 500, "over 500 lines: split it along the nouns"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            docstring = ast.get_docstring(node, clean=False) or ""
-            length = (node.end_lineno or 0) - node.lineno + 1 - (docstring.count("\n") + 1 if docstring else 0)
-            assert length <= 50, f"{node.name} has {length} lines"
+def may_use(part: str, top: str) -> bool:
+    """Whether that part of the package may import that package."""
+    if top == "sqlite3":  # SQLite is apsw's, not the standard library's
+        return False
+    if top in sys.stdlib_module_names or top in {"memorybook", "__future__"}:
+        return True
+    return part not in FREE_OF_THIRD_PARTIES and (top != "apsw" or part in MAY_USE_SQLITE)
+
+
+def test_third_parties_stay_at_the_edges() -> None:
+    wrong = [
+        f"{path} may not import {module}"
+        for path in modules()
+        for module in imported(path)
+        if not may_use(part_of(path), module.split(".")[0])
+    ]
+    assert wrong == []
+
+
+def test_modules_stay_small() -> None:
+    assert [path for path, text in modules().items() if text.count("\n") > 500] == [], "split it along the nouns"
+
+
+def test_functions_stay_small() -> None:
+    long = [
+        f"{path}: {node.name} has {lines_of(node)} lines"
+        for path in modules()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and lines_of(node) > 50
+    ]
+    assert long == []
+
+
+def lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many lines a function has, without its docstring."""
+    docstring = ast.get_docstring(node, clean=False) or ""
+    return (node.end_lineno or 0) - node.lineno + 1 - (docstring.count("\n") + 1 if docstring else 0)
 
 
 def test_no_drawer_modules() -> None:
     drawers = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
-    assert not [path for path in modules() if path.stem in drawers]
+    assert not [path for path in modules() if Path(path).stem in drawers]
 
 
 HANDS_ON_THE_ENVIRONMENT = {"memory", "cli", "agent"}
 """`open`, `Workspace` and the command line give it to config; the command line also asks how to speak to a terminal."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in modules() if part_of(path) not in HANDS_ON_THE_ENVIRONMENT],
-    ids=lambda path: str(path.relative_to(SOURCE)),
-)
-def test_only_config_and_the_wiring_read_the_environment(path: Path) -> None:
-    assert "os.environ" not in path.read_text(encoding="utf-8").replace("``os.environ``", "")
+def test_only_config_and_the_wiring_read_the_environment() -> None:
+    reading = {part_of(path) for path, text in modules().items() if "os.environ" in text.replace("``os.environ``", "")}
+    assert reading - HANDS_ON_THE_ENVIRONMENT == set()
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_named_tuples_stand_in_modules_whose_types_are_text(path: Path) -> None:
+def test_named_tuples_stand_in_modules_whose_types_are_text() -> None:
     """`typed.NamedTuple` reads the annotations of a class body, which later versions of Python leave out otherwise."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    taken = {
-        (node.module, name.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names
-    }
-    assert ("memorybook.typed", "NamedTuple") not in taken or ("__future__", "annotations") in taken
+    wrong = [
+        path
+        for path in modules()
+        if ("memorybook.typed", "NamedTuple") in names_taken(path)
+        and ("__future__", "annotations") not in names_taken(path)
+    ]
+    assert wrong == []
+
+
+def names_taken(path: str) -> set[tuple[str | None, str]]:
+    """Every name that is imported from a module anywhere in the file."""
+    nodes = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom))
+    return {(node.module, name.name) for node in nodes for name in node.names}
 
 
 @pytest.mark.parametrize("question", ["tea", "what did we say of the market and her tea?", "她喜欢什么茶tea？"])
