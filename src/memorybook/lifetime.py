@@ -42,15 +42,19 @@ class Lifetime:
         from memorybook.replies import Usage
 
         spent = self._memory.book.journal.spent(self._memory.book.now().date())
-        return Usage(
+        kept = Usage(
             calls=spent.calls,
             failed=spent.failed,
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
         )
+        return sum(self._memory._unkept, kept)
 
     def _spend(self, usage: Usage) -> None:
-        """Note what it used."""
+        """Note what it used; on disk unless the memory is switched off."""
+        if not self._memory.config.enabled:
+            self._memory._unkept.append(usage)
+            return
         self._memory.book.journal.spend(
             self._memory.book.now().date(),
             calls=usage.calls,

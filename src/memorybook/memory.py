@@ -62,6 +62,7 @@ class Memory(Lifetime):
         self._given = llm
         self._llm: LLM | None = None
         self._others: dict[str, LLM] = {}
+        self._unkept: list[Any] = []  # what the model used while memory was switched off
         self.keeper: Keeper | None = None
 
     def __enter__(self) -> Memory:
