@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memorybook import config, tools
-from memorybook.cli import VERBS
+from memorybook.cli import VERBS, main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -45,10 +45,15 @@ def place(tmp_path: Path) -> Path:
     return project
 
 
-def environment(place: Path) -> dict[str, str]:
-    keep = {name: value for name, value in os.environ.items() if not name.startswith("MEMORYBOOK_")}
-    path = os.pathsep.join([str(Path(sys.executable).parent), keep.get("PATH", "")])
-    return {**keep, "HOME": str(place.parent), "XDG_CONFIG_HOME": "", "PATH": path, "COLUMNS": "100"}
+@pytest.fixture(autouse=True)
+def machine(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with no settings of its own, and the programs of this environment."""
+    for name in [name for name in os.environ if name.startswith("MEMORYBOOK_")]:
+        monkeypatch.delenv(name)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    for name, value in {"HOME": str(place.parent), "XDG_CONFIG_HOME": "", "PATH": path, "COLUMNS": "100"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(place)
 
 
 def sessions(block: str) -> list[tuple[str, str]]:
@@ -76,20 +81,24 @@ def matches(expected: str, shown: str, known: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_shows_is_what_happens(page: Path, place: Path) -> None:
+def test_what_a_page_shows_is_what_happens(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known: dict[str, str] = {}
     for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "console":
             for command, expected in sessions(block):
-                words = shlex.split(ID.sub(lambda id: known.get(id[0], id[0]), command))
-                done = subprocess.run(
-                    words, cwd=place, env=environment(place), capture_output=True, text=True, check=False
-                )
-                assert done.returncode == 0, (command, done.stderr)
-                assert matches(expected, done.stdout, known), f"{command}\n{done.stdout}"
+                program, *words = shlex.split(ID.sub(lambda id: known.get(id[0], id[0]), command))
+                assert program == "memorybook", f"no other program is shown: {command}"
+                code = main(words)
+                shown, complaint = capsys.readouterr()
+                assert code == 0, (command, complaint)
+                assert matches(expected, shown, known), f"{command}\n{shown}"
         elif language == "python":
-            script = [sys.executable, "-W", "error", "-c", block]
-            subprocess.run(script, cwd=place, env=environment(place), check=True, capture_output=True)
+            subprocess.run([sys.executable, "-W", "error", "-c", block], check=True, capture_output=True)
+
+
+def test_the_program_that_the_pages_call_is_installed() -> None:
+    done = subprocess.run(["memorybook", "init"], capture_output=True, text=True, check=True)
+    assert "MEMORY.md" in done.stdout
 
 
 def test_every_setting_is_documented() -> None:
@@ -98,12 +107,10 @@ def test_every_setting_is_documented() -> None:
     assert documented == set(config.settings(config.Config()))
 
 
-def test_every_command_has_help() -> None:
-    for verb in VERBS:
-        done = subprocess.run(
-            [sys.executable, "-m", "memorybook", verb, "--help"], capture_output=True, text=True, check=True
-        )
-        assert f"memorybook {verb}" in done.stdout, verb
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_command_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, "--help"]) == 0
+    assert f"memorybook {verb}" in capsys.readouterr().out
 
 
 def test_agents_page_stays_short_and_names_files_that_exist() -> None:
