@@ -146,6 +146,8 @@ class JournalConformance:
         journal.bury(["d1", "d2"], reason="forgotten", time=START)
         journal.bury(["d2", "d3"], reason="again", time=START)
         assert journal.buried(["d1", "d2", "d3", "d4"]) == {"d1", "d2", "d3"}
+        assert journal.buried(["d1"], since=START) == {"d1"}
+        assert journal.buried(["d1"], since=START + timedelta(microseconds=1)) == frozenset()
 
     def test_burying_nothing_is_nothing(self, journal: Journal) -> None:
         journal.bury([], reason="", time=START)

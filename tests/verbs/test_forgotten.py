@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from memorybook.verbs.review import accept, propose
 from memorybook.verbs.summary import BY_MODEL, SUMMARIZED, last_page
 from verbs.conftest import CONFIG
 from verbs.test_purge import holding
-from verbs.test_sessions import Open, answer, candidate, clock, opened, said, texts
+from verbs.test_sessions import Clock, Open, answer, candidate, clock, opened, said, texts
 
 __all__ = ["clock", "opened"]
 
@@ -192,6 +193,28 @@ def test_the_journal_keeps_no_new_copy_of_what_was_forgotten(opened: Open) -> No
     assert holding(memory.root, "heron") == []
     [left] = memory.book.journal.operations(limit=1)[0].discarded
     assert (left.text[:5], left.reason) == ("turn:", "forgotten before")
+
+
+@LANGUAGES
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_person_who_asks_to_remember_it_after_all_is_heard(
+    opened: Open, clock: Clock, language: str, confirmed: bool
+) -> None:
+    memory, talk, (boat, _, _) = opened(), TALKS[language], WORDS[language]
+    memory.process_session_end(said(talk[1]), "s1")
+    text = entry(memory, boat).text
+    memory.forget(entry(memory, boat).id)
+    clock.now += timedelta(days=1)
+    memory = opened(require_user_confirmation=confirmed)
+    assert memory.process_session_end(said(talk[1]), "s2").new == (not confirmed)
+    memory.accept(every=True)
+    assert texts(memory) == [text]
+    clock.now += timedelta(days=1)
+    memory.forget(entry(memory, boat).id)
+    mentioned = opened([answer(candidate(text))] * 2)
+    assert mentioned.process_session_end(said(text), "s3").new == 0
+    assert mentioned.remember(text).action == "created"
+    assert mentioned.process_session_end(said(text), "s4").reinforced == 1
 
 
 # --- no word is left -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, datetime
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
@@ -102,10 +102,10 @@ class _Knowing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
 
-    def buried(self, digests: Iterable[str]) -> frozenset[str]:
+    def buried(self, digests: Iterable[str], *, since: datetime | None = None) -> frozenset[str]:
         """See `Journal.buried`."""
         wanted = tuple(digests)
-        return self._own.buried(wanted) | self._book.buried(wanted)
+        return self._own.buried(wanted, since=since) | self._book.buried(wanted, since=since)
 
     def spent(self, day: date) -> Spent:
         """What was spent on that day in both."""

@@ -15,6 +15,8 @@ from memorybook.pages import statement
 from memorybook.text.tokens import digest, query_words, text_digest
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memorybook.memory import Memory
 
 FORGOTTEN = "forgotten before"
@@ -77,9 +79,13 @@ def _sentences(turn: Turn) -> Iterator[str]:
 # --- the filter ----------------------------------------------------------------------------------
 
 
-def remembered(memory: Memory, texts: Iterable[str]) -> Callable[[str], bool]:
-    """Tells of each of these texts, and of each without the speaker before it, whether it was not forgotten."""
-    buried = memory.book.journal.buried({digest(form) for text in texts for form in _forms(text)})
+def remembered(memory: Memory, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
+    """Tells of each of these texts, and of each without the speaker before it, whether it was not forgotten.
+
+    What an entry says again was wanted again. With `since` it matters only what was forgotten from that time on.
+    """
+    buried = memory.book.journal.buried({digest(form) for text in texts for form in _forms(text)}, since=since)
+    buried -= {digest(entry.text) for entry in memory.book.entries()} if buried else frozenset()
     return lambda text: not buried or buried.isdisjoint(map(digest, _forms(text)))
 
 

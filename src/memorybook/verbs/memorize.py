@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from memorybook.draft import Outcome
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
-from memorybook.lifecycle.candidate import Extraction, ForgetRequest, NoteCandidate
+from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.lifecycle.extract import extract
 from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.match import account, settle
@@ -32,7 +32,7 @@ from memorybook.verbs.forgotten import (
     without_forgotten,
 )
 from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.requests import Orders, asked, unasked
+from memorybook.verbs.requests import Orders, asked, asked_to_remember, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import Stored, zone_of
@@ -40,6 +40,8 @@ from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
 
@@ -173,7 +175,7 @@ def _planned(
     orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=work.last.path)
     for id in orders.gone:
         entries.pop(id, None)
-    kept, buried = _unforgotten(memory, found)
+    kept, buried = _unforgotten(memory, found, work.fresh, now=None if door == BY_IMPORT else memory.book.now())
     talk = _talk(memory, work)
     matched = (
         _evolved(memory, work, kept, entries, talk, near, alike)
@@ -190,15 +192,25 @@ def _planned(
     )
 
 
-def _unforgotten(memory: Memory, found: Extraction) -> tuple[Extraction, list[Discarded]]:
-    """What was found without what a person wanted forgotten, and that."""
-    said = [(each.content, each.turn_ids[0]) for each in found.candidates]
-    said += [(each.text, each.turn_id) for each in found.notes]
-    kept = remembered(memory, [text for text, _ in said])
-    candidates = tuple(each for each in found.candidates if kept(each.content))
+def _unforgotten(
+    memory: Memory, found: Extraction, turns: Sequence[Turn], *, now: datetime | None
+) -> tuple[Extraction, list[Discarded]]:
+    """What was found without what a person wanted forgotten, unless they asked to remember it since; and that."""
+    kept = remembered(memory, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
+
+    def wanted(one: Candidate) -> bool:
+        if kept(one.content):
+            return True
+        asked = asked_to_remember(one, turns, now)
+        return asked is not None and remembered(memory, [one.content], since=asked)(one.content)
+
+    candidates = tuple(filter(wanted, found.candidates))
     left = tuple(each for each in found.notes if kept(each.text))
-    gone = [Discarded(text=f"turn:{turn}", reason=FORGOTTEN) for text, turn in said if not kept(text)]
-    return replace(found, candidates=candidates, notes=left), gone
+    gone = [each.turn_ids[0] for each in found.candidates if each not in candidates]
+    gone += [each.turn_id for each in found.notes if each not in left]
+    return replace(found, candidates=candidates, notes=left), [
+        Discarded(text=f"turn:{turn}", reason=FORGOTTEN) for turn in gone
+    ]
 
 
 def _untold(memory: Memory, discarded: Sequence[Discarded], orders: Orders) -> tuple[Discarded, ...]:

@@ -225,18 +225,20 @@ def _line(text: str, most: int = 300) -> str:
 def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
     """Why a proposal no longer fits what stands there now; "" if it does."""
     added = _added(book, proposal, entries)
-    against = (_against(book, change, proposal.kind, added, entries) for change in proposal.changes)
+    against = (_against(book, change, proposal, added, entries) for change in proposal.changes)
     return next(filter(None, against), "")
 
 
 def fitting(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> list[Change]:
     """The changes of a proposal that fit what stands there now."""
     added = _added(book, proposal, entries)
-    fits = [each for each in proposal.changes if not _against(book, each, proposal.kind, added, entries)]
+    fits = [each for each in proposal.changes if not _against(book, each, proposal, added, entries)]
     return [changes_json.parse(each) for each in fits]
 
 
-def _against(book: Book, shown: Mapping[str, Any], kind: str, added: set[str], entries: Mapping[str, Entry]) -> str:
+def _against(
+    book: Book, shown: Mapping[str, Any], proposal: Proposal, added: set[str], entries: Mapping[str, Entry]
+) -> str:
     """What stands against a change; "" if nothing does."""
     try:
         change = changes_json.parse(shown)
@@ -245,7 +247,8 @@ def _against(book: Book, shown: Mapping[str, Any], kind: str, added: set[str], e
     if isinstance(change, Add):
         if change.entry.id in entries:
             return f"entry {change.entry.id} is in the book already"
-        return "it was forgotten since" if book.journal.buried([digest(change.entry.text)]) else ""
+        buried = book.journal.buried([digest(change.entry.text)], since=proposal.time)
+        return "it was forgotten since" if buried else ""
     if isinstance(change, Put):
         standing = _text(book, change.path)
         return "" if change.made_from in (None, standing) else f"{change.path} was changed since"
@@ -254,7 +257,7 @@ def _against(book: Book, shown: Mapping[str, Any], kind: str, added: set[str], e
     entry = entries.get(change.id)
     if entry is None:
         return "" if change.id in added else f"entry {change.id} is gone"
-    if _stamp(change, entry, kind) != shown.get("seen"):
+    if _stamp(change, entry, proposal.kind) != shown.get("seen"):
         return f"entry {change.id} was changed since"
     if isinstance(change, Supersede) and change.by not in entries and change.by not in added:
         return f"entry {change.by} is gone"
@@ -271,4 +274,4 @@ def _text(book: Book, path: str) -> str:
 def _added(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
     """Ids of the entries that a proposal can still add."""
     adding = [change for change in proposal.changes if change.get("do") == "add"]
-    return {change["entry"]["id"] for change in adding if not _against(book, change, "", set(), entries)}
+    return {change["entry"]["id"] for change in adding if not _against(book, change, proposal, set(), entries)}

@@ -21,7 +21,9 @@ from memorybook.verbs.forgotten import sifted, tombstones_of
 from memorybook.verbs.summary import page_at
 
 if TYPE_CHECKING:
-    from memorybook.lifecycle.candidate import ForgetRequest
+    from datetime import datetime
+
+    from memorybook.lifecycle.candidate import Candidate, ForgetRequest
     from memorybook.memory import Memory
 
 MOST = 3
@@ -90,8 +92,26 @@ def asked(
 
 def _asks_to_forget(text: str) -> bool:
     """Whether a user's own words ask for it; what a model takes for a request may be none."""
-    told = (sentence.text for sentence in sentences(text))
-    return any((cue := find(one, talk="agent", dated=False)) is not None and cue.kind == "forget" for one in told)
+    return any(_is_cue(sentence.text, "forget") for sentence in sentences(text))
+
+
+def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | None) -> datetime | None:
+    """When a user last asked in so many words that this be remembered; None if never, or if nobody knows.
+
+    `now` dates turns without a time, of which with None nobody knows.
+    """
+    times = []
+    for turn in turns:
+        time = turn.time or now
+        if turn.id in one.turn_ids and turn.role in ("user", "") and time is not None:
+            quoted = (said for said in sentences(turn.text) if one.quote in turn.text[said.start : said.end])
+            times += [time for said in quoted if one.quote and _is_cue(said.text, "explicit")]
+    return max(times, default=None)
+
+
+def _is_cue(text: str, kind: str) -> bool:
+    cue = find(text, talk="agent", dated=False)
+    return cue is not None and cue.kind == kind
 
 
 def _not_obeyed(request: ForgetRequest) -> Orders:
