@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from memorybook.config import Budget
     from memorybook.protocols import LLM
 
-Allow = Callable[[Usage], None]
-
 
 class Metered:
     """An LLM that keeps another one within a budget; make one for each operation. Safe to share between threads.
