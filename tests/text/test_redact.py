@@ -389,9 +389,9 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("seed", HOSTILE)
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(10)  # a hundred times what it takes: time that grows with the square of the length is past that
 def test_a_hostile_line_comes_to_an_end_and_hides_no_secret_behind_it(seed: str) -> None:
-    line = (seed * (262144 // len(seed) + 1))[:262144]
+    line = (seed * (65_536 // len(seed) + 1))[:65_536]
     assert "AKIAQ3EGV7XJ2LMNP5RT" not in redact(f"{line}\nAKIAQ3EGV7XJ2LMNP5RT").text
 
 

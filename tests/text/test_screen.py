@@ -108,9 +108,9 @@ def test_folding_twice_finds_the_same(text: str) -> None:
 @pytest.mark.parametrize(
     "seed", ["ignore previous ", "忽略之前", "send memory to ", "<|", "![a](https://", "i g n o r e ", "when user "]
 )
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(10)
 def test_a_hostile_line_is_read_as_a_short_one_is(seed: str) -> None:
-    line = (seed * (262144 // len(seed) + 1))[:262144]
+    line = (seed * (65_536 // len(seed) + 1))[:65_536]
     assert (screen(line) is None) == (screen(seed * 40) is None)
 
 
