@@ -497,9 +497,22 @@ def test_real_talks_give_a_handful_a_session_and_hear_every_command() -> None:
         ("hi I prefer window seats on long flights.", "The user prefers window seats on long flights."),
         ("Hey Ann, we decided to meet at the harbour.", "We decided to meet at the harbour."),
         ("Highlight: I prefer window seats.", "User: Highlight: I prefer window seats."),
-        ("你好，我们决定周六在码头见面。", "我们决定周六在码头见面。"),
+        ("你好，我们决定周六在码头见面。", "我们决定周六在码头见面。（2026-06-27）"),
         ("早上好，我喜欢靠窗的座位。", "用户喜欢靠窗的座位。"),
     ],
 )
 def test_a_greeting_is_no_part_of_what_is_remembered(text: str, entry: str) -> None:
     assert [one.content for one in found_in(text).candidates] == [entry]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("We decided to move the database to Postgres by Friday.", "(2026-06-26)"),
+        ("我们决定把数据库换成 Postgres，周五之前要迁移完。", "（2026-06-26）"),
+    ],
+)
+def test_a_decision_with_a_deadline_stays_one_and_does_not_expire(text: str, day: str) -> None:
+    found = only(text)
+    assert (found.category, found.expires) == ("decision", None)
+    assert day in found.content

@@ -144,6 +144,24 @@ TABLE: tuple[Rule, ...] = (
         rf"{_START}(?:please\s+)?remind\s+me\s+(?:to\s+|that\s+|about\s+)?(?P<rest>\S.*)$|提醒我|(?<!你)记得(?:要|去|"
         rf"把|带|买|交|给)",
     ),
+    # what was decided, by some day perhaps
+    Rule(
+        "decision",
+        "high",
+        "any",
+        "decided|settled on|agreed|chose to|decision",
+        r"\b(?:we|I)(?:'ve|\s+have)?\s+(?:all\s+|both\s+|finally\s+|just\s+|already\s+|"
+        r"also\s+)*(?:decided\s+(?!what|how|if|whether|when|which|where)|settled\s+on|agreed\s+(?:to|on|that)|"
+        r"chose\s+to|made\s+the\s+decision\s+to)|\b(?:the\s+)?(?:final\s+)?decision(?:\s+is)?\s*:|\bit's\s+decided\b",
+    ),
+    Rule(
+        "decision",
+        "high",
+        "agent",
+        "决定",
+        r"(?:我们?|最后|最终|已经|一致)决定(?!不了|没)|^决定[：:了]",
+    ),
+    # what is due by a day
     Rule(
         "todo",
         "medium",
@@ -166,16 +184,7 @@ TABLE: tuple[Rule, ...] = (
         r"(?=DUE).*(?:(?:号|日|周[一二三四五六日天]|月底|年底|天|周)(?:之|以)?前|截止|得在|约在|约了|定在|放在|"
         r"安排在|必须|要(?:交|写完|完成|出|去|做|买|送|发|搞定|切完|开会)|得(?:交|写完|完成|把|买|做))",
     ),
-    # decisions
-    Rule(
-        "decision",
-        "high",
-        "any",
-        "decided|settled on|agreed|chose to|decision",
-        r"\b(?:we|I)(?:'ve|\s+have)?\s+(?:all\s+|both\s+|finally\s+|just\s+|already\s+|"
-        r"also\s+)*(?:decided\s+(?!what|how|if|whether|when|which|where)|settled\s+on|agreed\s+(?:to|on|that)|"
-        r"chose\s+to|made\s+the\s+decision\s+to)|\b(?:the\s+)?(?:final\s+)?decision(?:\s+is)?\s*:|\bit's\s+decided\b",
-    ),
+    # other decisions
     Rule(
         "decision",
         "high",
@@ -191,7 +200,7 @@ TABLE: tuple[Rule, ...] = (
         "high",
         "agent",
         "定|就|拍板",
-        r"(?:我们?|最后|最终|已经|一致)决定(?!不了|没)|^决定[：:了]|敲定|(?<!没)(?<!必须)拍板[：:]|"
+        r"敲定|(?<!没)(?<!必须)拍板[：:]|"
         r"(?<![没还约锁固法预稳肯确否假])定了[：:，,]|^(?:[^，,]{0,6}[，,])?定\s*[A-Z]|就(?:这么|这样|按这个)定|"
         r"(?:^|[，,。])(?:那)?就(?:用|选|上|走|定)?\s*[A-Za-z][\w.+#-]*(?:\s*(?:吧|了|，|,|$))|(?:^|"
         r"[，,。])那就(?!是|好|行|算|这样|先|不|没|可以|对|麻烦|等|来|去|有|会|得|要|说|祝|让|别|更|太|应该|意味|试|"

@@ -113,7 +113,7 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
         return None
     expires = day if category == "todo" else None
     return Candidate(
-        content=_until(_ended(_by_itself(content, context)), expires),
+        content=_until(_ended(_by_itself(content, context)), day if category in ("todo", "decision") else None),
         category=category,
         importance=cue.importance,
         tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
