@@ -54,7 +54,7 @@ def reverse(draft: Draft, operation: Operation, patches: Sequence[Patch]) -> Rev
     """
     if any(change.purged for change in operation.changes):
         raise Conflict(f"operation {operation.id!r} cannot be undone: what stood there before it was purged")
-    if not operation.changes:
+    if not operation.changes and operation.kind != "forget":  # which may have left nothing but tombstones
         raise Conflict(f"operation {operation.id!r} changed nothing that could be undone")
     back = _Back(draft, operation, patches)
     for path in back.paths:

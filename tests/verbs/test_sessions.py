@@ -334,6 +334,15 @@ def test_without_transcripts_a_session_is_forgotten_with_its_summary_and_what_wa
         memory.forget(session="s1")
 
 
+def test_what_waits_and_was_forgotten_waits_again_once_that_is_undone(opened: Open, clock: Clock) -> None:
+    script = [LLMFailed("down"), answer(candidate(TEA))]
+    memory = opened(script, transcripts=CONFIG.transcripts._replace(enabled=False))
+    memory.process_session_end(said(TEA), "s1")
+    memory.undo(memory.forget(session="s1").operation or "")
+    clock.now += timedelta(days=1)
+    assert [each.new for each in memory.retry_parked()] == [1]
+
+
 def test_sessions_are_told_apart(opened: Open) -> None:
     memory = opened()
     several = [{**each, "session": name} for name in ("a", "b") for each in said(WORK)]
