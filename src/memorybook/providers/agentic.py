@@ -18,9 +18,8 @@ from memorybook.providers.page import is_shown
 from memorybook.providers.tiered import Tiered
 from memorybook.providers.values import Evolution
 from memorybook.text.screen import screen
-from memorybook.text.tokens import digest
 from memorybook.verbs import read
-from memorybook.verbs.forgotten import unnamed
+from memorybook.verbs.forgotten import remembered, unnamed
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.review import Submitted, propose_or_apply
 from memorybook.verbs.write import Mask
@@ -65,7 +64,7 @@ class Agentic(Tiered):
         self._check_enabled()
         candidate = self._candidate(Mask(memory).text(arguments.statement_of(content).strip()))
         book = memory.book
-        if book.journal.buried([digest(candidate.content)]):
+        if not remembered(memory, [candidate.content])(candidate.content):
             left = unnamed(candidate.content)
             book.apply([], actor=memory.actor, door=memory.door, kind="evolve", discarded=[left])
             return Evolution("discarded", None, left.reason)

@@ -20,8 +20,7 @@ from memorybook.lifecycle.sentences import without_recalled
 from memorybook.lifecycle.summarize import title_of
 from memorybook.lifecycle.worth import weigh
 from memorybook.model import Add, Change, Discarded
-from memorybook.text.tokens import digest
-from memorybook.verbs.forgotten import unnamed
+from memorybook.verbs.forgotten import remembered, unnamed
 from memorybook.verbs.memorize import heard
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.read import known
@@ -250,9 +249,8 @@ def _submitted(
     memory: Memory, stored: Stored, candidates: Sequence[Candidate], about: Mapping[str, Any], session: str | None
 ) -> Stored:
     """Match the memories with what is known now; carry out what they change as one operation, or propose it."""
-    book = memory.book
-    buried = book.journal.buried([digest(one.content) for one in candidates])
-    left = [one for one in candidates if digest(one.content) in buried]
+    kept = remembered(memory, [one.content for one in candidates])
+    left = [one for one in candidates if not kept(one.content)]
     ledger = _matched(memory, [one for one in candidates if one not in left], session)
     forgotten = [unnamed(one.content) for one in left]
     discarded = (*stored.discarded, *forgotten, *ledger.discarded)
