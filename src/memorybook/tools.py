@@ -29,16 +29,15 @@ def memory_search(
 ) -> dict[str, Any]:
     """Search long-term memory: entries, notes, documents, session summaries and past turns.
 
-    Use it to answer a question about the past. memory_recall makes a block for a prompt, recall_memory looks among what
-    has faded.
+    Use it to answer about the past. memory_recall makes a block for a prompt, recall_memory finds what has faded.
 
     Args:
         query: What to look for, in any language.
-        max_results: At most this many results, 1 to 200.
+        max_results: At most this many, up to 200.
         min_score: Lowest relevance, 0 to 1.
         category: Only entries of this category.
-        since: Only what is dated on or after this day, YYYY-MM-DD.
-        until: Only what is dated on or before this day, YYYY-MM-DD.
+        since: Only what is dated from this day on, YYYY-MM-DD.
+        until: Only what is dated up to this day.
         session: Only this session, by uuid or name.
         explain: Show what each score is made of.
     """
@@ -55,24 +54,24 @@ def memory_search(
 
 
 def recall_memory(memory: Memory, query: str, max_results: int | None = None) -> dict[str, Any]:
-    """Search archived entries and those that are too weak to be in every prompt.
+    """Search archived entries and those too weak to be in every prompt.
 
-    Use it when memory_search and the prompt do not have what was known long ago.
+    Use it when memory_search and the prompt lack what was known long ago.
 
     Args:
         query: What to look for, in any language.
-        max_results: At most this many results, 1 to 200.
+        max_results: At most this many, up to 200.
     """
     return memory.recall_memory(query, max_results=max_results).json()
 
 
 def memory_get(memory: Memory, target: str, from_: int = 1, lines: int | None = None) -> dict[str, Any]:
-    """Open a document by path, an entry by id, or a past turn by turn:ID.
+    """Open a document, an entry or a past turn.
 
     Args:
         target: A path such as daily/2026-02-24.md, an entry's id, or turn:ID.
-        from: First line to show of a document, from 1.
-        lines: How many lines to show; all that follow if left out.
+        from: First line of a document.
+        lines: How many lines; else all that follow.
     """
     return memory.get(target, start=from_, lines=lines).json()
 
@@ -88,7 +87,7 @@ def memory_list(
 
     Args:
         category: Only of this category.
-        group: Only of this group and the groups below it.
+        group: Only of this group and those below it.
         state: active, archived or superseded.
         limit: At most this many.
     """
@@ -96,13 +95,13 @@ def memory_list(
 
 
 def memory_recall(memory: Memory, query: str, max_tokens: int | None = None) -> dict[str, Any]:
-    """Make the memory block for a prompt: what a person wrote, key facts, and what fits the query.
+    """Make the memory block for a prompt: what a person wrote, key facts, what fits the query.
 
     Use it once when a turn begins; to look something up use memory_search.
 
     Args:
         query: What the user just said.
-        max_tokens: Size of the block; 2000 if left out.
+        max_tokens: Size of the block; else 2000.
     """
     return memory.recall(query, max_tokens=max_tokens).json()
 
@@ -120,17 +119,17 @@ def memory_remember(
 ) -> dict[str, Any]:
     """Remember one statement for good; saying the same again strengthens it.
 
-    Use it for what stays true, such as a preference, a fact or a decision; for what happened today use memory_append.
+    Use it for what stays true: a preference, a fact, a decision; for what happened use memory_append.
 
     Args:
         text: The statement, complete in itself.
         category: preference, fact, decision, experience, workflow, skill_usage, todo or context.
-        importance: high, medium, low, or a score from 0 to 1.
+        importance: high, medium, low, or 0 to 1.
         tags: Words to find it by.
         group: Where it belongs, such as work/api.
-        expires: Day on which a todo lapses, YYYY-MM-DD.
+        expires: Day a todo lapses, YYYY-MM-DD.
         metadata: A JSON object of your own.
-        session: Session it belongs to; everybody's if left out.
+        session: Where it belongs; else it is everybody's.
     """
     return memory.remember(
         text,
@@ -147,15 +146,15 @@ def memory_remember(
 def memory_append(
     memory: Memory, text: str, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
 ) -> dict[str, Any]:
-    """Append a note to today's daily file, or a list item under a heading of MEMORY.md.
+    """Append a note to today's file, or a list item under a heading of MEMORY.md.
 
     Use it for what happened or was done; for what stays true use memory_remember.
 
     Args:
         text: The note.
-        kind: A short word for what it is, such as pref.
+        kind: A short word for it, such as pref.
         tags: Words to find it by.
-        section: Heading of MEMORY.md to add it under, instead of the daily file.
+        section: Heading of MEMORY.md to add it under.
     """
     return memory.append(text, kind=kind, tags=tags, section=section).json()
 
@@ -166,7 +165,7 @@ def memory_flush(
     """Save what is durable before a conversation is compacted: at most 20 notes of 500 characters.
 
     Args:
-        text: Free text or Markdown.
+        text: Text or Markdown.
         messages: The conversation instead: objects with role or speaker, and content.
     """
     return memory.flush(text, messages=messages).json()
@@ -187,14 +186,14 @@ def memory_update(
     """Change an entry; what is left out stays as it is.
 
     Args:
-        id: Id of the entry.
+        id: Its id.
         text: New statement.
         category: New category.
-        importance: high, medium, low, or a score from 0 to 1.
-        tags: New tags, replacing the old ones.
-        group: New group; empty takes it out of its group.
+        importance: high, medium, low, or 0 to 1.
+        tags: All its tags.
+        group: New group; empty for none.
         expires: New day on which it lapses, YYYY-MM-DD; empty for never.
-        metadata: New JSON object, replacing the old one.
+        metadata: New JSON object.
         instruction: How a language model is to rewrite the statement; given alone.
     """
     if instruction is not None:
@@ -220,7 +219,7 @@ def memory_pin(memory: Memory, id: str, pinned: bool = True) -> dict[str, Any]:
     """Keep an entry from fading, or let it fade again.
 
     Args:
-        id: Id of the entry.
+        id: Its id.
         pinned: False lets it fade again.
     """
     return memory.pin(id, pinned=pinned).json()
@@ -234,13 +233,13 @@ def memory_forget(
     source: str | None = None,
     dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Forget one entry, everything relevant to a query, a whole session, or a source. Give one of the four.
+    """Forget an entry, what is relevant to a query, a session, or a source. Give one of the four.
 
     Args:
         target: Id of the entry.
-        query: Forget the entries and notes that are relevant to this.
-        session: Forget this session, by uuid or name, with its turns and what came from it.
-        source: Forget a turn (turn:ID), a document, or an imported file, with what was remembered from it.
+        query: Entries and notes relevant to this go.
+        session: By uuid or name; goes with its turns and what came from it.
+        source: turn:ID, a document or an imported file; goes with what came from it.
         dry_run: Only say what would go.
     """
     return memory.forget(target, query=query, session=session, source=source, dry_run=dry_run).json()
@@ -259,10 +258,10 @@ def memory_purge(
 
     Args:
         target: Id of the entry, also of one that was forgotten.
-        query: Erase the entries and notes that are relevant to this.
-        session: Erase this session, by uuid or name, with its turns and what came from it.
-        source: Erase a turn (turn:ID), a document, or an imported file, with what was remembered from it.
-        forgotten: Erase everything that was ever forgotten and not brought back.
+        query: Entries and notes relevant to this go.
+        session: By uuid or name; goes with its turns and what came from it.
+        source: turn:ID, a document or an imported file; goes with what came from it.
+        forgotten: All that was ever forgotten and not brought back.
         dry_run: Only say what would go.
     """
     return memory.purge(
@@ -271,11 +270,11 @@ def memory_purge(
 
 
 def memory_history(memory: Memory, id: str | None = None, limit: int | None = None) -> dict[str, Any]:
-    """Tell what was done to the book, newest first, with what changed and why.
+    """Tell what was done to the book, newest first, and why.
 
     Args:
-        id: Only what changed this entry, document path or session, or this one operation.
-        limit: At most this many operations; 20 if left out.
+        id: Only of this entry, document path, session or operation.
+        limit: At most this many; else 20.
     """
     return memory.history(id, limit=20 if limit is None else limit).json()
 
@@ -284,13 +283,13 @@ def memory_why(memory: Memory, id: str) -> dict[str, Any]:
     """Tell why an entry is remembered: what was said, what changed it, which prompts it entered.
 
     Args:
-        id: Id of the entry.
+        id: Its id.
     """
     return memory.why(id).json()
 
 
 def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[str, Any]:
-    """Take back an operation of yours; undoing an undo does it again. What a person did only a person takes back.
+    """Take back an operation of yours, also an undo. What a person did only a person takes back.
 
     Args:
         operation: Its id, see memory_history.
@@ -307,10 +306,10 @@ def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[s
 def memory_review(
     memory: Memory, kind: str | None = None, state: str = "open", limit: int | None = None
 ) -> dict[str, Any]:
-    """List changes that were proposed and wait for a person's word; only a person accepts or rejects them.
+    """List what was proposed and waits for a person's word; only a person accepts or rejects it.
 
     Args:
-        kind: Only of this kind, such as archive, conflict or duplicate.
+        kind: Such as archive, conflict or duplicate.
         state: open, accepted, rejected or withdrawn.
         limit: At most this many.
     """
@@ -425,7 +424,7 @@ def schema(name: str) -> dict[str, Any]:
     lines = dict(line.strip().split(": ", 1) for line in described.splitlines() if ": " in line)
     properties = {
         _public(p.name): {**_type(hints[p.name]), "description": lines[_public(p.name)]}
-        | ({} if p.default in (p.empty, None, ()) else {"default": p.default})
+        | ({} if p.default in (p.empty, None, (), False) else {"default": p.default})
         for p in parameters
     }
     return {
@@ -435,7 +434,6 @@ def schema(name: str) -> dict[str, Any]:
             "type": "object",
             "properties": properties,
             "required": [_public(p.name) for p in parameters if p.default is p.empty],
-            "additionalProperties": False,
         },
     }
 
