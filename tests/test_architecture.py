@@ -51,14 +51,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     # only memory wires back ends
     "lifetime": CORE | {"answers", "memory", "remembering", "verbs"},
     "remembering": {"errors", "memory", "verbs"},
+    "recollection": {"standard", "typed"},
+    "conversations": CORE | {"answers", "memory", "recall", "recollection", "verbs"},
     "memory": CORE
     | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
-    | {"providers"},
+    | {"conversations", "providers"},
     "verbs": CORE
-    | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"},
+    | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
+    | {"recollection"},
     "providers": CORE
     | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
-    "agent": CORE | {"answers", "config", "lifecycle", "memory", "providers", "recall", "tools", "verbs", "workspace"},
+    "agent": CORE
+    | {"answers", "config", "lifecycle", "memory", "providers", "recall", "recollection", "tools", "verbs"}
+    | {"workspace"},
     "tools": {"errors", "memory", "standard", "typed"},
     "cli": VALUES | {"answers", "config", "memory", "providers", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},

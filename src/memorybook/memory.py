@@ -7,6 +7,7 @@ import os
 from memorybook import arguments as given
 from memorybook.book import Book
 from memorybook.config import unused
+from memorybook.conversations import Conversations
 from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
 from memorybook.lifetime import Lifetime
@@ -29,7 +30,7 @@ MACHINE = ".memorybook"
 """Folder of a book for machine state."""
 
 
-class Memory(Lifetime):
+class Memory(Lifetime, Conversations):
     """One open memory: remember, find and keep up a book.
 
     Made by `open`. Safe to share between threads; use it as a context manager or `close` it.
@@ -386,9 +387,6 @@ class Memory(Lifetime):
     def unpin(self, id: str) -> answers.Known:
         """Let a pinned entry fade again; raises NotFound."""
         return self.pin(id, pinned=False)
-
-
-# --- wiring --------------------------------------------------------------------------------------
 
 
 def open(

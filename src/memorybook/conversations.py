@@ -1,0 +1,133 @@
+"""What a memory knows of past conversations: sessions and turns as they were, recalled four ways."""
+
+from __future__ import annotations
+
+from memorybook.typed import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.recall.detect import Recall
+    from memorybook.recollection import Recollection, Talks
+    from memorybook.standard import date
+
+
+class Conversations:
+    """The part of `Memory` that looks back at what was said."""
+
+    @property
+    def _talks(self) -> Memory:
+        """This memory, as all of it."""
+        return cast("Memory", self)
+
+    def sessions(
+        self, *, limit: int | None = 20, since: str | date | None = None, until: str | date | None = None
+    ) -> Talks:
+        """Sessions, newest first, those that are still open included.
+
+        Args:
+            limit: At most this many, at least 1; None takes all.
+            since, until: Only those that were talked in within these days, inclusive; `YYYY-MM-DD` or a date.
+
+        Raises:
+            InvalidInput: A limit below 1, or days that cannot be used.
+        """
+        from memorybook.verbs import recollect
+
+        return recollect.sessions(self._talks, limit=limit, since=since, until=until)
+
+    def recall_history(
+        self,
+        limit: int = 5,
+        *,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        session: str | None = None,
+    ) -> Recollection:
+        """The newest sessions with their summaries: what was talked about lately.
+
+        Args:
+            limit: At most this many sessions, 1..200.
+            since, until: As for `sessions`.
+            session: The current session, by uuid or name, which is left out.
+
+        Raises:
+            InvalidInput: A value out of range.
+        """
+        from memorybook.verbs import recollect
+
+        return recollect.recall_history(self._talks, limit, since=since, until=until, session=session)
+
+    def recall_topic(
+        self,
+        query: str,
+        *,
+        top: int = 5,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        session: str | None = None,
+    ) -> Recollection:
+        """The sessions that were about something, with the turns that say so; by words and vectors.
+
+        Args:
+            query: A question or some words, in any language; days that it names narrow the search.
+            top: At most this many sessions, and this many turns; 1..200.
+            since, until: Only what was said within these days, inclusive; given, the question's own days do not count.
+            session: The current session, by uuid or name, which is left out.
+
+        Raises:
+            InvalidInput: A blank query or a value out of range.
+        """
+        from memorybook.verbs import recollect
+
+        return recollect.recall_topic(self._talks, query, top=top, since=since, until=until, session=session)
+
+    def recall_session(self, which: str, *, limit: int | None = None, session: str | None = None) -> Recollection:
+        """One session: its summary and its turns in order.
+
+        Args:
+            which: Its uuid, the beginning of one, its name, a day, or words of time and order in English or Chinese:
+                "last time", 上次, "last Tuesday", "the first session".
+            limit: At most this many turns, the last ones, at least 1; None takes all.
+            session: The current session, by uuid or name, which words of time and order do not mean.
+
+        Raises:
+            InvalidInput: Blank words or a limit below 1.
+            NotFound: No session is called so, or there is none of that time.
+            Conflict: Several sessions are called so.
+        """
+        from memorybook.verbs import recollect
+
+        return recollect.recall_session(self._talks, which, limit=limit, session=session)
+
+    def recall_within(self, session: str, query: str, *, top: int = 5) -> Recollection:
+        """The turns of one session that are about something, best first; by words and vectors.
+
+        Args:
+            session: Uuid or name, or words as for `recall_session`.
+            query: A question or some words, in any language.
+            top: At most this many turns, 1..200.
+
+        Raises:
+            As `recall_topic` and `recall_session`.
+        """
+        from memorybook.verbs import recollect
+
+        return recollect.recall_within(self._talks, session, query, top=top)
+
+    def detect(self, text: str) -> Recall | None:
+        """Which recall a text asks for, by the settings' keywords and the built-in rules; None if it asks for none."""
+        from memorybook.verbs import recollect
+
+        return recollect.detect(self._talks, text)
+
+    def recollect(self, text: str, *, session: str | None = None) -> Recollection | None:
+        """What a text asks to be recalled, see `detect`; None if it asks for nothing.
+
+        Args:
+            text: What the user just said.
+            session: The current session, by uuid or name: it is searched where the text asks about this very talk, and
+                left out otherwise.
+        """
+        from memorybook.verbs import recollect
+
+        return recollect.recollect(self._talks, text, session=session)
