@@ -164,7 +164,6 @@ api_key: <redacted>
 client_secret=********
 export TOKEN=xxxxxxxxxxxxxxxx
 sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx
-AKIAIOSFODNN7EXAMPLE
 Bearer tokens are validated by the gateway
 token count today: 128,394
 token limit is 4096
@@ -443,3 +442,18 @@ def test_a_key_that_holds_a_placeholders_word_by_chance_is_masked(word: str) -> 
         assert key not in redact(f"the key is {key}, keep it").text, key
     assert redact("token: ghp_YOUR_TOKEN_GOES_HERE_0000000000000").masked == ()
     assert redact("password: your-password").masked == ()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "sk-" + string.ascii_lowercase + "123456",
+        "sk-proj-" + string.ascii_lowercase[:10] + string.digits + string.ascii_uppercase[:10],
+        "ghp_" + string.ascii_lowercase + string.digits,
+        "AKIA" + string.ascii_uppercase[:16],
+        "AKIA" + "IOSFODNN7" + "EXAMPLE",
+    ],
+)
+@pytest.mark.parametrize("around", ["my key is {}.", "密钥是{}，别外传"])
+def test_a_made_up_token_of_the_right_shape_is_masked_too(around: str, token: str) -> None:
+    assert token not in redact(around.format(token)).text

@@ -110,7 +110,9 @@ RULES: tuple[Rule, ...] = (
     Rule("jwt", ("eyj",), _EDGE + r"eyJ[A-Za-z0-9_\-]{8,}+(?:\.[A-Za-z0-9_\-]{8,}+){1,4}", "shape"),
     *(_prefixed(kind, prefixes, "value") for kind, prefixes in _PREFIXED.items()),
     _prefixed("api-key", _LOOSE, "random"),
-    Rule("aws-key", ("akia", "asia"), _EDGE + r"(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Za-z0-9])", "value"),
+    # a name is not that long without a hyphen in it
+    Rule("api-key", ("sk-",), _EDGE + r"sk-(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}+(?![A-Za-z0-9_\-])", "value"),
+    Rule("aws-key", ("akia", "asia"), _EDGE + r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", "shape"),
     Rule("google-key", ("aiza",), _EDGE + r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])", "value"),
     Rule("aliyun-key", ("ltai",), _EDGE + r"LTAI[A-Za-z0-9]{12,26}(?![A-Za-z0-9])", "value"),
     Rule("tencent-key", ("akid",), _EDGE + r"AKID[A-Za-z0-9]{28,36}(?![A-Za-z0-9])", "value"),
