@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
@@ -57,12 +57,24 @@ def replayed(
 Replay = tuple[Memory, list[Memorized], RecordedLLM]
 
 
-@pytest.fixture(scope="module", params=["conv-30", "zh-agent"])
-def modelled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
+@pytest.fixture(scope="module")
+def replay_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, bool], Replay]]:
+    """A conversation as a model remembers it, or as rules do: replayed once, however many tests look at it."""
+    with ExitStack() as stack:
+
+        @cache
+        def made(name: str, by_model: bool) -> Replay:
+            llm = RecordedLLM(recorded(name))
+            replay = replayed(tmp_path_factory.mktemp("replay"), name, llm if by_model else None)
+            return *stack.enter_context(replay), llm
+
+        yield made
+
+
+@pytest.fixture(params=["conv-30", "zh-agent"])
+def modelled(request: pytest.FixtureRequest, replay_of: Callable[[str, bool], Replay]) -> Replay:
     """Either conversation, as a model remembers it."""
-    llm = RecordedLLM(recorded(request.param))
-    with replayed(tmp_path_factory.mktemp("modelled"), request.param, llm) as (memory, reports):
-        yield memory, reports, llm
+    return replay_of(request.param, True)
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +117,15 @@ def test_a_model_is_called_once_a_session_and_what_it_says_is_kept_by_the_laws(m
 
 
 @pytest.mark.parametrize(("name", "new", "notes"), [("conv-30", 18, 15), ("zh-agent", 65, 10)])
-def test_rules_alone_keep_what_was_said_firmly(tmp_path: Path, name: str, new: int, notes: int) -> None:
-    with replayed(tmp_path, name, None) as (_, reports):
-        counts = counted(reports)
-        assert counts["new"] >= new
-        assert counts["notes"] >= notes
-        assert (counts["calls"], counts["queued"]) == (0, 0)
-        assert all(each.summary for each in reports)
+def test_rules_alone_keep_what_was_said_firmly(
+    replay_of: Callable[[str, bool], Replay], name: str, new: int, notes: int
+) -> None:
+    _, reports, _ = replay_of(name, False)
+    counts = counted(reports)
+    assert counts["new"] >= new
+    assert counts["notes"] >= notes
+    assert (counts["calls"], counts["queued"]) == (0, 0)
+    assert all(each.summary for each in reports)
 
 
 def check_nothing_leaked(memory: Memory, marks: dict[str, Any]) -> None:
@@ -126,10 +140,10 @@ def check_nothing_leaked(memory: Memory, marks: dict[str, Any]) -> None:
 
 
 def test_secrets_instructions_and_what_was_forgotten_stand_nowhere_by_rules(
-    tmp_path: Path, marks: dict[str, Any]
+    replay_of: Callable[[str, bool], Replay], marks: dict[str, Any]
 ) -> None:
-    with replayed(tmp_path, "zh-agent", None) as (memory, _):
-        check_nothing_leaked(memory, marks)
+    memory, _, _ = replay_of("zh-agent", False)
+    check_nothing_leaked(memory, marks)
 
 
 CHINESE = pytest.mark.parametrize("modelled", ["zh-agent"], indirect=True)
