@@ -35,6 +35,7 @@ class Workspace:
 
     Args:
         root: Directory of the books; None takes the setting `workspace_dir`.
+        book: Directory of one book that all sessions share, instead of one of each tenant's own under `root`.
         config: Settings of every book; None loads them, see `config.load`.
         llm: The model that remembers; None takes the configured one.
         embedder: Of every book; None takes the configured one, which they share.
@@ -56,6 +57,7 @@ class Workspace:
         self,
         root: str | None = None,
         *,
+        book: str | None = None,
         config: Config | None = None,
         llm: LLM | Function | None = None,
         embedder: Embedder | None = None,
@@ -75,10 +77,11 @@ class Workspace:
             if value < least:
                 raise InvalidInput(f"{name} {value} is below {least}")
         config = config or settings.load(cwd=os.getcwd(), env=os.environ)
-        if config.db_path or config.transcripts.db_path:
+        if book is None and (config.db_path or config.transcripts.db_path):
             name = "db_path" if config.db_path else "transcripts.db_path"
             raise ConfigError(f"{name} would put the books of all tenants into one file: leave it out for a workspace")
         self.root = os.path.abspath(os.path.expanduser(root or config.workspace_dir))
+        self._book = None if book is None else os.path.abspath(os.path.expanduser(book))
         self.memory_window = memory_window
         self._config = config
         self._llm = llm
@@ -219,7 +222,7 @@ class Workspace:
     def converse(self, session: AgentSession, view: View) -> Conversation:
         """Open the book of a session and the conversation that stands in it; `view` as `Conversation` has it."""
         memory = open_memory(
-            os.path.join(self.root, session.key),
+            self._book or os.path.join(self.root, session.key),
             config=self._config._replace(root_dir=""),
             door=self._door,
             clock=self._clock,
