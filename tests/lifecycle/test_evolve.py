@@ -179,9 +179,11 @@ def test_merging_that_would_lose_or_invent_something_keeps_both(target: str, sai
     assert lost in found.decisions[0].detail
 
 
-def test_a_target_that_was_not_shown_whole_is_not_merged() -> None:
-    entries = [known("a", "Ann likes tea " + "and more words " * 40)]
-    found, book = evolved([told("Ann likes tea")], entries, [one(action="merged", target="n1", text="Ann likes tea")])
+@pytest.mark.parametrize("target", ["Ann likes tea " + "and more words " * 40, "Ann likes tea, and so does xyzzy"])
+def test_a_target_that_was_not_shown_whole_is_not_merged(target: str) -> None:
+    entries = [known("a", target)]
+    merged = [one(action="merged", target="n1", text="Ann likes tea with milk")]
+    found, book = evolved([told("Ann likes milk")], entries, merged, mask=lambda text: text.replace("xyzzy", "?"))
     assert "not shown whole" in found.decisions[0].detail
     assert book["a"] == entries[0]
 
