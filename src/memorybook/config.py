@@ -106,12 +106,14 @@ class RecallSettings(NamedTuple):
         auto_recall: Whether it happens without being asked.
         similarity_threshold: Least relevance, 0..1.
         max_search_results: 1..200.
+        max_context_tokens: Size of what a prompt is given besides the talk, 100..1,000,000.
     """
 
     keywords: tuple[str, ...] = ()
     auto_recall: bool = True
     similarity_threshold: float = 0.0
     max_search_results: int = 5
+    max_context_tokens: int = 4_000
 
 
 class RedactionSettings(NamedTuple):

@@ -27,6 +27,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "max_results": (1, 200),
     "max_memories": (1, 200),
     "recall.max_search_results": (1, 200),
+    "recall.max_context_tokens": (100, 1_000_000),
     "embeddings.batch": (1, 2048),
     "embeddings.dimensions": (0, 65536),
     "llm.timeout": (0.1, 86400),
