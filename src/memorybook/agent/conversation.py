@@ -225,8 +225,11 @@ class Conversation:
 
     def history(self, most: int) -> list[Message]:
         """What the model is shown of the session: its last messages from `start` on, at most so many."""
-        shown = [each.message for each in self.kept[-most:] if each.position >= self.view.start]
-        return [sent(message) for message in whole(shown)]
+        return [sent(message) for message in whole([each.message for each in self.shown(most)])]
+
+    def shown(self, most: int) -> list[Kept]:
+        """The last messages from `start` on, at most so many."""
+        return [each for each in self.kept[-most:] if each.position >= self.view.start] if most else []
 
     def earlier(self, most: int) -> str:
         """What stands for the messages that `history` leaves out: a summary, "" if there is none."""
