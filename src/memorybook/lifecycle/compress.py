@@ -84,7 +84,7 @@ def compress(
 
 
 def _left_out(lost: int, whole: int, reasons: Sequence[str]) -> str:
-    if not reasons:
+    if lost <= 0:
         return ""
     part = f"about {max(100, round(lost, -2)):,} of the talk's {round(whole, -2):,} tokens were left out"
     return f"{part}, its least telling sentences: {', and '.join(reasons)}"
