@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 BY_IMPORT = "import"
 """The door of conversations that a person brings: carried out at once, and nobody's orders in them are obeyed."""
 
+ORDER = "order"
+"""Kind of the operations by which a user's word is carried out at once, see `verbs.orders`."""
+
 
 class Work(NamedTuple):
     """What one session brings, before it is matched.
@@ -223,7 +226,7 @@ def _untold(memory: Memory, discarded: Sequence[Discarded], orders: Orders) -> t
 
 
 def heard(memory: Memory, session: str) -> set[str]:
-    """Ids of the entries that a session reinforced before, by operations that stand."""
+    """Ids of the entries that a session reinforced before, or added at a user's word, by operations that stand."""
     journal = memory.book.journal
     undone = journal.undone()
     return {
@@ -231,7 +234,7 @@ def heard(memory: Memory, session: str) -> set[str]:
         for operation in journal.operations(session=session)
         if operation.id not in undone
         for change in operation.changes
-        if change.kind == "reinforce"
+        if change.kind == "reinforce" or (change.kind == "add" and operation.kind == ORDER)
     }
 
 

@@ -1,0 +1,87 @@
+"""What a user plainly tells an agent to remember or to forget, carried out at once instead of at the session's end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.formats import notes
+from memorybook.lifecycle.candidate import Extraction
+from memorybook.lifecycle.rules import by_rules
+from memorybook.verbs.memorize import ORDER, Work, planned
+from memorybook.verbs.review import propose, propose_or_apply_each
+from memorybook.verbs.summary import last_page
+from memorybook.verbs.turns import Stored
+from memorybook.writing import Group
+
+if TYPE_CHECKING:
+    from memorybook.draft import Outcome
+    from memorybook.memory import Memory
+    from memorybook.model import Session, Turn
+
+class Obeyed(NamedTuple):
+    """What was done at a user's word.
+
+    Attributes:
+        remembered: Id and text of each entry that says it now.
+        forgotten: The texts that went.
+        proposals: Ids of what waits for a person's word instead.
+        refused: Texts that were left alone, with the reason.
+        operation: Id of the operation; None if nothing was written.
+    """
+
+    remembered: tuple[tuple[str, str], ...] = ()
+    forgotten: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    operation: str | None = None
+
+
+def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
+    """What a turn tells to remember or forget, by rules; statements that are merely worth keeping are left out."""
+    found = by_rules([turn], session=session, now=memory.book.now())
+    told = tuple(one for one in found.candidates if one.told)
+    return Extraction(candidates=told, forget_requests=found.forget_requests, skipped=found.skipped)
+
+
+def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
+    """Carry out what a user's turn plainly asks for; None if it asks for nothing.
+
+    The session's end finds the same words in the turn again, and the entry that says them: it is neither added twice
+    nor reinforced by that.
+
+    Args:
+        memory: Whose book it is.
+        session: In which it was said.
+        turn: What was said, secrets masked.
+
+    Raises:
+        As `Book.apply`.
+    """
+    found = orders_in(turn, session, memory)
+    if not (found.candidates or found.forget_requests):
+        return None
+    work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
+    [plan] = planned(memory, [work], door=memory.door)
+    group = Group(session.uuid, plan.changes, plan.discarded, None, plan.bury, ())
+    [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
+    waiting = propose(memory, plan.proposed, session=session.uuid)
+    outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
+    operation = submitted.result.operation
+    return Obeyed(
+        tuple((one.id, one.text) for one in plan.decisions if one.id is not None) if outcomes else (),
+        tuple(text for one in outcomes if (text := _gone(one))),
+        (*submitted.proposals, *waiting),
+        tuple((left.text, left.reason) for left in plan.discarded),
+        operation.id if operation is not None and outcomes else None,
+    )
+
+
+def _gone(outcome: Outcome) -> str:
+    """The entry or note that went; "" for all else that was done."""
+    done = outcome.applied
+    if done is None or done.kind not in ("remove", "drop"):
+        return ""
+    if outcome.entry is not None:
+        return outcome.entry.text
+    note = notes.parse_line(done.before or "", day=notes.day_of(done.target))
+    return note.text if note is not None else done.before or ""
