@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, settings
 
 from memorybook.inference import wordpieces
 
-# Machines differ in speed, and drift: a slow draw is no failure of what is tested.
-settings.register_profile("anywhere", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Machines differ in speed, and drift: a slow draw is no failure of what is tested. Each run draws other examples,
+# so that few of them do; `--hypothesis-profile=thorough` draws many. Tests that want more or fewer say so as a share.
+settings.register_profile("anywhere", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", parent=settings.get_profile("anywhere"), max_examples=1000)
 settings.load_profile("anywhere")
 
 

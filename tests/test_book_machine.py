@@ -538,9 +538,8 @@ class Book(RuleBasedStateMachine):
 
 
 Book.TestCase.settings = settings(
-    max_examples=25,
+    max_examples=settings().max_examples // 2,
     stateful_step_count=20,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestBook = Book.TestCase

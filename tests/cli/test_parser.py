@@ -30,7 +30,7 @@ def by_argparse(parser: Parser, words: list[str]) -> dict[str, Any] | None:
 
 
 @given(st.sampled_from(sorted(VERBS)), st.lists(st.sampled_from(WORDS), max_size=7))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=5 * settings().max_examples)
 def test_what_is_read_plainly_is_what_argparse_reads(verb: str, words: list[str]) -> None:
     parser, _ = parser_of(verb)
     plain = parser.plainly(words)

@@ -610,8 +610,7 @@ class OracleConformance:
     """The same candidates as an `oracle`, another fixture like `make`."""
 
     @settings(
-        max_examples=25,
-        deadline=None,
+        max_examples=settings().max_examples // 2,
         # several classes inherit it, each with an index of its own: an example of one is worth trying with all
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,

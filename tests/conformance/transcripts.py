@@ -100,7 +100,7 @@ class TranscriptsConformance:
         assert transcripts.session(ANYTHING).name == ANYTHING
         assert transcripts.remove(ANYTHING, [ANYTHING]) == 1
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         texts=st.lists(st.tuples(st.text(), st.sampled_from(["user", "assistant", "tool", "system", ""])), max_size=8),
         cut=st.integers(0, 8),

@@ -34,7 +34,7 @@ def test_an_entry_is_a_title_its_text_and_a_comment() -> None:
     assert render_entry(ENTRY) == BLOCK
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(ENTRIES)
 def test_every_entry_comes_back_from_its_bytes(entry: Entry) -> None:
     written = render_entry(entry).encode("utf-8", "surrogateescape")

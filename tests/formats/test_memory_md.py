@@ -100,7 +100,7 @@ def test_prose_is_what_stands_outside() -> None:
 # --- properties ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(DOCUMENTS)
 @example("##Active Memories")
 @example("\ufeff## Active Memories\r\n- a\r\n\tb\r\n\r\n1) c")
@@ -110,7 +110,6 @@ def test_any_text_that_is_not_changed_stays_as_it_is(text: str) -> None:
     assert len({entry.id for entry in document.entries}) == len(document.entries)
 
 
-@settings(max_examples=200, deadline=None)
 @given(DOCUMENTS, ENTRIES, st.sampled_from(["\n", "\r\n"]))
 @example("## Active Memories\n-->\n<!-- score: 0.5; scored: 2026-01-01 -->\n<<<<<<< HEAD", ENTRY, "\n")
 @example("```\n## Active Memories\n```", replace(ENTRY, text="```\nx\n```"), "\n")
@@ -344,7 +343,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.lists(st.one_of(st.none(), PIECES), max_size=25))
 @example(["### [", None, " fact | ", None])
 @example(["### [a1] ", None, "|", None, "|", None, "|", None, "|", None, "\n", None])

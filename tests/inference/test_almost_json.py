@@ -31,14 +31,14 @@ def first(text: str) -> Any:
 # --- sound JSON ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(CONTAINERS)
 def test_json_is_read_as_it_is(value: Any) -> None:
     assert list(values(json.dumps(value))) == [value]
     assert list(values(json.dumps(value, ensure_ascii=False, indent=1))) == [value]
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(CONTAINERS)
 def test_json_is_read_in_a_fence_with_prose_around(value: Any) -> None:
     text = f"好的 — here you are:\n```json\n{json.dumps(value, ensure_ascii=False)}\n```\nAnything else?"
@@ -62,7 +62,7 @@ def test_whatever_is_written_gives_sound_values_or_a_value_error(text: str) -> N
             json.dumps(value, allow_nan=False).encode()
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(CONTAINERS, st.integers(0, 400))
 def test_half_an_answer_is_never_taken_for_a_whole_one_when_it_was_cut(value: Any, end: int) -> None:
     written = json.dumps(value)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
@@ -44,7 +44,6 @@ FORM = Request(tuple(ASKED), form=FACTS)
 
 
 @BOTH
-@settings(max_examples=150)
 @given(found=ANSWERS)
 def test_any_answer_is_read_or_refused(wire: Wire, found: Any) -> None:
     with suppress(ValueError):
@@ -55,7 +54,6 @@ def test_any_answer_is_read_or_refused(wire: Wire, found: Any) -> None:
 
 
 @BOTH
-@settings(max_examples=150)
 @given(events=st.lists(ANYTHING | st.fixed_dictionaries({"choices": st.lists(ANYTHING)}), max_size=4))
 def test_any_event_is_read_or_refused(wire: Wire, events: list[Any]) -> None:
     draft = Draft()

@@ -49,13 +49,13 @@ def test_words_are_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokeni
     assert differing(pieces, reference, WORDS) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="▁"), min_size=1, max_size=40))
 def test_any_word_is_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokenizer, word: str) -> None:
     assert differing(pieces, reference, [word]) == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.text("etaoinshrdl._-/0", min_size=1, max_size=60))
 def test_words_full_of_merges_are_cut_as_by_the_tokenizer(pieces: WordPieces, reference: Tokenizer, word: str) -> None:
     assert differing(pieces, reference, [word]) == []

@@ -57,7 +57,7 @@ def agree(found: dict[str, Entry], expected: dict[str, Entry]) -> None:
 SESSIONS = st.lists(st.lists(CANDIDATES, min_size=1, max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(SESSIONS, CONFLICTS)
 def test_a_book_keeps_what_matching_says(sessions: list[list[Candidate]], conflicts: Conflicts) -> None:
     def step(candidates: Sequence[Candidate], entries: Sequence[Entry], session: str) -> Sequence[Change]:
@@ -66,7 +66,7 @@ def test_a_book_keeps_what_matching_says(sessions: list[list[Candidate]], confli
     agree(*carried_out(sessions, step))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 2)
 @given(SESSIONS, st.lists(DECISIONS, max_size=4))
 def test_a_book_keeps_what_evolving_says(sessions: list[list[Candidate]], decisions: list[Any]) -> None:
     def step(candidates: Sequence[Candidate], entries: Sequence[Entry], session: str) -> Sequence[Change]:

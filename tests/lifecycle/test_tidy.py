@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.formats import memory_md
@@ -112,7 +112,6 @@ WORDS = ("heron", "Postgres", "mango", "harbour", "violin", "glacier")
 SCORES = st.floats(0.0, 1.0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     scores=st.lists(st.tuples(SCORES, st.integers(0, 200), st.booleans()), min_size=1, max_size=4),
     days=st.sets(st.integers(1, 119), max_size=12),
@@ -142,7 +141,6 @@ def test_any_cadence_gives_the_same_scores_and_states(
         assert not pinned or once[f"e{n}"] == (False, round(score, 9))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["say", "wait", "contradict"]), st.integers(0, 60)), max_size=80), SCORES)
 def test_no_life_of_an_entry_leaves_the_range_of_scores(steps: list[tuple[str, int]], score: float) -> None:
     one, today = entry("a1", score=score), DAY
@@ -168,7 +166,6 @@ def test_reinforcement_converges_to_one() -> None:
 # --- how much at once ----------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), max_size=30), st.sets(st.sampled_from(KINDS)))
 def test_never_more_than_a_quarter_goes_at_once(given: list[tuple[float, bool, bool]], apply: set[str]) -> None:
     entries = [entry(f"e{n}", score=score, archived=old, pinned=pin) for n, (score, old, pin) in enumerate(given)]

@@ -450,7 +450,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pieces=st.lists(PIECES | st.text(max_size=30), max_size=14))
 def test_no_page_that_a_model_gives_back_loses_anything(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[str]

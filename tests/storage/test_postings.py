@@ -297,7 +297,7 @@ TEXT = st.lists(WORDS, max_size=12).map(" ".join)
 BATCHES = st.lists(st.tuples(st.lists(TEXT, max_size=8), st.sets(st.integers(0, 20), max_size=6)), max_size=5)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES, question=TEXT, count=st.integers(1, 12), block=st.integers(1, 4), every=st.integers(1, 3))
 def test_inserts_and_deletes_in_any_order_score_as_the_formula_does(
     tmp_path_factory: pytest.TempPathFactory,

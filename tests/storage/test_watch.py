@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.documents import DocumentInfo
@@ -503,7 +503,6 @@ def do(root: Path, step: str, one: str, other: str) -> None:
         return
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, max_size=25))
 def test_after_whatever_is_done_to_files_a_watched_listing_is_what_a_fresh_one_is(
     steps: list[tuple[str, str, str]],

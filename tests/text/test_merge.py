@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text.merge import merge, merge_text, union
@@ -170,7 +170,6 @@ def test_a_large_document_of_repeated_lines_merges() -> None:
     assert merged == base.replace("text of 700\n", "text of mine\n") + "person\nagent\n"
 
 
-@settings(max_examples=50)
 @given(
     st.permutations([A, B, C]),
     st.permutations([A, B, C]),
