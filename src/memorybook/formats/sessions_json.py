@@ -1,0 +1,378 @@
+"""Sessions with their chats as one JSON document, readable by MongoDB's tools (extended JSON).
+
+An array with one object for each session, and in it `chats`: a turn of the user, or of a person, with the replies to
+it. Fields are named as the columns of the transcripts' tables; ids are `{"$oid": …}`, made of the session's uuid and
+the turn's id, so that they are the same in every export; times are `{"$date": "2026-02-24T10:12:33Z"}`, with as many
+digits as they have. In metadata and tool calls a key that begins with `$` has a `＄` before it, as it would be read as
+an operator, and so has one that begins with that; numbers that JSON has no words for are `{"$numberDouble": "NaN"}`.
+
+Fields that are not known here are kept by `Exported.extra` and written again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from math import isfinite
+from typing import Any, NamedTuple, cast, get_args
+
+from memorybook.errors import InvalidInput
+from memorybook.model import Role, Session, Turn
+
+_TEXTS = ("name", "title", "summary", "path", "source", "channel", "chat_id")
+_TIMES = ("created", "updated", "ended")
+_SESSION = frozenset(("_id", "uuid", *_TEXTS, *_TIMES, "turn_ids", "chats"))
+_TURN = ("role", "speaker", "tool_calls", "created", "metadata", "position")
+_REPLY = frozenset(("id", "content", *_TURN))
+_CHAT = frozenset(("_id", "turn_id", "user_input", "summary", "ai_replies", *_TURN))
+_REPLIES = ("assistant", "tool")
+_ROLES = get_args(Role)
+_CHUNK = 1 << 20
+_MARK = "＄"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Fields = dict[str, Any]
+
+
+class Extra(NamedTuple):
+    """Fields that are not known here: of the session, of chats by their `_id`, of replies by their id."""
+
+    session: Mapping[str, Any] = {}
+    chats: Mapping[str, Mapping[str, Any]] = {}
+    replies: Mapping[str, Mapping[str, Any]] = {}
+
+
+class Exported(NamedTuple):
+    """One session of a document.
+
+    Attributes:
+        session: Its own fields.
+        turns: In order; their positions are their places.
+        summaries: Summaries of chats, by the id of the turn that each begins with.
+        extra: What else stood there.
+    """
+
+    session: Session
+    turns: tuple[Turn, ...]
+    summaries: Mapping[str, str] = {}
+    extra: Extra = Extra()
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def render(exported: Exported) -> bytes:
+    """The session's object, a line for each chat, without a line break at its end."""
+    session, turns, summaries, extra = exported
+    head: Fields = {"_id": _oid(session.uuid), "uuid": session.uuid}
+    head |= {name: getattr(session, name) for name in _TEXTS}
+    head |= {name: _date(getattr(session, name)) for name in _TIMES}
+    head |= {"turn_ids": [turn.id for turn in turns], **extra.session}
+    chats = ",".join(f"\n{_dumped(chat)}" for chat in _chats(session.uuid, turns, summaries, extra))
+    return _encoded(f'{_dumped(head)[:-1]},"chats":[{chats}\n]}}')
+
+
+def _chats(uuid: str, turns: Sequence[Turn], summaries: Mapping[str, str], extra: Extra) -> Iterator[Fields]:
+    for said in _grouped(turns):
+        head = None if said[0].role in _REPLIES else said[0]
+        id = _oid(uuid, said[0].id)
+        told = "\n".join(filter(None, (summaries.get(turn.id) for turn in said)))
+        first = said[0].position if head is None else 0
+        yield {
+            "_id": id,
+            "turn_id": None if head is None else head.id,
+            "user_input": "" if head is None else head.text,
+            **_said(head or Turn(id="-", session=uuid, text="", time=said[0].time, position=first)),
+            "summary": told,
+            **extra.chats.get(id["$oid"], {}),
+            "ai_replies": [
+                {"id": turn.id, "content": turn.text, **_said(turn), **extra.replies.get(turn.id, {})}
+                for turn in (said if head is None else said[1:])
+            ],
+        }
+
+
+def _grouped(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
+    """A turn with the replies to it; replies that nothing was asked for first are together."""
+    group: list[Turn] = []
+    for turn in turns:
+        if group and turn.role not in _REPLIES:
+            yield group
+            group = []
+        group.append(turn)
+    if group:
+        yield group
+
+
+def _said(turn: Turn) -> Fields:
+    return {
+        "role": turn.role,
+        "speaker": turn.speaker,
+        "tool_calls": _escaped(list(turn.tool_calls)),
+        "created": _date(turn.time),
+        "metadata": _escaped(turn.metadata),
+        "position": turn.position,
+    }
+
+
+def _oid(*names: str) -> dict[str, str]:
+    """An id made of a session's uuid, and a turn's id."""
+    return {"$oid": sha256(b"\0".join(map(_encoded, names))).hexdigest()[:24]}
+
+
+def _date(time: datetime | None) -> dict[str, str] | None:
+    if time is None:
+        return None
+    utc = time.astimezone(UTC).replace(tzinfo=None)
+    digits = "seconds" if not utc.microsecond else "microseconds" if utc.microsecond % 1000 else "milliseconds"
+    return {"$date": f"{utc.isoformat(timespec=digits)}Z"}
+
+
+def _escaped(value: Any) -> Any:
+    """Metadata or tool calls as extended JSON takes them; as they are, if nothing in them would be misread."""
+    if not value:
+        return value
+    text = _dumped(value)
+    if not any(mark in text for mark in ('"$', f'"{_MARK}', "NaN", "Infinity")):
+        return value
+    return _mapped(json.loads(text), lambda key: _MARK + key if key[:1] in ("$", _MARK) else key, _number)
+
+
+def _number(value: Any) -> Any:
+    return value if not isinstance(value, float) or isfinite(value) else {"$numberDouble": _WORDS[repr(value)]}
+
+
+_WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def _mapped(value: Any, key: Callable[[str], str], leaf: Callable[[Any], Any]) -> Any:
+    if isinstance(value, dict):
+        return {key(name): _mapped(one, key, leaf) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_mapped(one, key, leaf) for one in value]
+    return leaf(value)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: object) -> Fields:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is not JSON")
+
+
+def _encoded(text: str) -> bytes:
+    """The text as UTF-8; half a surrogate pair, which UTF-8 cannot say, as JSON escapes it."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return whole.encode("utf-8", "backslashreplace")
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def is_session(value: Any) -> bool:
+    """Whether a JSON value is a session of such a document."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("chats"), list)
+        and bool(_uuid(value))
+        and all(isinstance(chat, dict) and "user_input" in chat for chat in value["chats"])
+    )
+
+
+def parse(value: Mapping[str, Any]) -> Exported:
+    """The session of an object for which `is_session` holds; fields that cannot be what they should are empty."""
+    session = session_of(value)
+    turns: dict[str, Turn] = {}
+    summaries: dict[str, str] = {}
+    chats: dict[str, Fields] = {}
+    replies: dict[str, Fields] = {}
+    for chat in value["chats"]:
+        said = list(_turns(session.uuid, chat))
+        for turn, fields in said:
+            turns.setdefault(turn.id, turn)
+            if "turn_id" not in fields and (left := _left(fields, _REPLY)):
+                replies[turn.id] = left
+        if said:
+            summary, left = _text(chat.get("summary")), _left(chat, _CHAT)
+            summaries |= {said[0][0].id: summary} if summary else {}
+            chats |= {_oid(session.uuid, said[0][0].id)["$oid"]: left} if left else {}
+    extra = Extra(_left(value, _SESSION), chats, replies)
+    return Exported(session, numbered(turns.values()), summaries, extra)
+
+
+def numbered(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    """The turns with their places as positions."""
+    from dataclasses import replace
+
+    return tuple(turn if turn.position == place else replace(turn, position=place) for place, turn in enumerate(turns))
+
+
+def session_of(value: Mapping[str, Any]) -> Session:
+    """The session's own fields."""
+    fields: Fields = {name: _text(value.get(name)) for name in _TEXTS}
+    fields |= {name: _time(value.get(name)) for name in _TIMES}
+    ids = value.get("turn_ids")
+    turn_ids = tuple(filter(None, map(_text, ids))) if isinstance(ids, list) else ()
+    return Session(uuid=_uuid(value), turn_ids=turn_ids, **fields)
+
+
+def summaries_of(value: Mapping[str, Any]) -> dict[str, str]:
+    """The summaries of the chats that begin with a turn, by its id."""
+    found = {_text(chat.get("turn_id")): _text(chat.get("summary")) for chat in value["chats"]}
+    return {id: summary for id, summary in found.items() if summary}
+
+
+def _turns(uuid: str, chat: Mapping[str, Any]) -> Iterator[tuple[Turn, Mapping[str, Any]]]:
+    """The turns of a chat, each with the object that it was read from."""
+    head = _text(chat.get("turn_id"))
+    if head:
+        yield _turn(uuid, head, _text(chat.get("user_input")), chat), chat
+    replies = chat.get("ai_replies")
+    for reply in replies if isinstance(replies, list) else ():
+        if isinstance(reply, dict) and _text(reply.get("id")):
+            yield _turn(uuid, reply["id"], _text(reply.get("content")), reply), reply
+
+
+def _turn(uuid: str, id: str, text: str, fields: Mapping[str, Any]) -> Turn:
+    role, calls, metadata = fields.get("role"), fields.get("tool_calls"), fields.get("metadata")
+    called = _unescaped(calls) if isinstance(calls, list) else ()
+    return Turn(
+        id=id,
+        session=uuid,
+        text=text,
+        role=cast("Role", role) if role in _ROLES else "",
+        speaker=_text(fields.get("speaker")),
+        time=_time(fields.get("created")),
+        tool_calls=tuple(call for call in called if isinstance(call, dict)),
+        metadata=_unescaped(metadata) if isinstance(metadata, dict) else {},
+    )
+
+
+def _left(fields: Mapping[str, Any], known: frozenset[str]) -> Fields:
+    return {name: value for name, value in fields.items() if name not in known}
+
+
+def _uuid(value: Mapping[str, Any]) -> str:
+    id = value.get("_id")
+    return _text(value.get("uuid")) or (_text(id.get("$oid")) if isinstance(id, dict) else "")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _time(value: Any) -> datetime | None:
+    """The moment of `{"$date": …}`: ISO 8601, or milliseconds since 1970 as a number or `{"$numberLong": …}`."""
+    date = value.get("$date") if isinstance(value, dict) else value
+    if isinstance(date, dict):
+        date = date.get("$numberLong")
+        date = int(date) if isinstance(date, str) and date.removeprefix("-").isdecimal() else None
+    try:
+        if isinstance(date, int) and not isinstance(date, bool):
+            return _EPOCH + timedelta(milliseconds=date)
+        moment = datetime.fromisoformat(date) if isinstance(date, str) else None
+        return None if moment is None or moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _unescaped(value: Any) -> Any:
+    """What `_escaped` was given; numbers as MongoDB's tools spell them, too."""
+    if isinstance(value, dict):
+        if len(value) == 1 and (number := _spelled(*next(iter(value.items())))) is not None:
+            return number
+        return {name.removeprefix(_MARK): _unescaped(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_unescaped(one) for one in value]
+    return value
+
+
+def _spelled(name: str, value: Any) -> float | int | None:
+    read = {"$numberDouble": float, "$numberLong": int, "$numberInt": int}.get(name)
+    try:
+        return None if read is None else read(value)
+    except (TypeError, ValueError):
+        return None
+
+
+# --- reading a file, one session at a time -------------------------------------------------------
+
+
+def objects(name: str, read: Callable[[int], str]) -> Iterator[tuple[Fields, str]]:
+    """Each session of a document, with the text it was read from; only one of them is held at a time.
+
+    Args:
+        name: Of the file, for messages.
+        read: Gives the next so many characters of the text, "" at its end. An array, or objects one after another.
+
+    Raises:
+        InvalidInput: It is no such document.
+    """
+    pieces = _Pieces(name, read)
+    pieces.skip("[" if pieces.peek() == "[" else "")
+    while pieces.peek() == "{":
+        yield pieces.value()
+        pieces.skip("," if pieces.peek() == "," else "")
+    if pieces.peek() not in ("", "]"):
+        raise pieces.broken("it goes on with what is no session")
+
+
+class _Pieces:
+    """A JSON text, read as it is needed."""
+
+    def __init__(self, name: str, read: Callable[[int], str]) -> None:
+        self._name = name
+        self._read = read
+        self._text = ""
+        self._at = 0
+        self._blank = re.compile(r"[\ufeff\s]*")
+
+    def peek(self) -> str:
+        """The next character that is no blank; "" at the end."""
+        while True:
+            found = self._blank.match(self._text, self._at)
+            self._at = found.end() if found else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            self._text, self._at = self._read(_CHUNK), 0
+            if not self._text:
+                return ""
+
+    def skip(self, text: str) -> None:
+        """Pass over what was peeked at."""
+        self._at += len(text)
+
+    def value(self) -> tuple[Fields, str]:
+        """The session that begins here, and its text."""
+        while True:
+            try:
+                found, end = _DECODER.raw_decode(self._text, self._at)
+                break
+            except RecursionError:
+                raise self.broken("it is nested too deeply") from None
+            except ValueError as error:
+                self._text, self._at = self._text[self._at :], 0
+                more = self._read(max(_CHUNK, len(self._text)))
+                if not more:
+                    raise self.broken(str(error)) from None
+                self._text += more
+        if not is_session(found):
+            raise self.broken("it holds something else than sessions with their chats")
+        text, self._at = self._text[self._at : end], end
+        return found, text
+
+    def broken(self, why: str) -> InvalidInput:
+        """The error of a text that is no such document."""
+        return InvalidInput(f"{self._name!r} is no export of sessions ({why}): give another file")
+
+
+_DECODER = json.JSONDecoder()
