@@ -100,7 +100,8 @@ def test_a_prompt_has_the_hosts_words_the_rule_the_memory_and_the_history(place:
     [system, *rest] = session.build_messages("You are kind.", "What do I like?")
     assert place.provider(session).asked == ["What do I like?"]
     assert system["content"].startswith("You are kind.\n\nBefore you answer about anything past")
-    assert "# Memory\nThe user likes tea." in system["content"]
+    assert "# Memory\nRemembered from earlier" in system["content"]
+    assert "\n\nThe user likes tea.\n<!--" in system["content"]
     assert "memorybook:recalled" in system["content"]
     assert texts(rest) == ["message 0", "message 1", "What do I like?"]
     assert all(set(message) == {"role", "content"} for message in rest)
@@ -112,7 +113,8 @@ def test_a_prompt_is_in_the_language_of_the_talk(place: Place) -> None:
     place.provider(session).answer = "用户喜欢绿茶。"
     [system, _] = session.build_messages("", "我喜欢喝什么？")
     assert "先用 memory_search 检索记忆" in system["content"]
-    assert "# 历史记忆\n用户喜欢绿茶。" in system["content"]
+    assert "# 历史记忆\n以下是从以往对话中记住的内容" in system["content"]
+    assert "\n\n用户喜欢绿茶。\n<!--" in system["content"]
 
 
 def test_a_title_that_is_there_is_not_said_twice(place: Place) -> None:
@@ -355,7 +357,7 @@ def test_compaction_flushes_to_memory_first(place: Place) -> None:
     assert place.events[-1].kind == "compacted"
     assert place.events[-1].data["summary"] == "They counted to six."
     [system, *rest] = session.build_messages("", "Go on.")
-    assert "Earlier in this conversation:\nThey counted to six." in system["content"]
+    assert "=== Summary of this session ===\nThey counted to six." in system["content"]
     assert texts(rest) == ["message 4", "message 5", "Go on."]
 
 
@@ -409,7 +411,7 @@ def test_a_long_conversation_has_its_summary_before_what_is_shown(place: Place) 
     talk(session, 7)
     workspace.wait(20)
     [system, *rest] = session.build_messages("", "Go on.")
-    assert "Earlier in this conversation:" in system["content"]
+    assert "=== Summary of this session ===" in system["content"]
     assert "harbour" in system["content"]
     assert len(rest) == 5
 
@@ -708,3 +710,164 @@ def test_new_says_what_waits_for_a_persons_word(place: Place, text: str, answer:
     with session.memory() as memory:
         assert str(len(memory.review().proposals)) in told
         assert memory.entries().entries == ()
+
+
+# --- streaming and interrupts --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+def test_an_answer_comes_in_pieces_and_tools_are_called_in_between(place: Place, wire: str) -> None:
+    with llm_server.serve() as service:
+        service.script = [
+            llm_server.call(("c1", "memory_search", {"query": "tea"}), text="Let me see. "),
+            llm_server.say("Green tea."),
+        ]
+        config = CONFIG._replace(llm=llm_server.settings(service, wire))
+        session = place.workspace(noting=False, config=config).session("a", "b")
+        pieces: list[str] = []
+        outcome = session.run(None, "Which tea?", piece=pieces.append)
+    assert len(pieces) == 4
+    assert "".join(pieces) == "Let me see. Green tea."
+    assert (outcome.text, outcome.tools) == ("Green tea.", ("memory_search",))
+    assert [message["role"] for message in session.messages] == ["user", "assistant", "tool", "assistant"]
+    assert all(body["stream"] for body in service.requests)
+
+
+def interrupted(after: int) -> Any:
+    """What takes so many pieces before the user interrupts."""
+    left = [None] * after
+
+    def take(piece: str) -> None:
+        if not left:
+            raise KeyboardInterrupt
+        left.pop()
+
+    return take
+
+
+class Dripping:
+    """A model that says a word at a time, and fails after the last if it is to."""
+
+    name = "dripping"
+
+    def __init__(self, *words: str, failing: bool = False) -> None:
+        self.words = words
+        self.failing = failing
+        self.left = False
+
+    def complete(self, messages: Any, **options: Any) -> Reply:
+        return Reply("".join(self.words))
+
+    def stream(self, messages: Any, **options: Any) -> Any:
+        try:
+            yield from self.words
+        finally:
+            self.left = True
+        if self.failing:
+            raise LLMFailed("the line broke")
+        return Reply("".join(self.words))
+
+
+def test_an_interrupt_keeps_the_turn_and_the_part_that_came(place: Place) -> None:
+    workspace = place.workspace(noting=False)
+    session, llm = workspace.session("a", "b"), Dripping("Green ", "tea ", "is ", "made ", "so:")
+    with pytest.raises(KeyboardInterrupt):
+        session.run(llm, "How is tea made?", piece=interrupted(after=2))
+    assert llm.left
+    workspace.close()
+    again = place.workspace(noting=False).session("a", "b")
+    assert texts(again.messages) == ["How is tea made?", "Green tea is "]
+    assert again.messages[1]["cut"] is True
+    assert again.build_messages("", "Go on.")[-2]["content"] == "Green tea is (the user interrupted here)"
+    with again.memory() as memory:
+        assert memory.book.journal.spent(memory.book.now().date()).calls == 1
+
+
+def test_a_line_that_breaks_keeps_the_part_that_came(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    with pytest.raises(LLMFailed, match="the line broke"):
+        session.run(Dripping("Green ", "tea", failing=True), "Well?", piece=lambda piece: None)
+    assert texts(session.messages) == ["Well?", "Green tea"]
+
+
+def test_a_reply_that_is_being_kept_is_kept_once_whatever_interrupts(place: Place) -> None:
+    session = place.workspace().session("a", "b")
+    kept: list[Any] = []
+
+    def keep(message: Any) -> None:
+        kept.append(session.add(message))
+        if len(kept) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        converse(Dripping("Hi."), [said("?")], [], keep=keep)
+    assert len(kept) == 2
+    assert texts(session.messages) == ["Hi."]
+
+
+# --- at the user's word --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("Remember that my ferry leaves at 14:30.", "remembered: The user's ferry leaves at 14:30."),
+        ("记住：我的船下午两点半开。", "已记住：用户的船下午两点半开。"),
+        ("From now on, always answer in one sentence.", "remembered: From now on, always answer in one sentence."),
+        ("以后都用中文回答我。", "已记住：以后都用中文回答用户。"),
+    ],
+)
+def test_what_is_to_be_remembered_is_at_once_and_once(place: Place, words: str, told: str) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    llm = ScriptedLLM(["Done."])
+    session.run(llm, words, orders=True)
+    [event] = place.events
+    assert event.kind == "obeyed"
+    assert event.text.startswith(told)
+    assert told in llm.requests[0].messages[0]["content"]
+    with session.memory() as memory:
+        [known] = memory.entries().entries
+        assert known.entry.text in told
+        assert memory.why(known.entry.id).json()["rests_on"]
+    assert session.new().ok
+    with session.memory() as memory:
+        assert [(each.entry.text, each.entry.hits) for each in memory.entries().entries] == [(known.entry.text, 1)]
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        ("My dentist is called Doctor Marlow.", "Forget what I said about Doctor Marlow the dentist."),
+        ("我的牙医叫王小明医生。", "忘掉牙医王小明医生。"),
+    ],
+)
+def test_what_is_to_be_forgotten_is_at_once(place: Place, first: str, words: str) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    with session.memory() as memory:
+        memory.remember(first)
+    session.add(said("Hello."))
+    kept = session.add(said(words))
+    done = session.obey(kept)
+    assert done is not None
+    assert done.forgotten == (first,)
+    with session.memory() as memory:
+        assert memory.entries().total == 0
+    assert session.new().ok
+    with session.memory() as memory:
+        assert memory.entries().total == 0
+
+
+@pytest.mark.parametrize("words", ["Do you remember that day?", "我记得上次说过。", "I prefer green tea.", "你好"])
+def test_what_is_no_order_is_left_to_the_sessions_end(place: Place, words: str) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    assert session.obey(session.add(said(words))) is None
+    assert place.events == []
+
+
+def test_orders_wait_where_a_persons_word_is_wanted(place: Place) -> None:
+    config = CONFIG._replace(require_user_confirmation=True)
+    session = place.workspace(noting=False, config=config).session("a", "b")
+    done = session.obey(session.add(said("Remember that my ferry leaves at 14:30.")))
+    assert done is not None
+    assert (done.remembered, len(done.proposals)) == ((), 1)
+    assert place.events[0].text == "waiting for your word in review: 1"

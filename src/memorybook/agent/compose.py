@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from memorybook.agent.context import shortened
 from memorybook.answers import Known
 from memorybook.errors import InvalidInput
 from memorybook.hits import Answer, Hit
@@ -131,7 +132,7 @@ def _fitting(items: Sequence[tuple[Any, str]], room: int, *, cut: bool) -> tuple
     for item, text in items:
         cost = _cost(text)
         if cost > room and cut and room > _LEAST:
-            text = _cut(text, room)
+            text = shortened(text, room - 2)
             cost = _cost(text)
         if cost > room:
             break
@@ -139,18 +140,6 @@ def _fitting(items: Sequence[tuple[Any, str]], room: int, *, cut: bool) -> tuple
         texts.append(text)
         room -= cost
     return used, texts
-
-
-def _cut(text: str, room: int) -> str:
-    """The longest beginning of the text that fits, with … at its end."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _cost(text[:middle] + "…") <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return text[:low].rstrip() + "…"
 
 
 def _line(memory: Memory) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import tools as memory_verbs
+from memorybook.agent.context import Context
 from memorybook.agent.words import WORDS
 from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.recall.format import CLOSE, OPEN
-from memorybook.replies import Message, ToolCall, ToolSchema, Usage
+from memorybook.replies import Message, Reply, ToolCall, ToolSchema, Usage
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
+    from memorybook.recollection import Recollection
 
 MAX_ROUNDS = 10
 """Rounds of tools in one turn, unless the caller says otherwise."""
@@ -39,6 +42,8 @@ class Outcome(NamedTuple):
         usage: Of all calls of the model.
         tools: Names of the tools that were called, in order.
         stopped: Whether it was ended because there were too many rounds of tools.
+        context: What the model was given besides the talk.
+        found: What the user's words asked to be recalled; None if they asked for nothing.
     """
 
     text: str
@@ -46,6 +51,8 @@ class Outcome(NamedTuple):
     usage: Usage = Usage()
     tools: tuple[str, ...] = ()
     stopped: bool = False
+    context: Context = Context()
+    found: Recollection | None = None
 
 
 def tools_of(memory: Memory) -> list[AgentTool]:
@@ -76,6 +83,7 @@ def converse(
     language: str = "en",
     keep: Callable[[Message], Any] = lambda message: None,
     called: Callable[[str, bool], None] = lambda name, ok: None,
+    piece: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Let the model speak, and call tools, until it answers.
 
@@ -87,10 +95,14 @@ def converse(
         language: Of what it is told, `en` or `zh`.
         keep: Given each message as it comes: the model's, and the answers of tools.
         called: Told the name of each tool that was called, and whether it answered.
+        piece: Given what the model says piece by piece, as it comes, also what it says before it calls a tool; None
+            waits for whole replies. Whatever ends a reply in the middle, an interrupt of the user too, leaves the
+            part that came with `keep`, as a message with `"cut": True`.
 
     Raises:
         InvalidInput: Two tools of one name, or fewer than 0 rounds.
         LLMFailed: The model; BudgetSpent where it may not be asked any more.
+        KeyboardInterrupt: The user's.
     """
     by_name = {tool.schema.name: tool for tool in tools}
     if len(by_name) < len(tools) or max_rounds < 0:
@@ -98,7 +110,7 @@ def converse(
     talk, usage, names = list(messages), Usage(), []
     schemas = [tool.schema for tool in tools]
     for left in range(max_rounds, -1, -1):
-        reply = llm.complete(talk, tools=schemas)
+        reply = _asked(llm, talk, schemas, keep, piece)
         usage += reply.usage
         if not reply.tool_calls or not left:
             break
@@ -116,8 +128,45 @@ def converse(
     stopped = bool(reply.tool_calls)
     text = reply.text or (WORDS[language].gave_up.format(rounds=max_rounds) if stopped else "")
     answer_message = {"role": "assistant", "content": text}
-    keep(answer_message)
+    _keep_surely(keep, answer_message)
     return Outcome(text, (*talk, answer_message), usage, tuple(names), stopped)
+
+
+def _asked(
+    llm: LLM,
+    talk: Sequence[Message],
+    schemas: Sequence[ToolSchema],
+    keep: Callable[[Message], Any],
+    piece: Callable[[str], None] | None,
+) -> Reply:
+    """The model's reply, each piece told as it comes where that is wanted and the model can."""
+    stream = getattr(llm, "stream", None)
+    if piece is None or stream is None:
+        return llm.complete(talk, tools=schemas)
+    pieces: list[str] = []
+    coming: Generator[str, None, Reply] = stream(talk, tools=schemas)
+    try:
+        while True:
+            pieces.append(next(coming))
+            piece(pieces[-1])
+    except StopIteration as end:
+        reply: Reply = end.value
+        return reply
+    except BaseException:
+        coming.close()
+        if "".join(pieces).strip():
+            _keep_surely(keep, {"role": "assistant", "content": "".join(pieces), "cut": True})
+        raise
+
+
+def _keep_surely(keep: Callable[[Message], Any], message: Message) -> None:
+    """Keep the message also if the user interrupts just then; it is kept once, by its id."""
+    message = {**message, "id": secrets.token_hex(8)}
+    try:
+        keep(message)
+    except KeyboardInterrupt:
+        keep(message)
+        raise
 
 
 def _answer(tools: Mapping[str, AgentTool], call: ToolCall) -> tuple[bool, str]:

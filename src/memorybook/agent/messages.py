@@ -9,8 +9,9 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.agent.words import WORDS
 from memorybook.errors import InvalidInput
-from memorybook.lifecycle.sentences import without_recalled
+from memorybook.lifecycle.sentences import is_chinese, without_recalled
 from memorybook.recall.format import OPEN
 from memorybook.verbs.turns import mask_turns, turns_of
 from memorybook.verbs.write import Mask
@@ -104,9 +105,13 @@ def words_of(content: Any) -> str:
 
 
 def sent(message: Message) -> dict[str, Any]:
-    """The message as a model is sent it."""
+    """The message as a model is sent it; that a reply was cut short is said at its end."""
     fields = ("role", "content", "tool_calls", "tool_call_id")
-    return {"content": ""} | {name: message[name] for name in fields if message.get(name) is not None}
+    given = {"content": ""} | {name: message[name] for name in fields if message.get(name) is not None}
+    if not message.get("cut"):
+        return given
+    text = text_of(message).rstrip()
+    return given | {"content": f"{text} {WORDS['zh' if is_chinese(text) else 'en'].cut}"}
 
 
 def whole(messages: Sequence[Message]) -> list[Message]:

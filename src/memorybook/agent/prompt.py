@@ -1,13 +1,18 @@
-"""The system's words of a turn: what the host says, the rule about the past, what was before, what is recalled."""
+"""The system's words of a turn: what the host says, the rule about the past, and the context that is gathered."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.agent.context import Context, context
+from memorybook.agent.messages import text_of
 from memorybook.agent.words import WORDS
+from memorybook.errors import MemoryBookError
 from memorybook.patterns import lazily
-from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
+
+LAST_TURNS = 20
+"""Turns that are shown of a session that another one goes on from."""
 
 _PAST = lazily(
     r"(?i)\b(?:remember|recall|remind|last (?:time|week|month|year)|earlier|previous(?:ly)?|before|ago|yesterday|again|"
@@ -19,13 +24,14 @@ _PAST = lazily(
 """What asks for the past."""
 
 if TYPE_CHECKING:
+    from memorybook.agent.conversation import Conversation
     from memorybook.protocols import MemoryProvider
+    from memorybook.recollection import Recollection
 
 
-def system_text(system: str, *, rule: bool, recalled: str, earlier: str, language: str) -> str:
-    """The parts that there are, blank lines between them; the rule if wanted, `recalled` as `recalled_block` has it."""
-    before = f"{OPEN}\n{WORDS[language].earlier}\n{fenced(earlier)}\n{CLOSE}" if earlier else ""
-    return "\n\n".join(filter(None, (system.strip(), WORDS[language].rule if rule else "", before, recalled)))
+def system_text(system: str, *, rule: bool, known: str, language: str) -> str:
+    """The parts that there are, blank lines between them; the rule if wanted, `known` as a context has it."""
+    return "\n\n".join(filter(None, (system.strip(), WORDS[language].rule if rule else "", known)))
 
 
 def asks_for_the_past(text: str, keywords: Sequence[str]) -> bool:
@@ -34,15 +40,82 @@ def asks_for_the_past(text: str, keywords: Sequence[str]) -> bool:
     return any(word.lower() in lower for word in keywords if word) or _PAST.search(text) is not None
 
 
-def recalled_block(provider: MemoryProvider, query: str, language: str) -> tuple[str, str]:
-    """What the provider recalls, under the title `# Memory`, and why it recalls nothing ("" if it did not fail)."""
+class Gathered(NamedTuple):
+    """What a turn should know.
+
+    Attributes:
+        context: The one block of it.
+        found: The recollection that the words asked for; None if they asked for none.
+        failures: Why something was not recalled, one sentence each.
+    """
+
+    context: Context = Context()
+    found: Recollection | None = None
+    failures: tuple[str, ...] = ()
+
+
+def gathered(talk: Conversation, asked: str, language: str, *, most: int, before: str = "") -> Gathered:
+    """What is remembered, what the words ask to be recalled, and what this session was about where it is not shown.
+
+    With `recall.auto_recall = false` only words that ask for the past are looked up, and nothing is detected. What
+    fails is told and left out, for a turn does not fail by it.
+
+    Args:
+        talk: The conversation as it stands.
+        asked: What the user says.
+        language: Of the fixed words, `en` or `zh`.
+        most: How many messages of the talk the prompt shows; 0 for a prompt without the talk.
+        before: Uuid of the session that this one goes on from; "" if it does from none.
+    """
+    config = talk.memory.config
+    if not config.enabled:
+        return Gathered()
+    failures: list[str] = []
+    auto = config.recall.auto_recall
+    looks = auto or asks_for_the_past(asked, config.recall.keywords)
+    known = _provided(talk.provider, asked if looks else "", failures)
+    found = _recollected(talk, asked, failures) if auto else None
+    blocks = [found.text] if found is not None else []
+    blocks += _went_before(talk, before, failures) if before else []
+    shown = talk.shown(most)
+    made = context(
+        talk.earlier(most) if most else "",
+        blocks,
+        known,
+        said=[asked, *(text_of(each.message) for each in shown)],
+        turns=[str(each.message["id"]) for each in shown],
+        language=language,
+        max_tokens=config.recall.max_context_tokens,
+        whole=talk.provider.name == "flat",
+    )
+    return Gathered(made, found, tuple(failures))
+
+
+def _provided(provider: MemoryProvider, query: str, failures: list[str]) -> str:
     try:
         text = provider.recall(query)
-    except Exception as error:  # a provider may be anybody's, and a turn does not fail by it
-        return "", f"{type(error).__name__}: {error}"
-    if not text.strip():
-        return "", getattr(provider, "failure", "")
-    titles = {wording.title for wording in WORDING.values()}
-    if not titles & set(text.splitlines()):
-        text = f"{WORDING[language].title}\n{text}"
-    return (text if OPEN in text else f"{OPEN}\n{text}\n{CLOSE}"), ""
+    except Exception as error:  # a provider may be anybody's
+        failures.append(f"{type(error).__name__}: {error}")
+        return ""
+    failure = "" if text.strip() else getattr(provider, "failure", "")
+    failures += [failure] if failure else []
+    return text
+
+
+def _recollected(talk: Conversation, asked: str, failures: list[str]) -> Recollection | None:
+    try:
+        return talk.memory.recollect(asked, session=talk.uuid or None) if asked.strip() else None
+    except ImportError:  # XXX until recall/detect.py is there
+        return None
+    except MemoryBookError as error:
+        failures.append(str(error))
+        return None
+
+
+def _went_before(talk: Conversation, session: str, failures: list[str]) -> list[str]:
+    """The session that this one goes on from; [] if it was forgotten meanwhile."""
+    try:
+        return [talk.memory.recall_session(session, limit=LAST_TURNS).text]
+    except MemoryBookError as error:
+        failures.append(str(error))
+        return []

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
 from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, tools_of
-from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, words_of
-from memorybook.agent.prompt import asks_for_the_past, recalled_block, system_text
+from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, turn_of, words_of
+from memorybook.agent.prompt import Gathered, gathered, system_text
 from memorybook.agent.remembering import Remembered, Remembering
-from memorybook.agent.words import WORDS, remembered, waiting
+from memorybook.agent.words import WORDS, remembered, told, waiting
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.lifecycle.summarize import summarize
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
     from memorybook.replies import Message
+    from memorybook.verbs.orders import Obeyed
 
 NEW = "/new"
 """What a user says to begin anew."""
@@ -53,6 +54,7 @@ class AgentSession:
     Attributes:
         channel, chat_id: The tenant.
         key: Folder of its book in the workspace.
+        before: Uuid of an earlier session that the talk goes on from, which each prompt then shows; "" for none.
     """
 
     def __init__(self, workspace: Workspace, channel: str, chat_id: str, key: str) -> None:
@@ -60,6 +62,7 @@ class AgentSession:
         self.chat_id = chat_id
         self.key = key
         self.uses = 0
+        self.before = ""
         self._workspace = workspace
         self._lock = threading.RLock()
         self._turn = threading.RLock()
@@ -158,10 +161,11 @@ class AgentSession:
     def build_messages(self, system: str, user_content: str | Sequence[Any]) -> list[Message]:
         """The messages for a turn: the system's words with the memory, the history, what the user says now.
 
-        The system's words get the rule to search before answering about the past, and under `# Memory` what the
-        provider recalls for the user's words (with `recall.auto_recall = false` only if these ask for the past, else
-        what is always in the prompt). If that fails there is an event, and the turn goes on without it. Nothing is
-        stored: see `add`.
+        The system's words get the rule to search before answering about the past, and the context of the turn, see
+        `agent.context`: what the provider recalls for the user's words, what these ask to be recalled of past
+        conversations (with `recall.auto_recall = false` only what is always in the prompt, unless they ask for the
+        past), and a summary of what the history leaves out. If that fails there is an event, and the turn goes on
+        without it. Nothing is stored: see `add`.
 
         Args:
             system: The host's own words.
@@ -170,24 +174,28 @@ class AgentSession:
         with self._in_use() as talk:
             asked = words_of(user_content)
             language = talk.language(system, asked)
-            recalled = self._recalled(talk, asked, language)
+            known = self._gathered(talk, asked, language, whole=True).context.text
             with self._lock:
                 history = talk.history(self._workspace.memory_window)
-                earlier = talk.earlier(self._workspace.memory_window)
-            on = talk.memory.config.enabled
-            text = system_text(system, rule=on, recalled=recalled, earlier=earlier, language=language)
-            head = [{"role": "system", "content": text}] if text else []
-            return [*head, *history, {"role": "user", "content": user_content}]
+            return [*self._head(talk, system, known, language), *history, {"role": "user", "content": user_content}]
 
-    def _recalled(self, talk: Conversation, asked: str, language: str) -> str:
-        if not talk.memory.config.enabled:
-            return ""
-        settings = talk.memory.config.recall
-        asks = settings.auto_recall or asks_for_the_past(asked, settings.keywords)
-        block, failure = recalled_block(talk.provider, asked if asks else "", language)
-        if failure:
-            self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=failure), reason=failure)
-        return block
+    def gather(self, user_content: str | Sequence[Any]) -> Gathered:
+        """What a turn with these words is given besides the talk, for a host that has no model."""
+        with self._in_use() as talk:
+            asked = words_of(user_content)
+            return self._gathered(talk, asked, talk.language(asked), whole=True)
+
+    def _head(self, talk: Conversation, system: str, known: str, language: str) -> list[Message]:
+        text = system_text(system, rule=talk.memory.config.enabled, known=known, language=language)
+        return [{"role": "system", "content": text}] if text else []
+
+    def _gathered(self, talk: Conversation, asked: str, language: str, *, whole: bool) -> Gathered:
+        """What is known for these words; `whole` for a prompt that shows the talk."""
+        most = self._workspace.memory_window if whole else 0
+        known = gathered(talk, asked, language, most=most, before=self.before)
+        for reason in known.failures:
+            self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=reason), reason=reason)
+        return known
 
     def _tell(self, talk: Conversation, kind: Kind, text: str, **data: Any) -> None:
         self._workspace.tell(Event(kind, text, self.channel, self.chat_id, talk.uuid, data))
@@ -347,6 +355,8 @@ class AgentSession:
         system: str = "",
         tools: Sequence[AgentTool] = (),
         max_rounds: int = MAX_ROUNDS,
+        piece: Callable[[str], None] | None = None,
+        orders: bool = False,
     ) -> Outcome:
         """A turn: store what the user says, let the model call tools and answer, store what it says.
 
@@ -359,14 +369,37 @@ class AgentSession:
             system: The host's own words.
             tools: The agent's own.
             max_rounds: Rounds of tools, at least 0.
+            piece: Given the answer piece by piece, as it comes, see `converse`.
+            orders: Whether what the user plainly tells to remember or forget is done at once, see `obey`.
 
         Raises:
             Unavailable: There is no model; LLMFailed, BudgetSpent: it failed. What the user said is stored.
             InvalidInput: Two tools of one name.
+            KeyboardInterrupt: The user's. What they said is stored, and the part of the answer that came.
         """
         if words_of(user_content).strip() == NEW:
             return Outcome(self.new().text)
-        return self._take_turn(llm, {"role": "user", "content": user_content}, system, tools, max_rounds)
+        message = {"role": "user", "content": user_content}
+        return self._take_turn(llm, message, system, tools, max_rounds, piece=piece, orders=orders)
+
+    def obey(self, message: Message) -> Obeyed | None:
+        """Carry out at once what a message that was added plainly tells to remember or forget; None if nothing is.
+
+        There is an event `obeyed`. The session's end finds it done.
+
+        Raises:
+            As `Book.apply`.
+        """
+        from memorybook.verbs.orders import obey
+
+        with self._in_use() as talk:
+            turn = turn_of(talk.memory, message, talk.uuid) if talk.session is not None else None
+            if turn is None or talk.session is None or not talk.memory.config.enabled:
+                return None
+            done = obey(talk.memory, talk.session, turn)
+            if done is not None:
+                self._tell(talk, "obeyed", told(done, talk.language(turn.text)), done=done)
+            return done
 
     def heartbeat(
         self,
@@ -400,10 +433,8 @@ class AgentSession:
         """
         with self._in_use() as talk:
             language = talk.language(system, task)
-            recalled = self._recalled(talk, task, language)
-            on = talk.memory.config.enabled
-            text = system_text(system, rule=on, recalled=recalled, earlier="", language=language)
-            messages = [*([{"role": "system", "content": text}] if text else []), {"role": "user", "content": task}]
+            known = self._gathered(talk, task, language, whole=False).context.text
+            messages = [*self._head(talk, system, known, language), {"role": "user", "content": task}]
             return self._converse(talk, llm, messages, tools, max_rounds, language, lambda message: None)
 
     def _take_turn(
@@ -413,12 +444,23 @@ class AgentSession:
         system: str,
         tools: Sequence[AgentTool],
         max_rounds: int,
+        *,
+        piece: Callable[[str], None] | None = None,
+        orders: bool = False,
     ) -> Outcome:
         with self._turn, self._in_use() as talk:
-            messages = self.build_messages(system, message["content"])
-            self.add(message)
-            language = talk.language(system, words_of(message["content"]))
-            return self._converse(talk, llm, messages, tools, max_rounds, language, self.add)
+            with self._lock:
+                history = talk.history(self._workspace.memory_window)
+            kept = self.add(message)
+            obeyed = self.obey(kept) if orders else None
+            asked = words_of(message["content"])
+            language = talk.language(system, asked)
+            known = self._gathered(talk, asked, language, whole=True)
+            done = f"{WORDS[language].told}\n{told(obeyed, language)}" if obeyed is not None else ""
+            head = self._head(talk, system, "\n\n".join(filter(None, (known.context.text, done))), language)
+            messages = [*head, *history, {"role": "user", "content": message["content"]}]
+            outcome = self._converse(talk, llm, messages, tools, max_rounds, language, self.add, piece)
+            return outcome._replace(context=known.context, found=known.found)
 
     def _converse(
         self,
@@ -429,6 +471,7 @@ class AgentSession:
         max_rounds: int,
         language: str,
         keep: Callable[[Message], Any],
+        piece: Callable[[str], None] | None = None,
     ) -> Outcome:
         model = talk.memory.metered(llm)
         if model is None:
@@ -438,4 +481,5 @@ class AgentSession:
             self._tell(talk, "tool", name, name=name, ok=ok)
 
         own = [*tools, *tools_of(talk.memory)]
-        return converse(model, messages, own, max_rounds=max_rounds, language=language, keep=keep, called=called)
+        bounds: dict[str, Any] = {"max_rounds": max_rounds, "language": language}
+        return converse(model, messages, own, **bounds, keep=keep, called=called, piece=piece)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from memorybook.verbs.orders import Obeyed
 
 
 class Words(NamedTuple):
     """Fixed sentences in one language; braces are filled in."""
 
     rule: str
-    earlier: str
+    cut: str
+    told: str
     remembered: str
     waiting: str
     started: str
@@ -20,6 +24,10 @@ class Words(NamedTuple):
     compacted: str
     last_round: str
     gave_up: str
+    kept_word: str
+    forgot: str
+    asks: str
+    nothing: str
 
 
 WORDS = {
@@ -30,7 +38,8 @@ WORDS = {
             "only a part. Cite path and lines of what you rely on, such as daily/2026-02-24.md#L12-L14. If you find "
             "nothing, say that you looked."
         ),
-        earlier="Earlier in this conversation:",
+        cut="(the user interrupted here)",
+        told="Carried out just now at the user's word, and not to be done again:",
         remembered="remembered {count} things",
         waiting="waiting in review: {count}",
         started="New session started.",
@@ -41,6 +50,10 @@ WORDS = {
         compacted="the conversation was compacted",
         last_round="That was the last call of a tool in this turn: answer now.",
         gave_up="I stopped after {rounds} rounds of tools without an answer.",
+        kept_word="remembered: {text} [{id}]",
+        forgot="forgot: {text}",
+        asks="waiting for your word in review: {count}",
+        nothing="nothing was done about it: {reason}",
     ),
     "zh": Words(
         rule=(
@@ -48,7 +61,8 @@ WORDS = {
             "再用 memory_get 打开原文；这里给出的只是一部分。引用时注明路径和行号，例如 daily/2026-02-24.md#L12-L14。"
             "查不到就说明已经查过。"
         ),
-        earlier="本次对话此前的内容：",
+        cut="（用户在此打断）",
+        told="已按用户的话执行，不要重复：",
         remembered="记住了 {count} 件事",
         waiting="{count} 项待审核",
         started="已开始新会话。",
@@ -59,6 +73,10 @@ WORDS = {
         compacted="对话已压缩",
         last_round="这是本轮最后一次调用工具，请现在作答。",
         gave_up="调用了 {rounds} 轮工具仍未得到答案，已停止。",
+        kept_word="已记住：{text} [{id}]",
+        forgot="已忘掉：{text}",
+        asks="{count} 项等待您审核",
+        nothing="没有执行：{reason}",
     ),
 }
 
@@ -72,3 +90,13 @@ def remembered(count: int, language: str) -> str:
 def waiting(count: int, language: str) -> str:
     """`waiting in review: 2`, `2 项待审核`."""
     return WORDS[language].waiting.format(count=count)
+
+
+def told(done: Obeyed, language: str) -> str:
+    """What was done at a user's word, a line each."""
+    words = WORDS[language]
+    lines = [words.kept_word.format(id=id, text=text) for id, text in done.remembered]
+    lines += [words.forgot.format(text=text) for text in done.forgotten]
+    if done.proposals:
+        lines.append(words.asks.format(count=len(done.proposals)))
+    return "\n".join(lines) or words.nothing.format(reason="; ".join(reason for _, reason in done.refused))
