@@ -190,16 +190,22 @@ def parser_of(verb: str) -> tuple[Parser, Run]:
 class Call:
     """A verb with its parsed options; the book is opened when it is first asked for, and closed once.
 
+    Args:
+        verb: As `VERBS` has it.
+        arguments: The words after it.
+        memory: An open memory to use instead, which stays its opener's to close.
+
     Raises:
         InvalidInput: The arguments cannot be used.
         SystemExit: After printing the verb's help.
     """
 
-    def __init__(self, verb: str, arguments: list[str]) -> None:
+    def __init__(self, verb: str, arguments: list[str], memory: Memory | None = None) -> None:
         parser, self._run = parser_of(verb)
         self.verb = verb
         self.options = parser.parse(arguments)
-        self._memory: Memory | None = None
+        self._memory = memory
+        self._ours = memory is None
 
     def run(self) -> dict[str, Any] | None:
         """Do it; the answer is the JSON document, None if everything is printed already."""
@@ -242,9 +248,9 @@ class Call:
 
     def close(self) -> None:
         """Close the book if it was opened."""
-        if self._memory is not None:
+        if self._memory is not None and self._ours:
             self._memory.close()
-            self._memory = None
+        self._memory = None
 
     def warn(self, message: str) -> None:
         """A remark on stderr: one line of text, or of JSON with `--json`; nothing with `--quiet`."""

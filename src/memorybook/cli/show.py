@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     Drawing = Callable[[dict[str, Any], "Page"], None]
     """Writes an answer for people."""
 
-_STYLES = {"strong": "\x1b[1m", "faint": "\x1b[2m", "good": "\x1b[32m", "warn": "\x1b[33m", "place": "\x1b[36m"}
+_STYLES = {
+    "strong": "\x1b[1m",
+    "faint": "\x1b[2m",
+    "good": "\x1b[32m",
+    "warn": "\x1b[33m",
+    "bad": "\x1b[31m",
+    "gold": "\x1b[38;5;220m",
+    "place": "\x1b[36m",
+}
 
 Part = str | tuple[str, str]
 """Text, or a style of `_STYLES` with text."""
