@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from functools import cache
 
@@ -10,6 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from memorybook.inference import wordpieces
+from memorybook.storage import sqlite
+
+FORCING = {name: getattr(sqlite, name) for name in ("_DURABLE", "_DERIVED")}
+"""What makes SQLite force to the disk."""
 
 # Machines differ in speed, and drift: a slow draw is no failure of what is tested. Each run draws other examples,
 # so that few of them do; `--hypothesis-profile=thorough` draws many. Tests that want more or fewer say so as a share.
@@ -35,3 +40,20 @@ def _one_vocabulary() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(wordpieces, "_from_tokenizer", cache(wordpieces._from_tokenizer))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _power_that_never_fails() -> Iterator[None]:
+    """No test cuts the power, and whatever dies, the system keeps what was written: nothing is forced to the disk."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda descriptor: None)
+        for name, pragmas in FORCING.items():
+            patched.setattr(sqlite, name, pragmas.replace("=FULL", "=OFF").replace("=NORMAL", "=OFF"))
+        yield
+
+
+@pytest.fixture
+def forcing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what is forced to the disk: SQLite does as it does elsewhere."""
+    for name, pragmas in FORCING.items():
+        monkeypatch.setattr(sqlite, name, pragmas)

@@ -108,6 +108,7 @@ def test_a_tombstone_keeps_its_first_reason(journal: SqliteJournal, path: str) -
     ]
 
 
+@pytest.mark.usefixtures("forcing")
 def test_only_intentions_and_tombstones_are_forced_to_disk(journal: SqliteJournal) -> None:
     journal.begin(operation("o1"))
     journal.done("o1")

@@ -86,6 +86,7 @@ def test_a_database_is_private_and_so_is_its_folder(db: Connection, path: str) -
     }
 
 
+@pytest.mark.usefixtures("forcing")
 @pytest.mark.parametrize(
     ("pragma", "durable", "derived"),
     [
