@@ -639,14 +639,12 @@ def test_a_server_for_transcripts_is_told_to_be_unused(memory: Memory) -> None:
 
 
 def test_settings_that_nothing_reads_yet_are_told_of(memory: Memory) -> None:
-    transcripts = CONFIG.transcripts._replace(auto_session=False, auto_export=True, export_on_exit=True)
+    transcripts = CONFIG.transcripts._replace(auto_session=False)
     recall = CONFIG.recall._replace(similarity_threshold=0.4, max_search_results=9, auto_recall=False)
     with reopened(memory, transcripts=transcripts, recall=recall) as other:
         names = [warning.removesuffix(" is not used by this version") for warning in other.status()["warnings"]]
     assert names == [
         "transcripts.auto_session",
-        "transcripts.auto_export",
-        "transcripts.export_on_exit",
         "recall.similarity_threshold",
         "recall.max_search_results",
     ]

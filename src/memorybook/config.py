@@ -84,7 +84,9 @@ class EmbeddingSettings(NamedTuple):
 class TranscriptSettings(NamedTuple):
     """Where conversations are kept verbatim: a SQLite file (`db_path`, "" is the book's own).
 
-    `url` is for a server in a later version; this one says that it does not use it.
+    `url` is for a server in a later version; this one says that it does not use it. `auto_export` exports the sessions
+    whenever one ends, `export_on_exit` when a program that brought turns closes the book; to the file `export_path`,
+    "" is the book's own.
     """
 
     enabled: bool = True
@@ -93,6 +95,7 @@ class TranscriptSettings(NamedTuple):
     auto_session: bool = True
     auto_export: bool = False
     export_on_exit: bool = False
+    export_path: str = ""
 
     def __repr__(self) -> str:
         return _shown(self, self._fields)
@@ -376,7 +379,7 @@ def _risky(given: list[Given]) -> list[Given]:
 
 
 _UNUSED = {
-    "transcripts": ("auto_session", "auto_export", "export_on_exit"),
+    "transcripts": ("auto_session",),
     "recall": ("similarity_threshold", "max_search_results"),
 }
 

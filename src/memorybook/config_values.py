@@ -34,7 +34,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "embeddings.timeout": (0.1, 86400),
 }
 _DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout"})
-_PATHS = frozenset({"workspace_dir", "root_dir", "db_path", "sqlite_vec_extension_path", "transcripts.db_path"})
+_FILES = ("db_path", "transcripts.db_path", "transcripts.export_path", "sqlite_vec_extension_path")
+_PATHS = frozenset({"workspace_dir", "root_dir", *_FILES})
 _NEEDS_TRUST = _PATHS | {
     "llm.base_url",
     "llm.api_key",

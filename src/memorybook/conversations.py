@@ -6,13 +6,17 @@ from memorybook.typed import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
+    from memorybook.protocols import Progress
     from memorybook.recall.detect import Recall
     from memorybook.recollection import Recollection, Talks
     from memorybook.standard import date
+    from memorybook.verbs.export import Export
 
 
 class Conversations:
     """The part of `Memory` that looks back at what was said."""
+
+    _came_with: int | None = None
 
     @property
     def _talks(self) -> Memory:
@@ -131,3 +135,41 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recollect(self._talks, text, session=session)
+
+    # --- taking them along ---------------------------------------------------------------------
+
+    def export(
+        self, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
+    ) -> Export:
+        """Write the sessions with their chats into one JSON document, which an export of before grows by.
+
+        What the file has and the book has not stays in it, but for what was forgotten.
+
+        Args:
+            path: The file; None takes the setting `transcripts.export_path`, or the book's own place.
+            session: Of the sessions that the file does not have yet, only this one, by uuid or name; None takes all.
+            progress: Called with (sessions done, sessions in all).
+
+        Raises:
+            NotFound: There is no book, no such session, or no folder for the file.
+            InvalidInput: The file holds something else than exported sessions.
+            Unavailable: The disk refuses; the file is as it was.
+        """
+        from memorybook.verbs import export
+
+        return export.export(self._talks._on, path, session=session, progress=progress)
+
+    def _begin(self) -> None:
+        """Note what is there, for an export on exit of what comes."""
+        if self._talks.config.transcripts.export_on_exit and self._talks.config.enabled:
+            from memorybook.verbs import export
+
+            self._came_with = export.revision(self._talks)
+
+    def _end(self) -> None:
+        """Export on exit, if anything came."""
+        if self._came_with is not None:
+            from memorybook.verbs import export
+
+            before, self._came_with = self._came_with, None
+            export.on_exit(self._talks, before)

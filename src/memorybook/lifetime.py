@@ -197,7 +197,14 @@ class Lifetime:
         from memorybook.verbs import sessions
 
         evolving = self._memory.config.provider == "agentic"
-        return sessions.process_session_end(self._on, messages, session_id, llm=llm, model=model, evolving=evolving)
+        on = self._on
+        found = sessions.process_session_end(on, messages, session_id, llm=llm, model=model, evolving=evolving)
+        if on.config.transcripts.auto_export:
+            from memorybook.verbs import export
+
+            failed = export.by_itself(on)
+            found = found._replace(degraded=(*found.degraded, failed)) if failed else found
+        return found
 
     def get_prompt_memories(self, top_k: int = 20) -> tuple[answers.Known, ...]:
         """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5; strongest first.

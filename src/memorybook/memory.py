@@ -65,6 +65,7 @@ class Memory(Lifetime, Conversations):
         self._others: dict[str, LLM] = {}
         self._unkept: list[Any] = []  # what the model used while memory was switched off
         self.keeper: Keeper | None = None
+        self._begin()
 
     def __enter__(self) -> Memory:
         return self
@@ -89,6 +90,7 @@ class Memory(Lifetime, Conversations):
         """Store the tasks that are finished, release files and connections; closing twice does nothing."""
         if self.keeper is not None:
             self.keeper.close()
+        self._end()
         opened = [*self._others.values(), *([self._llm] if self._given is None else [])]
         for close in filter(None, (getattr(llm, "close", None) for llm in opened)):
             close()

@@ -143,6 +143,12 @@ class Transcripts(Protocol):
     def update(self, session: Session) -> None:
         """Store the session's own fields (title, summary, path, ended …). Raises NotFound."""
 
+    def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
+        """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
+
+    def chat_summaries(self, session: str) -> Mapping[str, str]:
+        """Summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
+
     def set_summary_embedding(self, session: str, model: str, vector: bytes, dimensions: int) -> None:
         """Keep the vector of a session's summary, little-endian float32; a new summary drops it. Raises NotFound."""
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
 from memorybook.errors import NotFound
 from memorybook.model import Session
+from memorybook.verbs import export
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ class Conversation:
                 transcripts.update(replace(transcripts.session(session), ended=self.now()))
             except NotFound:  # forgotten meanwhile
                 return
+        export.after_session(self.memory)
 
     def history(self, most: int) -> list[Message]:
         """What the model is shown of the session: its last messages from `start` on, at most so many."""

@@ -318,12 +318,12 @@ def objects(name: str, read: Callable[[int], str]) -> Iterator[tuple[Fields, str
         InvalidInput: It is no such document.
     """
     pieces = _Pieces(name, read)
-    pieces.skip("[" if pieces.peek() == "[" else "")
+    closing = "]" if pieces.skip("[") else ""
     while pieces.peek() == "{":
         yield pieces.value()
-        pieces.skip("," if pieces.peek() == "," else "")
-    if pieces.peek() not in ("", "]"):
-        raise pieces.broken("it goes on with what is no session")
+        pieces.skip(",")
+    if pieces.peek() != closing or (pieces.skip(closing) and pieces.peek()):
+        raise pieces.broken("it is cut short" if not pieces.peek() else "something else is in it")
 
 
 class _Pieces:
@@ -347,9 +347,11 @@ class _Pieces:
             if not self._text:
                 return ""
 
-    def skip(self, text: str) -> None:
-        """Pass over what was peeked at."""
-        self._at += len(text)
+    def skip(self, character: str) -> bool:
+        """Pass over the next character if it is this one; whether it was."""
+        found = self.peek() == character != ""
+        self._at += found
+        return found
 
     def value(self) -> tuple[Fields, str]:
         """The session that begins here, and its text."""

@@ -17,6 +17,7 @@ from memorybook.formats import memory_md, notes, session_md, turns_json
 from memorybook.lifecycle.summarize import title_of
 from memorybook.model import Applied, Entry, Operation, Put, Session
 from memorybook.text.tokens import normalise
+from memorybook.verbs.export import renew
 from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
 from memorybook.verbs.forgotten import sifted, turns_of, unlabelled
 from memorybook.verbs.sessions import drop_empty
@@ -318,6 +319,7 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str])
     counts = book.journal.purge(targets, holds)
     drop_empty(memory)
     versions = book.documents.forget_versions()
+    renew(memory)
     book.rebuild()
     remains = []
     if not _vacuumed(book):

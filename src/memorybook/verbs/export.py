@@ -1,0 +1,271 @@
+"""Exporting the sessions into one JSON document, which grows with the book and keeps what it alone knows."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.formats import sessions_json
+from memorybook.formats.sessions_json import Exported
+from memorybook.model import Session, SessionSummary, Turn
+from memorybook.verbs.forgotten import turn_key, without_forgotten
+from memorybook.verbs.outside import put_in_place
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.protocols import Progress
+
+PLACE = os.path.join(".memorybook", "exports", "sessions.json")
+"""Where in the book it is exported to unless something else is said: neither searched nor kept by git."""
+
+_log = logging.getLogger("memorybook")
+
+Tally = dict[str, int]
+
+_COUNTED = ("sessions", "turns", "new_sessions", "new_turns", "left_out")
+
+
+class Export(NamedTuple):
+    """What an export wrote.
+
+    Attributes:
+        path: Of the file; "-" is standard output.
+        sessions, turns: How many it holds now.
+        new_sessions, new_turns: How many of these it did not hold before.
+        left_out: Turns that it held and holds no more, as they were forgotten.
+    """
+
+    path: str
+    sessions: int = 0
+    turns: int = 0
+    new_sessions: int = 0
+    new_turns: int = 0
+    left_out: int = 0
+
+    def json(self) -> dict[str, Any]:
+        """All fields."""
+        return self._asdict()
+
+
+def export(
+    memory: Memory, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
+) -> Export:
+    """See `Memory.export`."""
+    where = path or place_of(memory)
+    tally: Tally = dict.fromkeys(_COUNTED, 0)
+    _check(memory, makes_state=not path)
+    with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
+        for piece in _document(memory, session, before, tally, progress):
+            file.write(piece)
+    return Export(where, **tally)
+
+
+def export_to(memory: Memory, stream: IO[bytes], *, session: str | None = None) -> Export:
+    """Export into a stream, to which nothing was exported before."""
+    tally: Tally = dict.fromkeys(_COUNTED, 0)
+    _check(memory, makes_state=False)
+    for piece in _document(memory, session, None, tally, None):
+        stream.write(piece)
+    return Export("-", **tally)
+
+
+def _check(memory: Memory, *, makes_state: bool) -> None:
+    if not os.path.isdir(memory.root):
+        raise NotFound(f"there is no book at {memory.root!r}: nothing to export")
+    if makes_state:
+        with memory.book.documents.lock():  # makes the folder that ignores itself for git
+            pass
+
+
+def place_of(memory: Memory) -> str:
+    """Where the book is exported to unless something else is said."""
+    return memory.config.transcripts.export_path or os.path.join(memory.root, PLACE)
+
+
+def by_itself(memory: Memory) -> str:
+    """Export as the settings ask for it; why that failed, "" if it did not."""
+    try:
+        export(memory)
+    except MemoryBookError as error:
+        return f"the sessions were not exported: {error}"
+    return ""
+
+
+def after_session(memory: Memory) -> None:
+    """Export if the settings want that whenever a session has ended; what fails goes into the log."""
+    if memory.config.transcripts.auto_export and (failed := by_itself(memory)):
+        _log.warning(failed)
+
+
+def revision(memory: Memory) -> int | None:
+    """How far the transcripts have come; None if they cannot be asked."""
+    try:
+        return memory.book.transcripts.revision()
+    except Unavailable:
+        return None
+
+
+def on_exit(memory: Memory, before: int) -> None:
+    """Export if the transcripts have come further than to `before`; what fails goes into the log."""
+    if revision(memory) in (None, before):
+        return
+    if failed := by_itself(memory):
+        _log.warning(failed)
+
+
+def renew(memory: Memory) -> None:
+    """Write the file in the book anew, if there is one, without what was forgotten since; raises Unavailable."""
+    if os.path.exists(os.path.join(memory.root, PLACE)):
+        try:
+            export(memory, os.path.join(memory.root, PLACE))
+        except InvalidInput as error:
+            raise Unavailable(str(error)) from error
+
+
+@contextmanager
+def _before(path: str) -> Iterator[IO[str] | None]:
+    """The file as it was exported before; None if there is none, or an empty one."""
+    if not os.path.exists(path) or not os.path.getsize(path):
+        yield None
+        return
+    with open(path, encoding="utf-8", newline="") as file:
+        yield file
+
+
+# --- the document --------------------------------------------------------------------------------
+
+
+def _document(
+    memory: Memory, only: str | None, before: IO[str] | None, tally: Tally, progress: Progress | None
+) -> Iterator[bytes]:
+    """The document in pieces: the sessions that were in the file in their order, then those that are new."""
+    transcripts = memory.book.transcripts
+    wanted = {transcripts.session(only).uuid} if only else None
+    known = {session.uuid: session for session in sorted(transcripts.sessions(), key=_begun)}
+    opening = b"[\n"
+    for done, piece in enumerate(_pieces(memory, known, wanted, before, tally), 1):
+        yield opening + piece
+        opening = b",\n"
+        if progress is not None:
+            progress(done, max(done, len(known)))
+    yield b"[\n]\n" if opening == b"[\n" else b"\n]\n"
+
+
+def _begun(session: Session) -> tuple[bool, float, str]:
+    """What sorts sessions from the oldest to the newest; those without times last."""
+    return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
+
+
+def _pieces(
+    memory: Memory,
+    known: dict[str, Session],
+    wanted: Collection[str] | None,
+    before: IO[str] | None,
+    tally: Tally,
+) -> Iterator[bytes]:
+    """The sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
+    there: set[str] = set()
+    for value, text in () if before is None else _objects(before):
+        session = sessions_json.session_of(value)
+        ours = None if session.uuid in there else known.get(session.uuid)
+        there.add(session.uuid)
+        if _is_same(memory, ours, session, value):
+            _count(tally, len(session.turn_ids), len(session.turn_ids))
+            yield text.encode()
+            continue
+        stood = sessions_json.parse(value)
+        merged = _merged(memory, ours, stood)
+        gone = {turn.id for turn in stood.turns} - {turn.id for turn in merged.turns}
+        tally["left_out"] += len(gone)
+        if merged.turns or not stood.turns or ours is not None:
+            _count(tally, len(merged.turns), len(stood.turns) - len(gone))
+            yield sessions_json.render(merged)
+    for uuid, session in known.items():
+        if uuid not in there and (wanted is None or uuid in wanted):
+            yield _whole(memory, session, tally)
+
+
+def _whole(memory: Memory, session: Session, tally: Tally) -> bytes:
+    """A session that the file has not."""
+    turns = sessions_json.numbered(memory.book.transcripts.turns(session.uuid))
+    tally["new_sessions"] += 1
+    _count(tally, len(turns), 0)
+    return sessions_json.render(Exported(session, turns, _summaries(memory, session)))
+
+
+def _objects(before: IO[str]) -> Iterator[tuple[dict[str, Any], str]]:
+    try:
+        yield from sessions_json.objects(before.name, before.read)
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{before.name!r} is no export of sessions (it is not UTF-8): give another file") from None
+
+
+def _count(tally: Tally, turns: int, known: int) -> None:
+    tally["sessions"] += 1
+    tally["turns"] += turns
+    tally["new_turns"] += turns - known
+
+
+def _summaries(memory: Memory, session: Session) -> dict[str, str]:
+    return dict(memory.book.transcripts.chat_summaries(session.uuid))
+
+
+# --- a session that was exported before ----------------------------------------------------------
+
+
+def _is_same(memory: Memory, known: Session | None, stood: Session, value: dict[str, Any]) -> bool:
+    """Whether the file has the session as the book does; of one that the book has not, whether it may stay whole."""
+    if known is None:
+        ids = {turn.id for turn in sessions_json.parse(value).turns}
+        return len(ids) == len(stood.turn_ids) and not _forgotten(memory, stood.uuid, ids)
+    return known == stood and _summaries(memory, known) == sessions_json.summaries_of(value)
+
+
+def _merged(memory: Memory, known: Session | None, stood: Exported) -> Exported:
+    """The session with the turns of both, as the book tells it where it does, without what was forgotten."""
+    ours = memory.book.transcripts.turns(stood.session.uuid) if known is not None else ()
+    ids = {turn.id for turn in ours}
+    forgotten = _forgotten(memory, stood.session.uuid, {turn.id for turn in stood.turns} - ids)
+    turns = sessions_json.numbered(_joined(ours, [turn for turn in stood.turns if turn.id not in forgotten]))
+    left = {turn.id for turn in turns}
+    summaries = {id: text for id, text in stood.summaries.items() if id in left and not forgotten}
+    if known is None:
+        session = _untold(memory, stood.session) if forgotten else stood.session
+    else:
+        session, summaries = known, summaries | _summaries(memory, known)
+    return Exported(replace(session, turn_ids=()), turns, summaries, stood.extra)
+
+
+def _forgotten(memory: Memory, session: str, turns: Iterable[str]) -> set[str]:
+    """Which of these turns were forgotten."""
+    keys = {turn_key(session, turn): turn for turn in turns}
+    return {keys[key] for key in memory.book.journal.buried(keys)} if keys else set()
+
+
+def _joined(ours: Iterable[Turn], theirs: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns of the book in their order; those that the file alone has stand after the one they stood after."""
+    ours = list(ours)
+    known = {turn.id for turn in ours}
+    after: dict[str, list[Turn]] = {}
+    last = ""
+    for turn in theirs:
+        if turn.id in known:
+            last = turn.id
+        else:
+            after.setdefault(last, []).append(turn)
+    yield from after.get("", ())
+    for turn in ours:
+        yield turn
+        yield from after.get(turn.id, ())
+
+
+def _untold(memory: Memory, session: Session) -> Session:
+    """The session without what its title and summary tell of what was forgotten."""
+    summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
+    left = without_forgotten(memory, summary)
+    return replace(session, title=left.title, summary=left.summary)

@@ -1,0 +1,93 @@
+"""Files that a person names: written beside, synced and put in place whole, by one process at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from memorybook.errors import InvalidInput, NotFound, Unavailable
+
+
+@contextmanager
+def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
+    """The path of a new file, private to its owner, that stands at `path` once the block has ended; not if it raises.
+
+    A file that stands there keeps its permissions, and a link what it points to. Whoever writes into the same folder
+    waits. What a process that was killed has left of an earlier try is removed.
+
+    Args:
+        path: The file.
+        make: Whether its folder is made if it is missing.
+
+    Raises:
+        NotFound: There is no such folder.
+        InvalidInput: It is a folder.
+        Unavailable: The system refuses.
+    """
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    with refusals(f"the file {path!r} cannot be written"):
+        if make:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        if os.path.isdir(path):
+            raise InvalidInput(f"{path!r} is a folder: give the name of a file")
+        with alone_in(folder):
+            new = os.path.join(folder, f".{name}.mb-tmp")
+            remove(new)
+            try:
+                os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+                yield new
+                with suppress(FileNotFoundError):
+                    os.chmod(new, os.stat(path).st_mode & 0o777)
+                sync(new)
+                os.rename(new, path)
+                sync(folder)
+            except BaseException:
+                remove(new)
+                raise
+
+
+@contextmanager
+def alone_in(folder: str) -> Iterator[None]:
+    """Wait to be the only one that writes into a folder, and be it until the block ends. Raises NotFound."""
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(f"there is no folder {folder!r}: make it, or give another one") from None
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Raise Unavailable for what the system refuses; `what` says which thing failed."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"{what} ({error.strerror or error}); check its rights and the free space") from error
+
+
+def sync(path: str) -> None:
+    """Have a file or folder on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: str) -> None:
+    """Remove a file, or a folder with all in it, that may not be there."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
