@@ -48,9 +48,10 @@ def exported(draw: st.DrawFn) -> Exported:
         )
         for place, id in enumerate(ids)
     )
-    texts = {name: draw(TEXTS) for name in ("name", "title", "summary", "path", "source", "channel", "chat_id")}
-    times = {name: draw(TIMES) for name in ("created", "updated", "ended")}
-    session = Session(uuid=uuid, turn_ids=tuple(ids), **texts, **times)
+    texts = ("name", "title", "summary", "path", "source", "channel", "chat_id")
+    fields: dict[str, Any] = {name: draw(TEXTS) for name in texts}
+    fields |= {name: draw(TIMES) for name in ("created", "updated", "ended")}
+    session = Session(uuid=uuid, turn_ids=tuple(ids), **fields)
     return Exported(session, turns, {id: draw(TEXTS) for id in ids[:1]})
 
 
