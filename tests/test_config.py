@@ -303,6 +303,29 @@ def test_paths_are_absolute_and_start_from_where_they_are_written(project: Path,
     assert found.workspace_dir == str(home)
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("turns.db", "{project}/turns.db"),
+        ("file:turns.db", "{project}/turns.db"),
+        ("file:///srv/turns.db", "/srv/turns.db"),
+        ("~/turns.db", "{home}/turns.db"),
+        ("libsql://db.example.com", "libsql://db.example.com"),
+        ("", ""),
+    ],
+)
+def test_turns_over_libsql_are_a_file_or_a_server(project: Path, home: Path, given: str, kept: str) -> None:
+    found = read(project, home, transcripts__url=given, transcripts__auth_token="secret").transcripts
+    assert found.url == kept.format(project=project, home=home)
+    assert "secret" not in repr(found)
+
+
+def test_a_server_of_another_kind_is_refused_without_its_address(project: Path, home: Path) -> None:
+    with pytest.raises(ConfigError, match="a file, or a server's address") as raised:
+        read(project, home, transcripts__url="postgres://me:secret@host")
+    assert "secret" not in str(raised.value)
+
+
 @given(
     st.dictionaries(
         st.text(max_size=12), st.text(max_size=12) | st.integers() | st.floats() | st.booleans(), max_size=3

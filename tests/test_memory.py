@@ -12,7 +12,7 @@ import pytest
 import memorybook
 from memorybook.answers import Known, Lines, Said
 from memorybook.config import Config
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
+from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
 
 NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
@@ -630,12 +630,18 @@ def test_switched_off_it_writes_nothing(tmp_path: Path, write: Callable[[Memory]
     assert not (tmp_path / "book").exists()
 
 
-def test_a_server_for_transcripts_is_told_to_be_unused(memory: Memory) -> None:
-    assert memory.status()["warnings"] == []
-    with reopened(memory, transcripts=CONFIG.transcripts._replace(url="libsql://host")) as other:
-        [warning] = other.status()["warnings"]
-    path = Path(memory.root, ".memorybook", "transcripts.sqlite")
-    assert warning == f"transcripts.url is not used by this version: turns are kept in {path}"
+def test_turns_are_kept_in_a_libsql_file(memory: Memory, tmp_path: Path) -> None:
+    with reopened(memory, transcripts=CONFIG.transcripts._replace(url=str(tmp_path / "t.db"))) as other:
+        other.process_session_end([{"role": "user", "content": "I moved to Leipzig in May."}], "talk")
+        assert other.status()["warnings"] == []
+        assert other.book.transcripts.counts() == {"sessions": 1, "turns": 1}
+    assert not Path(memory.root, ".memorybook", "transcripts.sqlite").exists()
+
+
+def test_turns_are_kept_in_one_place(memory: Memory) -> None:
+    two = CONFIG.transcripts._replace(url="libsql://host", db_path="/t.sqlite")
+    with pytest.raises(ConfigError, match=r"transcripts\.url and transcripts\.db_path"):
+        reopened(memory, transcripts=two)
 
 
 def test_settings_that_nothing_reads_yet_are_told_of(memory: Memory) -> None:

@@ -20,7 +20,7 @@ _NOTHING: Mapping[str, str] = {}
 
 def _shown(value: tuple[Any, ...], fields: tuple[str, ...]) -> str:
     """A repr that tells whether a key or an address is set, and never what it is."""
-    secret = ("api_key", "url", "base_url")
+    secret = ("api_key", "auth_token", "url", "base_url")
     parts = (f"{n}={'***' if n in secret and v else repr(v)}" for n, v in zip(fields, value, strict=True))
     return f"{type(value).__name__}({', '.join(parts)})"
 
@@ -84,7 +84,8 @@ class EmbeddingSettings(NamedTuple):
 class TranscriptSettings(NamedTuple):
     """Where conversations are kept verbatim: a SQLite file (`db_path`, "" is the book's own).
 
-    `url` is for a server in a later version; this one says that it does not use it. `auto_export` exports the sessions
+    `url` is a libSQL file or server instead, which is shown `auth_token`. With `auto_session` the first input opens a
+    session; else one is opened by name. `auto_export` exports the sessions
     whenever one ends, `export_on_exit` when a program that brought turns closes the book; to the file `export_path`,
     "" is the book's own.
     """
@@ -92,6 +93,7 @@ class TranscriptSettings(NamedTuple):
     enabled: bool = True
     db_path: str = ""
     url: str = ""
+    auth_token: str = ""
     auto_session: bool = True
     auto_export: bool = False
     export_on_exit: bool = False
@@ -384,11 +386,9 @@ _UNUSED = {
 }
 
 
-def unused(config: Config, turns: str) -> tuple[str, ...]:
-    """What is set that this version does not use, one sentence each; turns are kept in the file `turns`."""
-    found = (
-        [f"transcripts.url is not used by this version: turns are kept in {turns}"] if config.transcripts.url else []
-    )
+def unused(config: Config) -> tuple[str, ...]:
+    """What is set that this version does not use, one sentence each."""
+    found: list[str] = []
     for group, names in _UNUSED.items():
         settings: Any = getattr(config, group)
         changed = (name for name in names if getattr(settings, name) != settings._field_defaults[name])

@@ -43,8 +43,10 @@ _NEEDS_TRUST = _PATHS | {
     "embeddings.base_url",
     "embeddings.api_key",
     "transcripts.url",
+    "transcripts.auth_token",
     "redaction.enabled",
 }
+_SERVERS = ("libsql://", "https://", "http://")
 _LOCAL = "local/"
 _REACHES_OUT = {"embeddings.model": _LOCAL, "llm.model": "pydantic-ai/"}  # to files, or with other keys
 _FOLDERS = tuple(_LOCAL + first for first in "/~.")
@@ -63,9 +65,11 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
         value: Any = _duration(given.value) if key in _DURATIONS else _typed(default, given)
         _check_range(key, value)
     except ValueError as problem:
-        shown = "that" if key.endswith(("api_key", "url")) else repr(given.value)
+        shown = "that" if key.endswith(("api_key", "auth_token", "url")) else repr(given.value)
         raise ConfigError(f"{given.name} ({given.origin}) must be {problem}, not {shown}") from None
     place = _LOCAL if key == "embeddings.model" and value.startswith(_FOLDERS) else ""
+    if key == "transcripts.url" and value and not value.startswith(_SERVERS):
+        return absolute(value.removeprefix("file:").replace("///", "/", 1), given.base, home)
     if place or (key in _PATHS and value):
         return place + absolute(value.removeprefix(place), given.base, home)
     return value
@@ -137,6 +141,8 @@ def _check_range(key: str, value: Any) -> None:
         _check_timezone(value)
     if key == "index_history_jsonl" and value:
         raise ValueError("false: raw history would put every word, and every secret, into what searches show")
+    if key == "transcripts.url" and "://" in value and not value.startswith((*_SERVERS, "file:///")):
+        raise ValueError(f"a file, or a server's address that begins with one of {', '.join(_SERVERS)}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = _RANGES.get(key, (0, _LARGEST))
         if not low <= value <= high:

@@ -422,18 +422,18 @@ def open(
         config = load(cwd=cwd, env=os.environ)
     root = book_root(config, cwd=cwd, book=book, project=project)
     machine = os.path.join(root, MACHINE)
-    turns = config.transcripts.db_path or os.path.join(machine, "transcripts.sqlite")
-    config = config._replace(warnings=(*config.warnings, *unused(config, turns)))
+    config = config._replace(warnings=(*config.warnings, *unused(config)))
+    kept = config.transcripts
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id
-    from memorybook.storage.transcripts import SqliteTranscripts
+    from memorybook.storage.transcripts import open_transcripts
 
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
     embedder = (embedder or _embedder(config, machine)) if hybrid else None
     index, degraded = _index(config, machine, embedder)
     opened = Book(
         documents=DirectoryDocuments(root),
-        transcripts=SqliteTranscripts(turns),
+        transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token),
         journal=SqliteJournal(os.path.join(machine, "journal.sqlite")),
         index=index,
         fallback=_scan,

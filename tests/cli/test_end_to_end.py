@@ -226,13 +226,12 @@ def test_switched_off_nothing_is_written_anywhere(shell: Any, nowhere: Path) -> 
     assert not (nowhere / "book").exists()
 
 
-def test_a_server_for_transcripts_is_told_to_be_unused(shell: Any, ask: Any, nowhere: Path) -> None:
-    words = ("--book", "book", "--set", "transcripts.url=libsql://x")
-    said = (
-        f"transcripts.url is not used by this version: turns are kept in {nowhere}/book/.memorybook/transcripts.sqlite"
-    )
-    assert shell("list", *words).err == f"memorybook: {said}\n"
-    assert ask("status", *words)["warnings"] == [said]
+def test_a_server_for_transcripts_that_is_down_is_named_and_the_rest_is_found(ask: Any) -> None:
+    words = ("--book", "book", "--set", "transcripts.url=http://127.0.0.1:1")
+    ask("add", "Ann lives in Leipzig.", *words)
+    found = ask("search", "Leipzig", *words)
+    assert [hit["source"] for hit in found["results"]] == ["entry"]
+    assert "the server 'http://127.0.0.1:1' cannot be reached" in found["index"]["degraded"][0]
 
 
 def test_what_is_not_there_is_exit_3(shell: Any) -> None:

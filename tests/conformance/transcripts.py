@@ -100,7 +100,10 @@ class TranscriptsConformance:
         assert transcripts.session(ANYTHING).name == ANYTHING
         assert transcripts.remove(ANYTHING, [ANYTHING]) == 1
 
-    @settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=settings().max_examples // 2,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
     @given(
         texts=st.lists(st.tuples(st.text(), st.sampled_from(["user", "assistant", "tool", "system", ""])), max_size=8),
         cut=st.integers(0, 8),
@@ -374,7 +377,6 @@ class TranscriptsConformance:
         assert transcripts.restore(before, stored) == 0
         later = transcripts.append(session(), [turn("g", "assistant")])
         assert list(transcripts.turns("s1")) == [*stored, *later]
-        assert transcripts.vacuum()
 
     def test_turns_put_back_make_room_for_those_said_since(self, transcripts: Transcripts) -> None:
         transcripts.append(session(), [turn("a"), turn("b")])

@@ -199,6 +199,7 @@ def test_forgotten_text_is_gone_from_the_disk(transcripts: SqliteTranscripts, pa
     transcripts.remove("s1", ["a", "b"])
     transcripts.remove("s2")
     assert not any(secret.encode() in file.read_bytes() for file in Path(path).parent.iterdir())
+    assert transcripts.vacuum()
 
 
 @pytest.mark.timeout(20)

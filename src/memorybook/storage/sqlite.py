@@ -23,7 +23,7 @@ from time import sleep
 import apsw
 
 from memorybook.errors import Unavailable
-from memorybook.standard import Callable, Iterable, Iterator, Sequence, contextmanager, suppress
+from memorybook.standard import Callable, Iterable, Iterator, Sequence, contextmanager
 from memorybook.storage.columns import Value as Value
 from memorybook.storage.columns import bindable as bindable
 from memorybook.storage.columns import readable as readable
@@ -55,9 +55,12 @@ class Connection:
     Attributes:
         path: Absolute path of the database file.
         durable: Whether a commit survives the loss of power, and deleted text is overwritten.
+        remote: Whether it is a server's, whose files nobody reaches from here.
         lock: Held during every call; a transaction holds it to its end.
         timeout_milliseconds: How long to wait for another process that is writing.
     """
+
+    remote = False
 
     def __init__(
         self,
@@ -92,6 +95,8 @@ class Connection:
         if self._raw is None:
             if self._closed:
                 raise Unavailable(f"the database {self.path!r} is closed; open it again")
+            if self.path in _lost:
+                raise Unavailable(f"this process was forked while it wrote to {self.path!r}; open it in a new process")
             self._raw = self._open()
         return self._raw
 
@@ -106,10 +111,8 @@ class Connection:
             return self.raw, self.execute("PRAGMA data_version")[0][0]
 
     def _open(self) -> apsw.Connection:
-        if self.path in _lost:
-            raise Unavailable(f"this process was forked amid a transaction on {self.path!r}; open it in a new process")
         self._frozen = None
-        with _translated(self):
+        with translated(self):
             try:
                 return self._set_up(self.path, apsw.SQLITE_OPEN_READONLY if self._readonly else _READ_WRITE)
             except (apsw.CantOpenError, apsw.ReadOnlyError):
@@ -135,17 +138,17 @@ class Connection:
 
     def execute(self, sql: str, values: Values = ()) -> list[Row]:
         """Run one or more statements and return all their rows. Raises Unavailable, Damaged."""
-        with self.lock, _translated(self):
+        with self.lock, translated(self):
             return self.raw.execute(sql, values).fetchall()
 
     def executemany(self, sql: str, rows: Iterable[Values]) -> list[Row]:
         """Run a statement once for each of `rows` and return all that it returned, in their order."""
-        with self.lock, _translated(self):
+        with self.lock, translated(self):
             return self.raw.executemany(sql, rows).fetchall()
 
     def first(self, sql: str, values: Values = ()) -> Row | None:
         """The first row, or None if there is none."""
-        with self.lock, _translated(self):
+        with self.lock, translated(self):
             cursor = self.raw.execute(sql, values)
             row = cursor.fetchone()
             cursor.close(True)
@@ -153,21 +156,21 @@ class Connection:
 
     def insert(self, sql: str, values: Values = ()) -> int:
         """Run an INSERT and return the id of its row."""
-        with self.lock, _translated(self):
+        with self.lock, translated(self):
             raw = self.raw
             raw.execute(sql, values)
             return raw.last_insert_rowid()
 
     def modify(self, sql: str, values: Values = ()) -> int:
         """Run an INSERT, UPDATE or DELETE and return how many rows it touched."""
-        with self.lock, _translated(self):
+        with self.lock, translated(self):
             raw = self.raw
             raw.execute(sql, values)
             return raw.changes()
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[Row]:
         """Rows one by one, all from one snapshot; only for a connection that nobody else uses meanwhile."""
-        with _translated(self):
+        with translated(self):
             yield from self.raw.execute(sql, values)
 
     def close(self) -> None:
@@ -226,7 +229,7 @@ def connect(
     """
     path = os.path.abspath(path)
     if not readonly:
-        _create(path, durable)
+        _create(path, durable=durable)
     return Connection(path, durable=durable, readonly=readonly, timeout=timeout, setup=setup)
 
 
@@ -317,7 +320,12 @@ class Store:
         path: The database file.
         migrations: See `migrate`.
         timeout: Seconds to wait for another process that is writing.
+
+    Attributes:
+        streams: Whether others may write while a snapshot is read.
     """
+
+    streams = True
 
     def __init__(self, path: str, migrations: Sequence[str], *, timeout: float = BUSY_TIMEOUT) -> None:
         self.path = os.path.abspath(path)
@@ -359,13 +367,23 @@ class Store:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        connection = Connection(self.path, durable=True, timeout=self._timeout)
+        connection = self._connect()
         try:
             migrate(connection, self._migrations)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
+
+    def _connect(self) -> Connection:
+        """Another connection to the database; a store of another kind makes another kind of these."""
+        return Connection(self.path, durable=True, timeout=self._timeout)
+
+    def snapshot(self) -> Connection:
+        """A connection of the caller's own, to be closed by them, all of whose reading is of this moment."""
+        connection = connect(self.path, durable=True, readonly=True)
+        connection.execute("BEGIN")
+        return connection
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
@@ -376,27 +394,11 @@ class Store:
                 self._connection = None
 
 
-def _create(path: str, durable: bool) -> None:
-    """Make an empty private file. Never opens one that exists: closing it would drop SQLite's locks."""
-    if os.path.lexists(path):
-        return
-    folder = os.path.dirname(path)
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        if durable:
-            _sync_folder(folder)
-    except OSError as error:
-        raise Unavailable(f"the database {path!r} cannot be created: {error.strerror}") from error
+def _create(path: str, *, durable: bool) -> None:
+    if not os.path.lexists(path):
+        from memorybook.storage.new_file import create
 
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        create(path, durable=durable)
 
 
 def _state(path: str) -> tuple[int, int] | None:
@@ -428,7 +430,7 @@ def _use_write_ahead_log(raw: apsw.Connection) -> None:
         raise apsw.CantOpenError(f"the file system has no write-ahead log (journal mode {mode})")
 
 
-class _translated:  # noqa: N801  (reads as a statement)
+class translated:  # noqa: N801  (reads as a statement)
     """Turn apsw's errors into ours. A class, as a generator would cost more than most queries do."""
 
     __slots__ = ("connection",)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.errors import ConfigError, Conflict, InvalidInput, NotFound
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
 from memorybook.storage.columns import as_json, bindable, maybe_bindable, readable, row_limit
-from memorybook.storage.sqlite import Connection, Store, connect, immediate, reading
+from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
     EMBEDDING,
@@ -51,11 +51,11 @@ class SqliteTranscripts:
     newer memorybook) or Damaged; a damaged file is kept as it is.
 
     Args:
-        path: The database file.
+        path: The database file, or a `Store` of these tables, which may be of another kind.
     """
 
-    def __init__(self, path: str) -> None:
-        self._store = Store(path, MIGRATIONS)
+    def __init__(self, path: str | Store) -> None:
+        self._store = Store(path, MIGRATIONS) if isinstance(path, str) else path
 
     # --- writing ---
 
@@ -215,8 +215,7 @@ class SqliteTranscripts:
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
-        snapshot = connect(self._store.path, durable=True, readonly=True)
-        snapshot.execute("BEGIN")
+        snapshot = self._store.snapshot()
         revision = _revision(snapshot)
         if revision <= after:
             snapshot.close()
@@ -224,8 +223,11 @@ class SqliteTranscripts:
         removed = snapshot.execute(
             "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
         )
+        turns = _changed(snapshot, after)
         return TurnChanges(
-            revision, _changed(snapshot, after), [(readable(session), readable(turn)) for session, turn in removed]
+            revision,
+            turns if self._store.streams else list(turns),
+            [(readable(session), readable(turn)) for session, turn in removed],
         )
 
     def counts(self) -> Mapping[str, int]:
@@ -280,6 +282,21 @@ class SqliteTranscripts:
         if db is None:
             raise _no_session(session)
         return immediate(db)
+
+
+def open_transcripts(folder: str, db_path: str = "", url: str = "", auth_token: str = "") -> SqliteTranscripts:
+    """The transcripts where the settings have them: over libSQL at `url`, else in the file `db_path`, else in `folder`.
+
+    Raises:
+        ConfigError: Both are given, or there is a password in the address.
+    """
+    if not url:
+        return SqliteTranscripts(db_path or f"{folder}/transcripts.sqlite")
+    if db_path:
+        raise ConfigError("transcripts.url and transcripts.db_path are two places for the same turns: keep one of them")
+    from memorybook.storage.libsql import LibsqlStore
+
+    return SqliteTranscripts(LibsqlStore(url, MIGRATIONS, auth_token=auth_token))
 
 
 # --- revision and sessions ---

@@ -9,10 +9,11 @@ def vacuum(connection: Connection | None) -> bool:
     """Write the database anew without its free pages and empty its write-ahead log; True if there is none.
 
     False if a reader elsewhere still needs the log: what it may hold then is gone once that reader is done and
-    this is called again, or the last connection closes. Raises Unavailable, Damaged.
+    this is called again, or the last connection closes. False for a server's, which keeps what it keeps.
+    Raises Unavailable, Damaged.
     """
-    if connection is None:
-        return True
+    if connection is None or connection.remote:
+        return connection is None
     with connection.lock:
         checkpoint(connection)
         connection.execute("PRAGMA secure_delete=ON; VACUUM")
@@ -23,7 +24,10 @@ def checkpoint(connection: Connection) -> bool:
     """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
 
     Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
+    False, too, for a server's.
     """
+    if connection.remote:
+        return False
     with connection.lock:
         raw = connection.raw
         raw.set_busy_timeout(100)

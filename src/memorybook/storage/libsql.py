@@ -1,0 +1,256 @@
+"""The tables of the transcripts over libSQL: a file or a server, through the package `libsql`.
+
+It looks to `memorybook.storage.sqlite.Connection` as apsw does, so that all that is said there holds, with these
+differences, which are the package's (0.1.11, SQLite 3.45.1):
+
+- A file keeps a rollback journal, not a write-ahead log, which SQLite before 3.51.3 may damage when several processes
+  write. So readers and writers wait for each other, and what changed is read at once, not as it is iterated.
+- The package holds Python's lock while it waits. So it is never let wait for another writer: that is done here.
+- Text with NUL is stored as bytes, for it is cut short on reading.
+- A server's answer takes two round trips for each statement, and the package has no time limit for them.
+- What a server deleted it may keep in its own files and backups.
+"""
+
+from __future__ import annotations
+
+import os
+from time import monotonic, sleep
+
+import apsw
+
+from memorybook.errors import ConfigError, MissingExtra, Unavailable
+from memorybook.standard import Iterable, Sequence
+from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values, translated, user_version
+from memorybook.typed import Any, cast
+
+_SCHEMES = ("libsql://", "https://", "http://")
+_FIRST_ANSWER = 10.0
+"""Seconds to wait until a server takes a connection."""
+
+_LOCAL = (
+    "PRAGMA synchronous=EXTRA",  # the removal of the journal is a commit: it must be on disk
+    "PRAGMA secure_delete=ON",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA cell_size_check=ON",
+    "PRAGMA mmap_size=0",
+)
+_PROCESS = os.getpid()
+
+
+class LibsqlStore(Store):
+    """`Store` over libSQL. A server is asked at first use, and its tables are made by the first writing.
+
+    Args:
+        url: `libsql://…`, `https://…` or `http://…` of a server, else the path of a file.
+        auth_token: What the server wants to be shown; "" for none.
+        migrations, timeout: See `Store`.
+
+    Raises:
+        ConfigError: An address with a user, a password or a token in it.
+    """
+
+    streams = False
+
+    def __init__(
+        self, url: str, migrations: Sequence[str], *, auth_token: str = "", timeout: float = BUSY_TIMEOUT
+    ) -> None:
+        super().__init__(url, migrations, timeout=timeout)
+        self._token = auth_token
+        self._remote = url.startswith(_SCHEMES)
+        if self._remote:
+            if "@" in url or "?" in url:
+                raise ConfigError("transcripts.url holds a password or a token: set transcripts.auth_token instead")
+            self.path = url
+
+    def existing(self) -> Connection | None:
+        """The connection for reading; None while there are no tables. Raises Unavailable, Damaged."""
+        if not self._remote:
+            return super().existing()
+        connection = self._asked()
+        return connection if user_version(connection) else None
+
+    def created(self) -> Connection:
+        """The connection for writing; makes the tables. Raises Unavailable, Damaged."""
+        if not self._remote:
+            return super().created()
+        connection = self._asked()
+        if not user_version(connection):
+            with self._lock:
+                self._reopen()
+        return self._asked()
+
+    def _asked(self) -> Connection:
+        """The connection to a server as it stands."""
+        with self._lock:
+            if self._closed:
+                raise Unavailable(f"the database {self.path!r} is closed; open it again")
+            if self._connection is None:
+                connection = self._connect()
+                if user_version(connection):
+                    connection.close()
+                    self._reopen()
+                else:
+                    self._connection = connection
+            return cast("Connection", self._connection)
+
+    def _connect(self) -> Connection:
+        return LibsqlConnection(self.path, self._token, remote=self._remote, timeout=self._timeout)
+
+    def snapshot(self) -> Connection:
+        """A connection of the caller's own; all its reading is of one moment, and writers wait until it is closed."""
+        connection = self._connect()
+        connection.execute("BEGIN")
+        return connection
+
+
+class LibsqlConnection(Connection):
+    """`Connection` through the package `libsql`.
+
+    Args:
+        path: A file, or the address of a server.
+        token: For the server.
+        remote: Whether it is one.
+        timeout: Seconds to wait for another that is writing.
+    """
+
+    def __init__(self, path: str, token: str, *, remote: bool, timeout: float) -> None:
+        self.remote = remote
+        self._token = token
+        super().__init__(path, durable=True, timeout=timeout)
+
+    def _open(self) -> apsw.Connection:
+        if self.remote and os.getpid() != _PROCESS:
+            raise Unavailable(f"this process was forked; open {self.path!r} in a new process")
+        with translated(self):
+            raw = _Raw(self.path, self._token, self.timeout_milliseconds, remote=self.remote)
+            return cast("apsw.Connection", raw)
+
+
+class _Rows(list[Row]):
+    """What a statement returned, as apsw's cursor gives it."""
+
+    def fetchall(self) -> list[Row]:
+        return list(self)
+
+    def fetchone(self) -> Row | None:
+        return self[0] if self else None
+
+    def close(self, force: bool) -> None:
+        """Nothing is left open."""
+
+
+class _Raw:
+    """What of an apsw connection the store uses, through the package `libsql`."""
+
+    def __init__(self, path: str, token: str, timeout: int, *, remote: bool) -> None:
+        self._path = path
+        self._remote = remote
+        self._timeout = timeout
+        libsql = _package()
+        if remote:
+            _knock(path)
+        self._db: Any = self._tried(
+            lambda: libsql.connect(path, timeout=0.0, isolation_level=None, auth_token=token), once=True
+        )
+        try:
+            self._set_up()
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self) -> None:
+        if self._remote:
+            return
+        mode = self.execute("PRAGMA journal_mode=DELETE").fetchone()
+        if mode != ("delete",):
+            raise apsw.CantOpenError(f"it cannot have a rollback journal (journal mode {mode})")
+        for pragma in _LOCAL:
+            self.execute(pragma)
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self._db.in_transaction)
+
+    def set_busy_timeout(self, milliseconds: int) -> None:
+        self._timeout = milliseconds
+
+    def execute(self, sql: str, values: Values = ()) -> _Rows:
+        """One statement, or several of our own, which have no semicolon in them; the rows of the last."""
+        given = tuple(_bound(value) for value in values)
+        rows: Any = None
+        for one in [sql] if given else filter(str.strip, sql.split(";")):  # scripts of the package hide failures
+            rows = self._tried(lambda one=one: self._db.execute(one, given).fetchall())
+        return _Rows(rows or ())
+
+    def executemany(self, sql: str, rows: Iterable[Values]) -> _Rows:
+        return _Rows(row for values in rows for row in self.execute(sql, values))
+
+    def last_insert_rowid(self) -> int:
+        return int(self.execute("SELECT last_insert_rowid()")[0][0])  # the package's own is 0 for some servers
+
+    def changes(self) -> int:
+        return int(self.execute("SELECT changes()")[0][0])
+
+    def close(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    def _tried(self, work: Any, *, once: bool = False) -> Any:
+        """What the work gives, tried again while another is writing; failures as apsw has them."""
+        patience = monotonic() + self._timeout / 1000
+        while True:
+            try:
+                return work()
+            except BaseException as error:
+                if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
+                    raise
+                problem = self._failure(str(error))
+                if once or not isinstance(problem, apsw.BusyError) or monotonic() > patience:
+                    raise problem from error
+            sleep(0.005)
+
+    def _failure(self, said: str) -> Exception:
+        for words, kind in _FAILURES:
+            if any(word in said for word in words):
+                return kind(said)
+        return (
+            Unavailable(f"the server {self._path!r} does not answer: {said}") if self._remote else apsw.SQLError(said)
+        )
+
+
+_FAILURES: tuple[tuple[tuple[str, ...], type[apsw.Error]], ...] = (
+    (("is locked", "SQLITE_BUSY"), apsw.BusyError),
+    (("malformed", "not a database"), apsw.CorruptError),
+    (("readonly", "read-only"), apsw.ReadOnlyError),
+    (("unable to open", "disk I/O", "disk is full"), apsw.CantOpenError),
+    (("constraint failed",), apsw.ConstraintError),
+    (("no such table", "no such column", "syntax error"), apsw.SQLError),
+)
+"""What the package says, which has one error for all, and the error it is."""
+
+
+def _bound(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) and "\0" in value else value
+
+
+def _package() -> Any:
+    try:
+        import libsql
+    except ImportError:
+        raise MissingExtra("transcripts.url needs the package libsql: pip install 'memorybook[libsql]'") from None
+    return libsql
+
+
+def _knock(url: str) -> None:
+    """Raise Unavailable unless something takes connections there; the package itself would wait for ever."""
+    import socket
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (80 if parts.scheme == "http" else 443)
+        socket.create_connection((parts.hostname or "", port), timeout=_FIRST_ANSWER).close()
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"the server {url!r} cannot be reached: {error}; see transcripts.url") from error
