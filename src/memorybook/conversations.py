@@ -41,51 +41,63 @@ class Conversations:
 
     def recall_history(
         self,
-        limit: int = 5,
+        limit: int | None = None,
         *,
         since: str | date | None = None,
         until: str | date | None = None,
         session: str | None = None,
+        max_tokens: int | None = None,
     ) -> Recollection:
         """The newest sessions with their summaries: what was talked about lately.
 
         Args:
-            limit: At most this many sessions, 1..200.
+            limit: At most this many sessions, 1..200; None takes the setting `recall.max_search_results`, 5.
             since, until: As for `sessions`.
             session: The current session, by uuid or name, which is left out.
+            max_tokens: Size of the block for a prompt, at least 1; None takes 2,000.
 
         Raises:
             InvalidInput: A value out of range.
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_history(self._talks, limit, since=since, until=until, session=session)
+        return recollect.recall_history(
+            self._talks, limit, since=since, until=until, session=session, max_tokens=max_tokens
+        )
 
     def recall_topic(
         self,
         query: str,
         *,
-        top: int = 5,
+        top: int | None = None,
         since: str | date | None = None,
         until: str | date | None = None,
         session: str | None = None,
+        max_tokens: int | None = None,
     ) -> Recollection:
         """The sessions that were about something, with the turns that say so; by words and vectors.
 
         Args:
-            query: A question or some words, in any language; days that it names narrow the search.
-            top: At most this many sessions, and this many turns; 1..200.
+            query: A question or some words, in any language. Days that it names narrow the search, unless nothing
+                about it was said then.
+            top: At most this many sessions, and this many turns, 1..200; None takes the setting
+                `recall.max_search_results`, 5.
             since, until: Only what was said within these days, inclusive; given, the question's own days do not count.
             session: The current session, by uuid or name, which is left out.
+            max_tokens: As for `recall_history`.
 
         Raises:
             InvalidInput: A blank query or a value out of range.
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_topic(self._talks, query, top=top, since=since, until=until, session=session)
+        return recollect.recall_topic(
+            self._talks, query, top=top, since=since, until=until, session=session, max_tokens=max_tokens
+        )
 
-    def recall_session(self, which: str, *, limit: int | None = None, session: str | None = None) -> Recollection:
+    def recall_session(
+        self, which: str, *, limit: int | None = None, session: str | None = None, max_tokens: int | None = None
+    ) -> Recollection:
         """One session: its summary and its turns in order.
 
         Args:
@@ -93,6 +105,7 @@ class Conversations:
                 "last time", 上次, "last Tuesday", "the first session".
             limit: At most this many turns, the last ones, at least 1; None takes all.
             session: The current session, by uuid or name, which words of time and order do not mean.
+            max_tokens: As for `recall_history`.
 
         Raises:
             InvalidInput: Blank words or a limit below 1.
@@ -101,22 +114,25 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_session(self._talks, which, limit=limit, session=session)
+        return recollect.recall_session(self._talks, which, limit=limit, session=session, max_tokens=max_tokens)
 
-    def recall_within(self, session: str, query: str, *, top: int = 5) -> Recollection:
+    def recall_within(
+        self, session: str, query: str, *, top: int | None = None, max_tokens: int | None = None
+    ) -> Recollection:
         """The turns of one session that are about something, best first; by words and vectors.
 
         Args:
             session: Uuid or name, or words as for `recall_session`.
             query: A question or some words, in any language.
-            top: At most this many turns, 1..200.
+            top: At most this many turns, 1..200; None takes the setting `recall.max_search_results`, 5.
+            max_tokens: As for `recall_history`.
 
         Raises:
             As `recall_topic` and `recall_session`.
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_within(self._talks, session, query, top=top)
+        return recollect.recall_within(self._talks, session, query, top=top, max_tokens=max_tokens)
 
     def detect(self, text: str) -> Recall | None:
         """Which recall a text asks for, by the settings' keywords and the built-in rules; None if it asks for none."""
@@ -124,17 +140,23 @@ class Conversations:
 
         return recollect.detect(self._talks, text)
 
-    def recollect(self, text: str, *, session: str | None = None) -> Recollection | None:
+    def recollect(self, text: str, *, session: str | None = None, max_tokens: int | None = None) -> Recollection | None:
         """What a text asks to be recalled, see `detect`; None if it asks for nothing.
+
+        With the setting `recall.similarity_threshold` above 0 also what is like a text that asks for nothing.
 
         Args:
             text: What the user just said.
             session: The current session, by uuid or name: it is searched where the text asks about this very talk, and
                 left out otherwise.
+            max_tokens: As for `recall_history`.
+
+        Raises:
+            InvalidInput: `max_tokens` is below 1.
         """
         from memorybook.verbs import recollect
 
-        return recollect.recollect(self._talks, text, session=session)
+        return recollect.recollect(self._talks, text, session=session, max_tokens=max_tokens)
 
     # --- taking them along ---------------------------------------------------------------------
 

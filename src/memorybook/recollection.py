@@ -130,14 +130,16 @@ class Recollection(NamedTuple):
 
 
 class Talks(NamedTuple):
-    """Sessions, newest first; `total` counts those that were left out too."""
+    """Sessions, newest first; `more` says that older ones were left out."""
 
     sessions: tuple[FoundSession, ...] = ()
-    total: int = 0
+    more: bool = False
+    disabled: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"sessions": […], "total"}`."""
-        return {"sessions": [session.json() for session in self.sessions], "total": self.total}
+        """`{"sessions": […], "more"}`; `disabled` only while memory is switched off."""
+        shown = {"sessions": [session.json() for session in self.sessions], "more": self.more}
+        return {**shown, "disabled": True} if self.disabled else shown
 
 
 def moment(time: datetime | None) -> str | None:

@@ -2,99 +2,294 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import arguments as given
-from memorybook.errors import InvalidInput
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.hits import Query
+from memorybook.recall.gathered import best_turns, gathered
+from memorybook.recall.past import Said, Told, block
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
+from memorybook.text.screen import screen
+from memorybook.text.tokens import query_words
+from memorybook.verbs import talks, which
+from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from memorybook.hits import Passage
     from memorybook.memory import Memory
-    from memorybook.model import Session, Turn
+    from memorybook.recall.dates import Span
     from memorybook.recall.detect import Recall
+    from memorybook.verbs.talks import Days
+
+LOOKED_AT = 100
+"""Finds that a topic's sessions are gathered from, at least: with more of them the same sessions come out."""
+
+NO_TURNS = "the turns of this session are not kept here: its summary is all there is"
+
+ALWAYS: Days = (None, None)
 
 
 def sessions(memory: Memory, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
     """See `Memory.sessions`."""
-    if limit is not None and limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
-    given.days_of(since, until)
-    found = memory.book.transcripts.sessions(limit=limit)
-    return Talks(tuple(_found(session) for session in found), memory.book.transcripts.counts()["sessions"])
+    most = _count(limit)
+    days = given.days_of(since, until)
+    if not memory.config.enabled:
+        return Talks(disabled=True)
+    found = list(islice(talks.newest(memory, days), None if most is None else most + 1))
+    return Talks(tuple(talks.found(memory, one) for one in found[:most]), most is not None and len(found) > most)
 
 
 def recall_history(
-    memory: Memory, limit: int, *, since: str | date | None, until: str | date | None, session: str | None
+    memory: Memory,
+    limit: int | None,
+    *,
+    since: str | date | None,
+    until: str | date | None,
+    session: str | None,
+    max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_history`."""
-    found = sessions(memory, limit=given.size_of(limit, 5, "limit"), since=since, until=until).sessions
-    return Recollection("history", found, has_relevant=bool(found))
+    most = given.size_of(limit, memory.config.recall.max_search_results, "limit")
+    days, budget = given.days_of(since, until), given.budget_of(max_tokens)
+    if not memory.config.enabled:
+        return Recollection("history", disabled=True)
+    return _shown(memory, _history(memory, most, days, talks.uuid_of(memory, session)), "", budget)
+
+
+def _history(memory: Memory, limit: int, days: Days, without: str | None) -> Recollection:
+    found = tuple(talks.found(memory, one) for one in islice(talks.newest(memory, days, without=without), limit))
+    return Recollection("history", found, span=None if days == ALWAYS else days, has_relevant=bool(found))
 
 
 def recall_topic(
-    memory: Memory, query: str, *, top: int, since: str | date | None, until: str | date | None, session: str | None
+    memory: Memory,
+    query: str,
+    *,
+    top: int | None,
+    since: str | date | None,
+    until: str | date | None,
+    session: str | None,
+    max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_topic`."""
-    answer = memory.search(query, max_results=given.size_of(top, 5, "top"), since=since, until=until)
-    names = dict.fromkeys(hit.passage.session for hit in answer.hits if hit.passage.session)
-    found = tuple(_found(memory.book.transcripts.session(name)) for name in names)
-    return Recollection("topic", found, (), tuple(answer.state["degraded"]), has_relevant=answer.has_relevant)
+    text, days = given.text_of(query, "query"), given.days_of(since, until)
+    most, budget = _top(memory, top), given.budget_of(max_tokens)
+    if not memory.config.enabled:
+        return Recollection("topic", disabled=True)
+    named = which.days_in(memory, text) if days == ALWAYS else ()
+    asked = _Topic(text, most, days, named, talks.uuid_of(memory, session))
+    return _shown(memory, _topic(memory, asked), text, budget)
 
 
-def recall_session(memory: Memory, which: str, *, limit: int | None, session: str | None) -> Recollection:
+class _Topic(NamedTuple):
+    """What a recall by topic looks for.
+
+    Attributes:
+        text: The question.
+        top: At most so many sessions, and turns.
+        days: Nothing of other days.
+        named: Spans of days that the question names.
+        without: Uuid of a session that is left out.
+        by_user: Only turns of the user.
+    """
+
+    text: str
+    top: int
+    days: Days = ALWAYS
+    named: tuple[Span, ...] = ()
+    without: str | None = None
+    by_user: bool = False
+
+
+def _topic(memory: Memory, asked: _Topic) -> Recollection:
+    """Of the days that the question names, unless something about it was said at other times alone.
+
+    For a question may speak of what happened in these days, and was told of later.
+    """
+    if not asked.named:
+        return _of_days(memory, asked)
+    days = which.around(asked.named)
+    found = _of_days(memory, asked._replace(days=days))
+    if found.has_relevant:
+        return found
+    everything = _of_days(memory, asked._replace(named=()))
+    if found.sessions and not everything.has_relevant:
+        return found
+    return everything._replace(reason=f"nothing about it was said from {days[0]} to {days[1]}: all days were searched")
+
+
+def _of_days(memory: Memory, asked: _Topic) -> Recollection:
+    said_then = which.said_within(memory, asked.days, asked.named)
+
+    def keep(passage: Passage) -> bool:
+        others = asked.without is None or passage.session != asked.without
+        return others and not (asked.by_user and passage.role == "assistant") and said_then(passage)
+
+    first, last = which.widened(asked.days)
+    pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
+    query = Query(asked.text, pool=pool, since=first, until=last, sources=frozenset({"turn", "summary"}))
+    answer = memory.book.search(query, limit=pool, keep=keep)
+    known = [(one, talks.known_session(memory, one.session, one.path)) for one in gathered(answer.hits)[: asked.top]]
+    found = tuple(talks.found(memory, session, one.score) for one, session in known if session is not None)
+    places = best_turns([one for one, session in known if session is not None], asked.top)
+    return Recollection(
+        "topic",
+        found,
+        talks.turns_at(memory, places),
+        tuple(answer.state["degraded"]),
+        span=None if asked.days == ALWAYS else asked.days,
+        has_relevant=answer.has_relevant and bool(found),
+    )
+
+
+def recall_session(
+    memory: Memory, name: str, *, limit: int | None, session: str | None, max_tokens: int | None
+) -> Recollection:
     """See `Memory.recall_session`."""
-    known = memory.book.transcripts.session(given.text_of(which, "which"))
-    turns = memory.book.transcripts.turns(known.uuid)
-    return Recollection("session", (_found(known),), tuple(map(_said, turns)), has_relevant=True)
+    words, most, budget = given.text_of(name, "which"), _count(limit), given.budget_of(max_tokens)
+    if not memory.config.enabled:
+        return Recollection("session", disabled=True)
+    return _shown(memory, _session(memory, words, most, talks.uuid_of(memory, session)), "", budget)
 
 
-def recall_within(memory: Memory, session: str, query: str, *, top: int) -> Recollection:
+def _session(memory: Memory, words: str, limit: int | None, without: str | None) -> Recollection:
+    one, reason = which.chosen(memory, words, without=without)
+    turns = memory.book.transcripts.turns(one.uuid)
+    said = tuple(talks.said(turn) for turn in (turns if limit is None else turns[-limit:]))
+    degraded = () if turns else (NO_TURNS,)
+    return Recollection("session", (talks.found(memory, one),), said, degraded, has_relevant=True, reason=reason)
+
+
+def recall_within(memory: Memory, session: str, query: str, *, top: int | None, max_tokens: int | None) -> Recollection:
     """See `Memory.recall_within`."""
-    known = memory.book.transcripts.session(given.text_of(session, "session"))
-    answer = memory.search(query, max_results=given.size_of(top, 5, "top"), session=known.uuid)
-    ids = {hit.passage.turn for hit in answer.hits if hit.passage.source == "turn"}
-    turns = tuple(_said(turn) for turn in memory.book.transcripts.turns(known.uuid) if turn.id in ids)
-    return Recollection("within", (_found(known),), turns, has_relevant=answer.has_relevant)
+    name, text = given.text_of(session, "session"), given.text_of(query, "query")
+    most, budget = _top(memory, top), given.budget_of(max_tokens)
+    if not memory.config.enabled:
+        return Recollection("within", disabled=True)
+    return _shown(memory, _within(memory, name, text, most), text, budget)
+
+
+def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
+    """The turns of a session that are about the text, but for the one that says `echo`."""
+    one, reason = which.chosen(memory, name)
+    query = Query(text, pool=max(LOOKED_AT, 2 * top), session=one.uuid, sources=frozenset({"turn"}))
+    answer = memory.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
+    turns = talks.turns_at(memory, [(one.uuid, hit.passage.turn or "", hit.score) for hit in answer.hits])
+    return Recollection(
+        "within",
+        (talks.found(memory, one, turns[0].score if turns else 0.0),),
+        turns,
+        (*answer.state["degraded"], *(() if one.turn_ids else (NO_TURNS,))),
+        has_relevant=answer.has_relevant and bool(turns),
+        reason=reason,
+    )
+
+
+# --- what a text asks for --------------------------------------------------------------------------
 
 
 def detect(memory: Memory, text: str) -> Recall | None:
     """See `Memory.detect`."""
     from memorybook.recall import detect as rules
 
-    return rules.detect(text, keywords=memory.config.recall.keywords)
+    return rules.detect(text, memory.config.recall.keywords, today=memory.book.day(memory.book.now()))
 
 
-def recollect(memory: Memory, text: str, *, session: str | None) -> Recollection | None:
+def recollect(memory: Memory, text: str, *, session: str | None, max_tokens: int | None) -> Recollection | None:
     """See `Memory.recollect`."""
+    budget = given.budget_of(max_tokens)
+    if not memory.config.enabled or not text.strip():
+        return None
     asked = detect(memory, text)
-    return None if asked is None else recall_topic(memory, text, top=5, since=None, until=None, session=session)
+    found = _alike(memory, text, session) if asked is None else _carried_out(memory, text, asked, session)
+    return found and _shown(memory, found, asked.query if asked and asked.query else text, budget)
 
 
-def _found(session: Session, score: float = 0.0) -> FoundSession:
-    return FoundSession(
-        session.uuid,
-        session.name,
-        session.title,
-        session.summary,
-        session.created,
-        session.ended,
-        len(session.turn_ids),
-        session.path,
-        score,
-        session.updated,
+def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) -> Recollection:
+    """What the text asks for; by its topic, where the session that it means cannot be made out."""
+    top, current = memory.config.recall.max_search_results, talks.uuid_of(memory, session)
+    about = asked.query if asked.query.strip() else text
+    topic = _Topic(about, top, named=which.days_in(memory, text), without=current)
+    try:
+        if asked.scene == "session":
+            return _session(memory, text, None, current)
+        if asked.scene == "within" and session:
+            return _within(memory, session, about, top, echo=text.strip())
+    except (NotFound, Conflict) as error:
+        return _topic(memory, topic)._replace(reason=str(error))
+    if asked.scene != "history":
+        return _topic(memory, topic)
+    told = _topic(memory, topic._replace(by_user=True))
+    return told._replace(scene="history") if told.has_relevant else _history(memory, top, ALWAYS, current)
+
+
+def _alike(memory: Memory, text: str, session: str | None) -> Recollection | None:
+    """What was said before that is like the text, if so much likeness is to be recalled without being asked for."""
+    least = memory.config.recall.similarity_threshold
+    if least <= 0:
+        return None
+    from memorybook.recall.detect import resembles
+
+    without = talks.uuid_of(memory, session)
+    query = Query(text, sources=frozenset({"turn", "summary"}))
+    answer = memory.book.search(
+        query, limit=1, min_score=least, keep=lambda passage: without is None or passage.session != without
     )
+    like = resembles(max((hit.relevance for hit in answer.hits), default=0.0), least, text)
+    if like is None:
+        return None
+    found = _topic(memory, _Topic(text, memory.config.recall.max_search_results, without=without))
+    return found._replace(reason=like.reason)
 
 
-def _said(turn: Turn, score: float = 0.0) -> FoundTurn:
-    return FoundTurn(
-        turn.id,
-        turn.session,
-        turn.role,
-        turn.speaker or turn.role,
-        turn.text,
-        turn.time,
-        turn.position,
-        score,
+# --- the block for a prompt ------------------------------------------------------------------------
+
+
+def _shown(memory: Memory, found: Recollection, text: str, max_tokens: int) -> Recollection:
+    """The recollection with its block, in the language of the question or else of what was said."""
+    texts = [text] if text else [*(one.summary for one in found.sessions), *(turn.text for turn in found.turns[:20])]
+    made = block(
+        [_told(memory, one, found) for one in found.sessions],
+        frozenset(query_words(text)),
+        language=language_of(memory.config.language, texts),
+        max_tokens=max_tokens,
+        suspect=screen,
+        in_order=found.scene == "session",
     )
+    kept_out = f"{made.suspect} lines are left out of the text: they try to instruct whoever reads them"
+    degraded = (*found.degraded, kept_out.replace("1 lines are", "1 line is")) if made.suspect else found.degraded
+    return found._replace(text=made.text, tokens=made.tokens, degraded=degraded)
+
+
+def _told(memory: Memory, one: FoundSession, found: Recollection) -> Told:
+    of_it = sorted((turn for turn in found.turns if turn.session == one.uuid), key=lambda turn: turn.position)
+    said = [
+        Said(turn.speaker, turn.text, _day(memory, turn), turn.id, turn.score or float(place))
+        for place, turn in enumerate(of_it)
+    ]
+    begun = one.started or one.updated
+    day = memory.book.day(begun).isoformat() if begun is not None else ""
+    return Told(day, one.title, one.turns, one.open, one.summary, said)
+
+
+def _day(memory: Memory, turn: FoundTurn) -> str:
+    return memory.book.day(turn.time).isoformat() if turn.time is not None else ""
+
+
+# --- what callers give -----------------------------------------------------------------------------
+
+
+def _top(memory: Memory, top: int | None) -> int:
+    return given.size_of(top, memory.config.recall.max_search_results, "top")
+
+
+def _count(limit: int | None) -> int | None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
+        raise InvalidInput(f"limit must be a whole number, not {limit!r}")
+    if limit is not None and limit < 1:
+        raise InvalidInput(f"limit {limit} is below 1")
+    return limit

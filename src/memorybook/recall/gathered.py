@@ -1,0 +1,64 @@
+"""From passages that were found to the sessions that they speak for, and back to the best turns of these."""
+
+from __future__ import annotations
+
+from memorybook.hits import Hit
+from memorybook.standard import Sequence
+from memorybook.typed import NamedTuple
+
+FADING = 0.3
+"""Share of what the one before it counts that each further find of a session counts: few good ones beat many poor."""
+
+LEANING = 0.15
+"""Share of a session's evidence by which each of its turns is moved up."""
+
+
+class Spoken(NamedTuple):
+    """What speaks for a session.
+
+    Attributes:
+        session: Its uuid; the path of its summary where that is all that is known.
+        score: Sum of the scores of its finds, best first, each counted `FADING` of what the one before counts.
+        path: Of its summary document; "" if no find has one.
+        hits: Best first.
+    """
+
+    session: str
+    score: float
+    path: str
+    hits: tuple[Hit, ...]
+
+
+def gathered(hits: Sequence[Hit]) -> list[Spoken]:
+    """The sessions that any of the hits belongs to, the one that most speaks for first; on a tie in the hits' order.
+
+    Of the ways to sum up a session (best find, sum of all or the best, power means), a geometric sum was best or
+    within noise of it on every set that was measured, see docs/benchmarks.md.
+    """
+    groups: dict[str, list[Hit]] = {}
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        name = hit.passage.session or (hit.passage.path if hit.passage.source == "summary" else "")
+        if name:
+            groups.setdefault(name, []).append(hit)
+    found = [
+        Spoken(
+            name,
+            sum(max(0.0, hit.score) * FADING**place for place, hit in enumerate(members)),
+            next((hit.passage.path for hit in members if hit.passage.path), ""),
+            tuple(members),
+        )
+        for name, members in groups.items()
+    ]
+    return sorted(found, key=lambda one: -one.score)
+
+
+def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float]]:
+    """(session, turn, score) of at most so many turns of these sessions, best first, each once."""
+    scores: dict[tuple[str, str], float] = {}
+    for one in found:
+        for hit in one.hits:
+            if hit.passage.turn is not None and hit.passage.session is not None:
+                place = (hit.passage.session, hit.passage.turn)
+                scores.setdefault(place, hit.score + LEANING * one.score)
+    best = sorted(scores, key=lambda place: -scores[place])
+    return [(*place, scores[place]) for place in best[:most]]

@@ -1,0 +1,219 @@
+"""Past conversations as they are known: in the transcripts, and in the summaries that stand in the book."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memorybook.errors import Conflict, MissingDocument, NotFound
+from memorybook.formats import session_md
+from memorybook.lifecycle.summarize import summarize
+from memorybook.recollection import FoundSession, FoundTurn
+from memorybook.text.passages import utc_day
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from memorybook.memory import Memory
+    from memorybook.model import Session, SessionSummary, Turn
+
+SUMMARIZED = 400
+"""Of a session without a summary, how many of its last turns are read for one."""
+
+FOLDER = "sessions/"
+
+Days = tuple[str | None, str | None]
+"""First and last day, `YYYY-MM-DD`, inclusive; None where open."""
+
+
+# --- one session -----------------------------------------------------------------------------------
+
+
+def session_of(memory: Memory, name: str) -> Session:
+    """The session by uuid or name, as the transcripts have it, else as a summary in the book tells of it.
+
+    The path of a summary is as good as a name. Raises NotFound, Conflict (several are called so).
+    """
+    try:
+        return memory.book.transcripts.session(name)
+    except NotFound as error:
+        unknown = error
+    told = [(path, page) for path, page in _pages(memory) if name in (path, page.session, page.name)]
+    if len(told) > 1:
+        raise Conflict(f"{len(told)} summaries are of a session {name!r}: name one, such as {told[0][0]!r}")
+    if not told:
+        raise unknown
+    return _only_told(*told[0])
+
+
+def known_session(memory: Memory, uuid: str, path: str = "") -> Session | None:
+    """The session by uuid, else what the summary at `path` tells of it; None if neither is there any more."""
+    try:
+        return memory.book.transcripts.session(uuid)
+    except NotFound:
+        page = _page(memory, path) if path.startswith(FOLDER) else None
+    return _only_told(path, page) if page is not None else None
+
+
+def _only_told(path: str, page: SessionSummary) -> Session:
+    """A session that only a summary tells of: another book's, or one whose turns are not kept."""
+    from memorybook.model import Session
+
+    return Session(
+        uuid=page.session or path,
+        name=page.name,
+        path=path,
+        created=page.started,
+        updated=page.ended or page.started,
+        ended=page.ended or page.started,
+    )
+
+
+def _page(memory: Memory, path: str) -> SessionSummary | None:
+    """The summary document as it stands; None if there is none."""
+    try:
+        return session_md.parse(memory.book.documents.read(path).text)
+    except MissingDocument:
+        return None
+
+
+def _pages(memory: Memory) -> Iterator[tuple[str, SessionSummary]]:
+    """Every summary with its path, by the day in its name, newest first."""
+    paths = (info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER))
+    for path in sorted(paths, reverse=True):
+        page = _page(memory, path)
+        if page is not None:
+            yield path, page
+
+
+def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
+    """A session as recalls show it; its summary is the page that stands in the book, else made of what was said."""
+    page = _page(memory, session.path) if session.path else None
+    if page is None:
+        page = _unwritten(memory, session)
+    return FoundSession(
+        session.uuid,
+        session.name,
+        page.title or session.title,
+        _summary(page),
+        session.created,
+        session.ended,
+        len(session.turn_ids) or page.turns,
+        session.path,
+        score,
+        session.updated,
+    )
+
+
+def _unwritten(memory: Memory, session: Session) -> SessionSummary:
+    """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
+    from memorybook.model import SessionSummary
+
+    if session.summary:
+        return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
+    turns = memory.book.transcripts.turns(session.uuid)
+    return summarize(turns[-SUMMARIZED:], session=session, language=memory.config.language)
+
+
+def _summary(page: SessionSummary) -> str:
+    """The summary, then what was decided, each once."""
+    lines = page.summary.splitlines()
+    said = page.summary.casefold()
+    return "\n".join([*lines, *(f"- {each}" for each in page.decisions if each.casefold() not in said)])
+
+
+def said(turn: Turn, score: float = 0.0) -> FoundTurn:
+    """A turn as recalls show it."""
+    speaker = turn.speaker or turn.role
+    return FoundTurn(turn.id, turn.session, turn.role, speaker, turn.text, turn.time, turn.position, score)
+
+
+# --- many ------------------------------------------------------------------------------------------
+
+
+def newest(memory: Memory, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
+    """Sessions that were talked in within these days (the book's), newest first, but for the one of that uuid.
+
+    Those that only a summary tells of stand among them by their days.
+    """
+    wanted = (session for session in _merged(memory, days[0]) if session.uuid != without)
+    return (session for session in wanted if _within(memory, session, days))
+
+
+def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
+    """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
+    paths = sorted(info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER))
+    told: list[Session] = []
+    for session in _stored(memory):
+        if since is not None and session.updated is not None and _day(memory, session.updated) < since:
+            break
+        told = sorted([*told, *_told_only(memory, paths, utc_day(session.updated) or "")], key=_time)
+        while told and _time(told[-1]) > _time(session):
+            yield told.pop()
+        yield session
+    yield from sorted([*told, *_told_only(memory, paths, since or "")], key=_time, reverse=True)
+
+
+def _stored(memory: Memory) -> Iterator[Session]:
+    """What the transcripts have, newest first, a few at a time."""
+    seen, size = 0, 16
+    while True:
+        batch = memory.book.transcripts.sessions(limit=seen + size)
+        yield from batch[seen:]
+        if len(batch) < seen + size:
+            return
+        seen, size = len(batch), 4 * size
+
+
+def _told_only(memory: Memory, paths: list[str], since: str) -> Iterator[Session]:
+    """Take the summaries of that day or later off the end of `paths`; those of sessions that nothing else has."""
+    while paths and paths[-1].removeprefix(FOLDER)[:10] >= since:
+        path = paths.pop()
+        page = _page(memory, path)
+        if page is not None and not (page.session and _is_stored(memory, page.session)):
+            yield _only_told(path, page)
+
+
+def _is_stored(memory: Memory, uuid: str) -> bool:
+    try:
+        return bool(memory.book.transcripts.session(uuid))
+    except NotFound:
+        return False
+
+
+def _time(session: Session) -> float:
+    """When it was last talked in; what has no time comes last."""
+    return float("-inf") if session.updated is None else session.updated.timestamp()
+
+
+def _within(memory: Memory, session: Session, days: Days) -> bool:
+    """Whether a session was going on within the days; one without times only if all days are open."""
+    first, last = days
+    if first is None and last is None:
+        return True
+    begun, ended = session.created or session.updated, session.updated or session.created
+    if begun is None or ended is None:
+        return False
+    return (last is None or _day(memory, begun) <= last) and (first is None or _day(memory, ended) >= first)
+
+
+def _day(memory: Memory, time: datetime) -> str:
+    return memory.book.day(time).isoformat()
+
+
+def uuid_of(memory: Memory, session: str | None) -> str | None:
+    """The uuid of the current session; as it is given, if no turn of it is stored yet."""
+    if not session:
+        return None
+    try:
+        return memory.book.transcripts.session(session).uuid
+    except NotFound:
+        return session
+
+
+def turns_at(memory: Memory, places: Sequence[tuple[str, str, float]]) -> tuple[FoundTurn, ...]:
+    """The turns at (session, id, score), in that order; what is gone is left out."""
+    turns = []
+    for session, id, score in places:
+        turns += [said(turn, score) for turn in memory.book.transcripts.find(id) if turn.session == session]
+    return tuple(turns)

@@ -1,0 +1,164 @@
+"""Which session, and which days, the words of a caller mean."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from memorybook.errors import Conflict, NotFound
+from memorybook.patterns import lazily
+from memorybook.recall.dates import may_name_days, spans
+from memorybook.verbs import talks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from memorybook.hits import Passage
+    from memorybook.memory import Memory
+    from memorybook.model import Session
+    from memorybook.recall.dates import Span
+    from memorybook.verbs.talks import Days
+
+SHORTEST = 4
+"""Characters of a uuid by which a session is known, where no other begins so."""
+
+YEARS = 20
+"""How far back a day without its year may lie."""
+
+LONGEST_QUESTION = 300
+"""Characters from which a text tells something more likely than it asks: days in it narrow nothing."""
+
+_DAY = lazily(r"\d{4}-\d\d?-\d\d?")
+
+
+# --- which session ---------------------------------------------------------------------------------
+
+
+def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[Session, str]:
+    """The session that the words mean, and how they were read ("" for a uuid or a name).
+
+    In this order: a uuid or a name, the beginning of a uuid, words of order ("last time", 第二次), a day or days.
+
+    Args:
+        memory: Where it is looked for.
+        words: See `Memory.recall_session`.
+        without: Uuid of the current session, which words of order and time do not mean.
+
+    Raises:
+        NotFound: None is meant. Conflict: several are.
+    """
+    words = words.strip()
+    try:
+        return talks.session_of(memory, words), ""
+    except NotFound as error:
+        unknown = error
+    return (
+        _by_beginning(memory, words) or _by_order(memory, words, without) or _by_day(memory, words, without)
+    ) or _refuse(unknown)
+
+
+def _refuse(unknown: NotFound) -> tuple[Session, str]:
+    told = str(unknown)
+    raise NotFound(f"{told}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too") from unknown
+
+
+def _by_beginning(memory: Memory, words: str) -> tuple[Session, str] | None:
+    wanted = words.lower()
+    if len(wanted) < SHORTEST or not wanted.replace("-", "").isalnum() or not wanted.isascii():
+        return None
+    if wanted.isalpha() and not set(wanted) <= set("abcdef"):  # a word, no part of a uuid
+        return None
+    found = [session for session in talks.newest(memory) if session.uuid.lower().startswith(wanted)]
+    if len(found) > 1:
+        names = ", ".join(repr(session.uuid) for session in found[:5])
+        raise Conflict(f"{len(found)} sessions begin with {words!r}: {names}")
+    return (found[0], f"its uuid begins with {words!r}") if found else None
+
+
+def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
+    if _DAY.fullmatch(words):
+        return None
+    try:
+        from memorybook.recall.order import pick
+    except ImportError:
+        return None
+    known = {session.uuid: session for session in talks.newest(memory, without=without)}
+    listed = [(one.uuid, one.name, one.created, one.updated) for one in known.values()]
+    uuid, reason = pick(words, listed, memory.book.day(memory.book.now()))
+    return None if uuid is None else (known[uuid], reason)
+
+
+def _by_day(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
+    """The last session of the days that are named, where there is one."""
+    for first, last in [_days(span) for span in _named(memory, words)]:
+        found = [*talks.newest(memory, (first, last), without=without)]
+        if found:
+            when = first if first == last else f"{first} to {last}"
+            return found[0], f"the last of {len(found)} sessions of {when}" if len(found) > 1 else f"of {when}"
+    return None
+
+
+# --- which days ------------------------------------------------------------------------------------
+
+
+def _named(memory: Memory, words: str) -> list[Span]:
+    """The spans of days that words name, none that begins after today."""
+    if not may_name_days(words):
+        return []
+    today = memory.book.day(memory.book.now())
+    years = range(today.year - YEARS, today.year + 1)
+    found = [span for span in spans(words, years, today) if span[0] <= today.toordinal()]
+    return sorted(set(found), key=lambda span: (-span[1], span[0]))  # without its year, the latest such day first
+
+
+def _days(span: Span) -> tuple[str, str]:
+    return date.fromordinal(span[0]).isoformat(), date.fromordinal(span[1]).isoformat()
+
+
+def days_in(memory: Memory, question: str) -> tuple[Span, ...]:
+    """The spans that a question names, to be looked at first; none if it tells something more likely than it asks."""
+    return () if len(question) > LONGEST_QUESTION else tuple(_named(memory, question))
+
+
+def around(wanted: Iterable[Span]) -> Days:
+    """From the first to the last day of the spans, each open where there is none."""
+    wanted = list(wanted)
+    return _days((min(first for first, _ in wanted), max(last for _, last in wanted))) if wanted else (None, None)
+
+
+def widened(days: Days) -> Days:
+    """A day more at each end: passages are dated by days of UTC, the book's may begin up to a day before or after."""
+    first, last = days
+    return first and _moved(first, -1), last and _moved(last, 1)
+
+
+def _moved(day: str, by: int) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days=by)).isoformat()
+    except OverflowError:
+        return day
+
+
+def said_within(memory: Memory, days: Days, wanted: Iterable[Span] = ()) -> Callable[[Passage], bool]:
+    """Whether a passage that `widened` lets through is of these days, and of one of the spans, by the book's time."""
+    first, last = days
+    spans_wanted = [(_days(span)) for span in wanted]
+
+    def holds(passage: Passage) -> bool:
+        if first is None and last is None:
+            return True
+        day = _day_of(memory, passage)
+        if day is None or (first is not None and day < first) or (last is not None and day > last):
+            return False
+        return not spans_wanted or any(begin <= day <= end for begin, end in spans_wanted)
+
+    return holds
+
+
+def _day_of(memory: Memory, passage: Passage) -> str | None:
+    """The day that a passage is of: a turn's in the book's timezone, if it has a time; else as it is dated."""
+    if passage.turn is not None and passage.source == "turn":
+        for turn in memory.book.transcripts.find(passage.turn):
+            if turn.session == passage.session and turn.time is not None:
+                return memory.book.day(turn.time).isoformat()
+    return passage.date
