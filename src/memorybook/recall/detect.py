@@ -1,0 +1,123 @@
+"""Whether an input asks for something that was said before, and which recall it asks for: pure rules, no model."""
+
+from __future__ import annotations
+
+from memorybook.patterns import lazily
+from memorybook.recall import asking_en, asking_zh
+from memorybook.recall.dates import Span, may_name_days, spans
+from memorybook.standard import Sequence, date
+from memorybook.typed import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from memorybook.recall.cues import Scene
+
+READ = 600
+"""Characters read at either end of an input: who pastes a page asks before it or after it."""
+
+LIKE = 0.5
+"""Confidence of an input that asks for nothing but is like a past session just enough; 1 if it is the same."""
+
+_CODE = lazily(r"(?s)```.*?(?:```|$)")
+_QUOTED = lazily(
+    r"“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|【[^】]*】|`[^`]*`|\"[^\"]*\"|(?<![\w'])'(?!\s)[^'\n]+'(?!\w)"
+)
+_HAN = lazily("[\u3400-\u9fff]")
+
+
+class Recall(NamedTuple):
+    """What an input asks to be recalled.
+
+    Attributes:
+        scene: `history` (what the user told or asked: preferences, facts about them), `topic` (what was discussed,
+            decided or advised on a subject), `session` (an earlier conversation as a whole), `within` (earlier in
+            this one).
+        reason: The words that say so, as they were read.
+        confidence: 0..1; of the rules' own making, not a measured probability.
+        query: The subject: the input without the words that ask; may be empty for `session`.
+        span: First and last day that it speaks of, as ordinals; None if it names none.
+    """
+
+    scene: Scene
+    reason: str
+    confidence: float
+    query: str
+    span: Span | None = None
+
+
+def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None) -> Recall | None:
+    """Which recall an input asks for; None if it asks for none.
+
+    What stands in quotes or code is passed over: it is spoken about, not said. Any text is taken, none raises.
+
+    Args:
+        text: What the user just said.
+        keywords: Further words that ask for a recall wherever they stand, in any case; blank ones do not count.
+        today: What "last Tuesday" is counted from; None leaves such spans out.
+
+    >>> detect("What did we decide about token expiry?").scene
+    'topic'
+    >>> detect("Remember to buy milk") is None, detect("git 怎么看上一次提交") is None
+    (True, True)
+    """
+    said = _said(text)
+    found = asking_zh.scene_of(said) if _HAN.search(said) else None
+    found = found or asking_en.scene_of(said)
+    if found is None:
+        found = _by_keyword(text, said, keywords)
+    if found is None:
+        return None
+    scene, reason, confidence = found
+    return Recall(scene, reason, confidence, subject(said), _span(said, today))
+
+
+def resembles(best: float, threshold: float, text: str, *, today: date | None = None) -> Recall | None:
+    """A recall by topic for an input that asks for none, but is that much like a past session.
+
+    Args:
+        best: The greatest relevance, 0..1, of a past session or turn for the input.
+        threshold: The setting `recall.similarity_threshold`; 0 turns this off.
+        text: The input, which is the query as it stands.
+        today: As for `detect`.
+
+    >>> resembles(0.8, 0.7, "the ndots issue").scene, resembles(0.6, 0.7, "hello"), resembles(0.6, 0.0, "hello")
+    ('topic', None, None)
+    """
+    if threshold <= 0 or best < threshold:
+        return None
+    sure = LIKE + (1 - LIKE) * (min(best, 1.0) - threshold) / (1 - threshold) if threshold < 1 else 1.0
+    return Recall("topic", f"like a past session ({best:.2f})", sure, " ".join(text.split()), _span(text, today))
+
+
+def subject(text: str) -> str:
+    """The text without the words that ask for a recall, those of both languages; "" if nothing else is there."""
+    if _HAN.search(text):
+        text = asking_zh.subject(text)
+    return asking_en.subject(text)
+
+
+def _said(text: str) -> str:
+    """What of a text is said by its writer: no code, nothing quoted, and of a long one only its two ends."""
+    text = _CODE.sub(" ▢ ", text)
+    if len(text) > 2 * READ:
+        text = f"{text[:READ]}\n{text[-READ:]}"
+    if not text.isascii():
+        from unicodedata import normalize
+
+        text = normalize("NFKC", text).replace("’", "'")
+    return _QUOTED.sub(" ▢ ", text)
+
+
+def _by_keyword(text: str, said: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:
+    lower = text.lower()
+    word = next((word for word in keywords if word.strip() and word.lower() in lower), None)
+    if word is None:
+        return None
+    return ("topic" if subject(said) else "session"), word, 0.6
+
+
+def _span(text: str, today: date | None) -> Span | None:
+    """From the first to the last day that it names."""
+    if today is None or not may_name_days(text):
+        return None
+    named = spans(text, [today.year], today)
+    return (min(first for first, _ in named), max(last for _, last in named)) if named else None
