@@ -1,22 +1,22 @@
-"""Conversations of other programs, read into sessions and turns. Reading only: nothing is written.
+"""What other programs keep, read into sessions with turns and into statements. Reading only: nothing is written.
 
-The format is told by the first objects of the file, not by its name.
+The format is told by the first objects of a file, not by its name.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
-from itertools import chain, islice
-from typing import NamedTuple
+from itertools import chain, groupby, islice
+from typing import Any, NamedTuple, Protocol, cast
 
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.importers import chat_jsonl, claude_code, history
-from memorybook.importers.records import EXPECTED, ImportedSession, Record, Said, sessions
+from memorybook.importers import chat_jsonl, chatgpt, claude_ai, claude_code, history
+from memorybook.importers.records import EXPECTED, ImportedSession, Record, Said, Statement, Warn, sessions
 from memorybook.importers.records import records as records_in
 
-__all__ = ["Conversation", "ImportedSession", "read"]
+__all__ = ["FORMATS", "Conversation", "ImportedSession", "Reading", "Statement", "opened", "read"]
 
 _SAMPLE = 50
 """Objects looked at to tell the format; what a program writes for itself may come first."""
@@ -25,11 +25,52 @@ _WARNINGS = 100
 """Warnings kept; a file that is broken throughout says so once."""
 
 
+class Format(Protocol):
+    """A format; a module of this package is one.
+
+    Attributes:
+        NAME: By which it is asked for.
+        APART: Whether the messages of a session stand together, so that none but them is held.
+    """
+
+    NAME: str
+    APART: bool
+
+    def matches(self, sample: Sequence[Mapping[str, Any]], /) -> bool:
+        """Whether these first objects of a file are of this format."""
+
+    def read(
+        self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
+    ) -> Iterator[Said | ImportedSession | Statement]:
+        """What these objects tell: messages yet to be put into sessions, whole sessions, statements.
+
+        Titles of sessions found on the way are put into `titles` by the session's name ("" where none is named).
+        """
+
+
+FORMATS: tuple[Format, ...] = (chatgpt, claude_ai, claude_code, history, chat_jsonl)
+"""In the order in which they are tried."""
+
+
+class Reading(NamedTuple):
+    """A file while it is read.
+
+    Attributes:
+        format: Name of its format.
+        found: What it tells, sessions in the order in which they begin; read as it is asked for.
+        warnings: One line for each that could not be read, `line 12: …`; grows meanwhile.
+    """
+
+    format: str
+    found: Iterator[ImportedSession | Statement]
+    warnings: list[str]
+
+
 class Conversation(NamedTuple):
     """What a file holds.
 
     Attributes:
-        format: `chat`, `claude-code` or `history`.
+        format: Name of its format.
         sessions: In the order in which they begin; never empty.
         warnings: One line for each that could not be read, `line 12: …`.
     """
@@ -42,7 +83,7 @@ class Conversation(NamedTuple):
 def read(
     path: str, *, scope: str | None = None, timezone: tzinfo, stream: Iterable[bytes] | None = None
 ) -> Conversation:
-    """Read the conversation in the file `path`.
+    """Read the conversation in the file `path`, whole.
 
     Args:
         path: The file; with `stream`, only its name in messages and sources (`-` for standard input).
@@ -67,47 +108,57 @@ def read(
 
 
 def _read(path: str, stream: Iterable[bytes], scope: str | None, timezone: tzinfo) -> Conversation:
+    reading = opened(path, stream, scope=scope, timezone=timezone)
+    found = tuple(one for one in reading.found if isinstance(one, ImportedSession))
+    if not found:
+        raise nothing_in(path, reading.warnings)
+    return Conversation(reading.format, found, few(reading.warnings))
+
+
+def opened(
+    path: str, stream: Iterable[bytes], *, scope: str | None = None, timezone: tzinfo, format: str | None = None
+) -> Reading:
+    """Begin to read a file: its format is told, and the rest is read as it is asked for.
+
+    Args:
+        path: Its name, in messages and sources.
+        stream: A binary file, or lines of bytes.
+        scope, timezone: See `read`.
+        format: Name of its format; None finds it.
+
+    Raises:
+        InvalidInput: As `read`; also while `found` is asked for.
+    """
     warnings: list[str] = []
     records = records_in(path, stream, warnings.append)
     sample = list(islice(records, _SAMPLE))
+    chosen = _format(path, sample, warnings, format)
     titles: dict[str, str] = {}
-    name, said = _said(path, sample, records, timezone, warnings, titles)
+    told = chosen.read(chain(sample, records), timezone=timezone, warn=warnings.append, titles=titles)
     if scope is not None:
-        said = _of_scope(path, said, scope)
-    found = tuple(sessions(said, source=path, titles=titles, warn=warnings.append))
-    if not found:
-        raise InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
-    return Conversation(name, _titled(found, titles), tuple(_few(warnings)))
+        told = _of_scope(path, told, scope)
+    return Reading(chosen.NAME, _gathered(told, chosen, path, titles, warnings.append), warnings)
 
 
-def _said(
-    path: str,
-    sample: list[Record],
-    records: Iterator[Record],
-    timezone: tzinfo,
-    warnings: list[str],
-    titles: dict[str, str],
-) -> tuple[str, Iterator[Said]]:
-    """The format's name and the messages it reads."""
+def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:
+    """The format of that name, or the one whose objects these are."""
     fields = [record.fields for record in sample]
-    everything = chain(sample, records)
-    if claude_code.matches(fields):
-        said = claude_code.read(everything, timezone=timezone, warn=warnings.append, titles=titles)
-        return claude_code.NAME, said
-    if history.matches(fields):
-        return history.NAME, history.read(everything, timezone=timezone, warn=warnings.append)
-    if chat_jsonl.matches(fields):
-        return chat_jsonl.NAME, chat_jsonl.read(everything, timezone=timezone, warn=warnings.append)
+    for format in FORMATS:
+        if name == format.NAME or (name is None and format.matches(fields)):
+            return format
     raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
 
 
-def _of_scope(path: str, said: Iterator[Said], scope: str) -> Iterator[Said]:
+def _of_scope(
+    path: str, told: Iterator[Said | ImportedSession | Statement], scope: str
+) -> Iterator[Said | ImportedSession | Statement]:
     stem = os.path.splitext(os.path.basename(path))[0]
     known: dict[str, None] = {}
     kept = False
-    for one in said:
-        known.setdefault(one.scope or stem)
-        if (one.scope or stem) == scope:
+    for one in told:
+        of = (isinstance(one, Said) and one.scope) or stem
+        known.setdefault(of)
+        if of == scope:
             kept = True
             yield one
     if not kept and known:
@@ -116,20 +167,44 @@ def _of_scope(path: str, said: Iterator[Said], scope: str) -> Iterator[Said]:
         raise InvalidInput(f"no message of scope {scope!r} in {path!r}; it has {shown}{more}")
 
 
-def _titled(found: tuple[ImportedSession, ...], titles: dict[str, str]) -> tuple[ImportedSession, ...]:
+def _gathered(
+    told: Iterator[Said | ImportedSession | Statement], format: Format, path: str, titles: dict[str, str], warn: Warn
+) -> Iterator[ImportedSession | Statement]:
+    """Sessions made of the messages, and what was whole already."""
+    if format.APART:
+        for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):
+            run = cast("Iterator[Any]", group)
+            yield from sessions(run, source=path, titles=titles, warn=warn, apart=True) if spoken else run
+        return
+    said: list[Said] = []
+    for one in told:
+        if isinstance(one, Said):
+            said.append(one)
+        else:
+            yield one
+    found = list(sessions(said, source=path, titles=titles, warn=warn))
+    yield from found if len(found) != 1 else [_titled(found[0], titles)]
+
+
+def _titled(found: ImportedSession, titles: Mapping[str, str]) -> ImportedSession:
     """A title whose line names no session is the title of a file's only one."""
-    if len(found) != 1 or found[0].session.title or "" not in titles:
+    if found.session.title or "" not in titles:
         return found
     from dataclasses import replace
 
-    return (found[0]._replace(session=replace(found[0].session, title=titles[""])),)
+    return found._replace(session=replace(found.session, title=titles[""]))
 
 
-def _because(warnings: list[str]) -> str:
+def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:
+    """The error of a file in which there is nothing to take in."""
+    return InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
+
+
+def _because(warnings: Sequence[str]) -> str:
     return f" ({warnings[0]})" if warnings else ""
 
 
-def _few(warnings: list[str]) -> Iterator[str]:
-    yield from warnings[:_WARNINGS]
-    if len(warnings) > _WARNINGS:
-        yield f"… and {len(warnings) - _WARNINGS} more"
+def few(warnings: Sequence[str]) -> tuple[str, ...]:
+    """The first of them, and how many more there are."""
+    more = (f"… and {len(warnings) - _WARNINGS} more",) if len(warnings) > _WARNINGS else ()
+    return (*warnings[:_WARNINGS], *more)

@@ -11,6 +11,7 @@ from memorybook.importers.times import parse_time
 from memorybook.model import Role
 
 NAME = "chat"
+APART = False
 
 TOOL_TEXT_LIMIT = 4000
 """Characters of a tool's output that are kept; the rest is for a log, not for a memory."""
@@ -29,7 +30,7 @@ def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
     return any(first(fields, *_TEXT) is not None or "role" in fields for fields in sample)
 
 
-def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn) -> Iterator[Said]:
+def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """The messages of a file; objects that hold none are warnings."""
     for record in records:
         said = said_in(record, timezone=timezone, warn=warn)

@@ -16,6 +16,7 @@ from memorybook.importers.records import Record, Said, Warn, clean, cut, word
 from memorybook.importers.times import parse_time
 
 NAME = "claude-code"
+APART = False
 
 _EVENTS = frozenset(("user", "assistant", "summary", "system", "attachment", "file-history-snapshot", "progress"))
 _OWN = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
@@ -38,9 +39,7 @@ def _is_event(fields: Mapping[str, Any]) -> bool:
     return kind in _TITLES or (kind in _EVENTS and "sessionId" in fields) or "leafUuid" in fields
 
 
-def read(
-    records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str] | None = None
-) -> Iterator[Said]:
+def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """The messages of a transcript, each tool result as a message of the tool.
 
     Titles found on the way are put into `titles` by session id ("" where the line names none).
@@ -48,8 +47,7 @@ def read(
     tools: dict[str, str] = {}
     for record in records:
         fields = record.fields
-        if titles is not None:
-            _keep_title(fields, titles)
+        _keep_title(fields, titles)
         if fields.get("type") in ("user", "assistant") and not any(fields.get(flag) for flag in _OWN):
             yield from _event(record, tools, timezone, warn)
 

@@ -15,6 +15,7 @@ from memorybook.importers.records import Record, Said, Warn, clean, first, json_
 from memorybook.importers.times import parse_time
 
 NAME = "history"
+APART = False
 
 
 def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
@@ -32,7 +33,7 @@ def _is_prompt(fields: Mapping[str, Any]) -> bool:
     return ("display" in fields and "timestamp" in fields) or {"session_id", "ts", "text"} <= fields.keys()
 
 
-def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn) -> Iterator[Said]:
+def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """The messages of a run, or the prompts that a person typed, as turns of the user."""
     session = ""
     for record in records:

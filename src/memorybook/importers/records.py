@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from hashlib import sha256
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
+from memorybook.importers.json_items import MOST, Items, Unfinished
 from memorybook.model import Role, Session, Turn
 
 EXPECTED = (
-    "expected JSON Lines of messages (role or speaker, content or text), a JSON array of them, "
-    "a Claude Code transcript or a history.jsonl"
+    "expected JSON Lines of messages (role or speaker, content or text), a JSON array of them, an export of ChatGPT, "
+    "Claude or mem0, a session of Claude Code or Codex, or a history.jsonl"
 )
 
 Warn = Callable[[str], None]
@@ -40,6 +42,7 @@ class Said(NamedTuple):
         id: The file's own id; "" if it has none.
         tool_calls, metadata: As in `Turn`.
         line: Where it stood.
+        lasting: Whether `session` is an id that no other talk in the world has: then identity rests on it alone.
     """
 
     text: str
@@ -53,6 +56,7 @@ class Said(NamedTuple):
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     metadata: Mapping[str, Any] = {}
     line: int = 0
+    lasting: bool = False
 
 
 class ImportedSession(NamedTuple):
@@ -60,6 +64,33 @@ class ImportedSession(NamedTuple):
 
     session: Session
     turns: tuple[Turn, ...]
+
+
+class Statement(NamedTuple):
+    """Something that a file remembers by itself, and nobody is quoted with it: an entry, or a note of a day.
+
+    Attributes:
+        text: What it says; of an entry, as it is to stand in the book.
+        key: By which it is known again, within its format.
+        time: When it was first said or written; UTC, None if unknown.
+        changed: When it was changed last; None if it never was.
+        note: Whether it is a note of its day and no entry.
+        category: What its file calls its kind; "" if it has none. Any word may stand there.
+        tags, metadata: As in `Entry`.
+        expires: As in `Entry`.
+        source: The file, and where in it; for a person to read.
+    """
+
+    text: str
+    key: str
+    time: datetime | None = None
+    changed: datetime | None = None
+    note: bool = False
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = {}
+    expires: date | None = None
+    source: str = ""
 
 
 ROLES: Mapping[str, Role] = {
@@ -112,47 +143,89 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit} more characters]"
 
 
-def json_safe(value: Any) -> Any:
-    """`value` with every string cleaned; for the metadata that travels along."""
+def json_safe(value: Any, depth: int = 0) -> Any:
+    """`value` with every string cleaned, for the metadata that travels along; `…` for what lies too deep in it."""
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, list | dict) and depth == _DEEPEST:
+        return "…"
     if isinstance(value, list):
-        return [json_safe(one) for one in value]
+        return [json_safe(one, depth + 1) for one in value]
     if isinstance(value, dict):
-        return {clean(name): json_safe(one) for name, one in value.items()}
+        return {clean(name): json_safe(one, depth + 1) for name, one in value.items()}
     return value
+
+
+_DEEPEST = 40
 
 
 # --- reading -----------------------------------------------------------------------------------
 
 
 def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
-    """The JSON objects of a file: one a line, or in one array, or under `messages`.
+    """The JSON objects of a file: one a line, in one array, or under `messages` and the like.
 
-    JSON Lines are read line by line, a broken line is a warning. Raises InvalidInput for a file
-    that is not UTF-8 text.
+    Lines, and the items of an array, are read one by one; a broken one is a warning. Raises InvalidInput for a file
+    that is not UTF-8 text, and for a line, an item or a document that is too large to be held.
     """
+    peek = getattr(stream, "peek", None)
+    head = bytes(peek()) if peek is not None else b""
+    if head.removeprefix(_MARK).lstrip().startswith(b"["):
+        _refuse_other_encodings(name, head)
+        yield from _array_records(name, _pieces(stream, warn), warn)
+        return
     lines = _lines(name, stream, warn)
     opening = next(((number, line) for number, line in lines if line.strip()), None)
     if opening is None:
         raise InvalidInput(f"{name!r} is empty; {EXPECTED}")
-    if _opens_document(opening[1]):
-        yield from _document(name, "".join([opening[1], *(line for _, line in lines)]), warn)
-        return
-    yield from _line_records([opening], warn)
-    yield from _line_records(lines, warn)
+    text = opening[1].strip()
+    if text.startswith("["):
+        yield from _array_records(name, chain([opening[1]], (line for _, line in lines)), warn)
+    elif _opens_document(text):
+        yield from _unwrapped([_document(name, opening[1], lines)], warn)
+    else:
+        yield from _line_records([opening], warn)
+        yield from _line_records(lines, warn)
+
+
+_MARK = b"\xef\xbb\xbf"
+_CHUNK = 1 << 20
+
+
+def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
+    """The text of a file in pieces of about a megabyte."""
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while True:
+        raw = stream.read(_CHUNK)
+        try:
+            yield decoder.decode(raw, not raw)
+        except UnicodeDecodeError:
+            warn("some bytes are not UTF-8 and were replaced")
+            decoder.errors = "replace"
+            yield decoder.decode(raw, not raw)
+        if not raw:
+            return
 
 
 def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(stream, 1):
+    for number, raw in enumerate(_raw_lines(stream), 1):
         if number == 1:
             _refuse_other_encodings(name, raw)
-            raw = raw.removeprefix(b"\xef\xbb\xbf")
+            raw = raw.removeprefix(_MARK)
+        if len(raw) > MOST:
+            raise InvalidInput(f"line {number} of {name!r} is longer than {MOST >> 20} MB: split the file")
         try:
             yield number, raw.decode()
         except UnicodeDecodeError:
             warn(f"line {number}: some bytes are not UTF-8 and were replaced")
             yield number, raw.decode(errors="replace")
+
+
+def _raw_lines(stream: Any) -> Iterator[bytes]:
+    """The lines; of a file never more than can be held."""
+    return iter(lambda: stream.readline(MOST + 1), b"") if hasattr(stream, "readline") else iter(stream)
 
 
 def _refuse_other_encodings(name: str, raw: bytes) -> None:
@@ -162,40 +235,78 @@ def _refuse_other_encodings(name: str, raw: bytes) -> None:
         raise InvalidInput(f"{name!r} is not a text file; {EXPECTED}")
 
 
-def _opens_document(line: str) -> bool:
-    """Whether a first line begins one JSON document, and not JSON Lines."""
-    text = line.strip()
-    if text.startswith("["):
-        return True
+def _opens_document(text: str) -> bool:
+    """Whether a first line begins one JSON object that holds everything, and not JSON Lines."""
     if not text.startswith("{"):
         return False
     value = _json(text)
-    return text == "{" or (isinstance(value, dict) and isinstance(value.get("messages"), list))
+    return _wrapped(value) is not None if isinstance(value, dict) else text.endswith(("{", "[", ","))
 
 
-def _document(name: str, text: str, warn: Warn) -> Iterator[Record]:
-    value = _json(text)
-    if isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
+def _document(name: str, opening: str, lines: Iterable[tuple[int, str]]) -> Any:
+    parts, size = [opening], len(opening)
+    for _, line in lines:
+        parts.append(line)
+        size += len(line)
+        if size > MOST:
+            raise InvalidInput(f"{name!r} is one JSON object of more than {MOST >> 20} MB: split it into JSON Lines")
+    value = _json("".join(parts))
+    if not isinstance(value, dict):
         raise InvalidInput(f"{name!r} is broken JSON; {EXPECTED}")
-    for place, fields in enumerate(_messages(value), 1):
+    return value
+
+
+def _array_records(name: str, pieces: Iterator[str], warn: Warn) -> Iterator[Record]:
+    read = number = 0
+    try:
+        for number, text in enumerate(Items(name, pieces), 1):
+            value = _json(text)
+            if value is None and text != "null":
+                warn(f"item {number}: broken JSON or nested too deeply, skipped ({text[:40]!r})")
+                continue
+            read += isinstance(value, dict)
+            yield from _unwrapped([value], warn, number)
+    except Unfinished:
+        if not read:
+            raise InvalidInput(f"{name!r} is broken JSON; {EXPECTED}") from None
+        warn(f"the file ends in the midst of its array, after item {number}")
+
+
+def _unwrapped(values: Iterable[Any], warn: Warn, number: int = 0) -> Iterator[Record]:
+    """The objects in these values; of a single one that stands in an array with its number there."""
+    for place, fields in enumerate(_messages(values), 1):
         if isinstance(fields, dict):
-            yield Record(place, fields)
+            yield Record(number or place, fields)
         else:
-            warn(f"item {place}: not an object, skipped")
+            warn(f"item {number or place}: not an object, skipped")
 
 
-def _messages(values: list[Any]) -> Iterator[Any]:
-    """The messages of an array, of objects with a `messages` array, or of several such objects."""
+_LISTS = ("conversations", "results", "memories")
+_WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "content", "text"))
+
+
+def _wrapped(value: Mapping[str, Any]) -> list[Any] | None:
+    """The list for which an object is only the wrapping; None for an object that says something itself."""
+    if not _WHOLE.isdisjoint(value):
+        return None
+    return next((value[key] for key in ("messages", *_LISTS) if isinstance(value.get(key), list)), None)
+
+
+def _messages(values: Iterable[Any], *, inside: bool = False) -> Iterator[Any]:
+    """The objects of an array, where one wraps others these: conversations, and the messages of each."""
     for value in values:
-        if not (isinstance(value, dict) and isinstance(value.get("messages"), list)):
+        inner = _wrapped(value) if isinstance(value, dict) else None
+        if inner is None:
             yield value
-            continue
-        name = first(value, "session", "session_id", "id", "name", "title")
-        for message in value["messages"]:
-            named = isinstance(message, dict) and name is not None and "session" not in message
-            yield {**message, "session": name} if named else message
+        elif isinstance(value.get("messages"), list):
+            name = first(value, "session", "session_id", "id", "name", "title")
+            for message in inner:
+                named = isinstance(message, dict) and name is not None and "session" not in message
+                yield {**message, "session": name} if named else message
+        elif inside:
+            yield value
+        else:
+            yield from _messages(inner, inside=True)
 
 
 def _line_records(lines: Iterable[tuple[int, str]], warn: Warn) -> Iterator[Record]:
@@ -220,21 +331,38 @@ def _json(text: str) -> Any:
 # --- sessions ----------------------------------------------------------------------------------
 
 
-def sessions(said: Iterable[Said], *, source: str, titles: Mapping[str, str], warn: Warn) -> list[ImportedSession]:
+def sessions(
+    said: Iterable[Said], *, source: str, titles: Mapping[str, str], warn: Warn, apart: bool = False
+) -> Iterator[ImportedSession]:
     """The sessions that these messages make up, in the order in which they begin.
 
-    A session's uuid rests on its name and first message alone: the same conversation imported
-    again, renamed or grown, is the same session, and another file's `S1` is another.
+    A session's uuid rests on its name and first message alone, or on its name if that lasts: the same conversation
+    imported again, renamed or grown, is the same session, and another file's `S1` is another.
+
+    Args:
+        said: The messages.
+        source: Name of the file.
+        titles: Titles by session; looked into when the messages of a session are read.
+        warn: Is told what is odd.
+        apart: Whether the messages of a session stand together, so that none but them is held.
     """
-    groups: dict[tuple[str, str], list[Said]] = {}
-    for one in said:
-        groups.setdefault((one.scope, one.session), []).append(one)
-    return [_session(name, group, source, titles.get(name, ""), warn) for (_, name), group in groups.items()]
+    groups: Iterable[tuple[tuple[str, str], Iterable[Said]]]
+    if apart:
+        groups = groupby(said, key=lambda one: (one.scope, one.session))
+    else:
+        sorted_out: dict[tuple[str, str], list[Said]] = {}
+        for one in said:
+            sorted_out.setdefault((one.scope, one.session), []).append(one)
+        groups = sorted_out.items()
+    for (_, name), group in groups:
+        spoken = list(group)
+        yield _session(name, spoken, source, titles.get(name, ""), warn)
 
 
 def _session(name: str, said: list[Said], source: str, title: str, warn: Warn) -> ImportedSession:
     opening = said[0]
-    uuid = _uuid(opening.scope, name, opening.speaker, opening.text, opening.stamp)
+    first_said = () if opening.lasting else (opening.speaker, opening.text, opening.stamp)
+    uuid = _uuid(opening.scope, name, *first_said)
     turns = tuple(_turns(uuid, said, warn))
     times = [turn.time for turn in turns if turn.time is not None]
     begin, end = (min(times), max(times)) if times else (None, None)

@@ -27,7 +27,7 @@ def parse_time(value: Any, timezone: tzinfo) -> datetime | None:
     if isinstance(value, datetime):
         return _utc(value, timezone)
     if isinstance(value, int | float):
-        return None if isinstance(value, bool) else _epoch(float(value))
+        return None if isinstance(value, bool) or abs(value) > 1e20 else _epoch(float(value))
     if not isinstance(value, str) or len(value) > 100:
         return None
     text = value.strip()

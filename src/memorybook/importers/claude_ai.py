@@ -1,0 +1,101 @@
+"""Claude's data export: `conversations.json`, an array of conversations with their `chat_messages`.
+
+https://support.claude.com/en/articles/9450526-how-can-i-export-my-claude-data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
+from memorybook.importers.records import Record, Said, Warn, clean, cut, first, role_of, word
+from memorybook.importers.times import parse_time
+
+NAME = "claude"
+APART = True
+
+
+def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these first objects of a file are conversations."""
+    return any(isinstance(fields.get("chat_messages"), list) for fields in sample)
+
+
+def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
+    """The messages of each conversation, on the branch that was shown last where it says so."""
+    for record in records:
+        messages = record.fields.get("chat_messages")
+        if not isinstance(messages, list):
+            warn(f"conversation {record.line}: no chat_messages, skipped")
+            continue
+        id = word(first(record.fields, "uuid", "id"))
+        name = id or word(record.fields.get("name"))
+        title = " ".join(word(record.fields.get("name")).split())
+        if title:
+            titles[name] = title
+        broken = sum(not isinstance(message, dict) for message in messages)
+        if broken:
+            warn(f"conversation {record.line}: {broken} messages are no objects, skipped")
+        for message in _shown(record.fields, [one for one in messages if isinstance(one, dict)]):
+            for said in _message(message, timezone):
+                yield said._replace(session=name, lasting=bool(id), line=record.line)
+
+
+def _shown(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The messages up to the current one by their parents; as they stand, if they have none."""
+    by_id = {id: message for message in messages if isinstance(id := message.get("uuid"), str)}
+    here = fields.get("current_leaf_message_uuid")
+    path: list[Mapping[str, Any]] = []
+    while isinstance(here, str) and here in by_id:
+        path.append(by_id.pop(here))
+        here = path[-1].get("parent_message_uuid")
+    return path[::-1] or messages
+
+
+def _message(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
+    """The turn of a message, and after it the answers of the tools that it called."""
+    role = role_of(first(message, "sender", "role"))
+    content = message.get("content")
+    text, calls = content_of(content)
+    if not text.strip() and isinstance(plain := message.get("text"), str) and not calls:
+        text = clean(plain)
+    files = [name for kind in ("attachments", "files", "files_v2") for name in _names(message.get(kind))]
+    if not text.strip() and files:
+        text = f"[{', '.join(files)}]"
+    stamp = message.get("created_at")
+    said = Said(
+        text=text,
+        role=role,
+        speaker=role or word(message.get("sender")),
+        time=parse_time(stamp, timezone),
+        stamp=word(stamp),
+        id=word(message.get("uuid")),
+        tool_calls=calls,
+        metadata={"attachments": list(dict.fromkeys(files))} if files else {},
+    )
+    if text.strip() or calls:
+        yield said
+    yield from _results(said, content if isinstance(content, list) else [])
+
+
+def _names(files: Any) -> Iterator[str]:
+    for file in files if isinstance(files, list) else []:
+        name = word(file.get("file_name")) if isinstance(file, dict) else ""
+        if name:
+            yield name
+
+
+def _results(said: Said, blocks: list[Any]) -> Iterator[Said]:
+    for place, block in enumerate(blocks):
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            text = cut(content_of(block.get("content"))[0].strip(), TOOL_TEXT_LIMIT)
+            if text:
+                yield said._replace(
+                    text=text,
+                    role="tool",
+                    speaker=word(block.get("name")) or "tool",
+                    id=f"{said.id}:{place}" if said.id else "",
+                    tool_calls=(),
+                    metadata={"is_error": True} if block.get("is_error") else {},
+                )
