@@ -64,8 +64,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agent": CORE
     | {"answers", "config", "lifecycle", "memory", "providers", "recall", "recollection", "tools", "verbs"}
     | {"workspace"},
-    "tools": {"errors", "memory", "standard", "typed"},
-    "cli": VALUES | {"answers", "config", "memory", "providers", "tools", "workspace", "lifecycle", "text"},
+    "tool_schema": set(),
+    "tools": {"errors", "memory", "standard", "tool_schema", "typed"},
+    "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
+    "cli": VALUES
+    | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"},
     "__main__": {"cli"},
     "__init__": VALUES | {"answers", "config", "memory", "tools"},
 }

@@ -135,6 +135,10 @@ def test_switched_off_every_tool_says_disabled_and_writes_nothing(tmp_path: Path
         "memory_review": {},
         "memory_list": {},
         "memory_recall": {"query": "x"},
+        "recall_history": {},
+        "recall_topic": {"query": "x"},
+        "recall_session": {"which": "x"},
+        "recall_within": {"session": "x", "query": "y"},
         "memory_status": {},
     }
     assert set(arguments) == set(tools.TOOLS)
@@ -178,6 +182,10 @@ def test_an_agent_does_not_take_back_what_a_person_did(tmp_path: Path) -> None:
         ("recall_memory", "memory_search"),
         ("memory_remember", "memory_append"),
         ("memory_append", "memory_remember"),
+        ("recall_history", "recall_topic"),
+        ("recall_topic", "memory_search"),
+        ("recall_session", "recall_within"),
+        ("recall_within", "recall_topic"),
     ],
 )
 def test_tools_that_are_alike_say_when_to_use_which(name: str, other: str) -> None:

@@ -303,6 +303,70 @@ def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[s
     return memory.undo(operation, dry_run=dry_run).json()
 
 
+def recall_history(
+    memory: Memory,
+    limit: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    session: str | None = None,
+) -> dict[str, Any]:
+    """Tell what the newest conversations were about. Use it to see what went on lately; for a subject use recall_topic.
+
+    Args:
+        limit: At most this many; 5 if left out.
+        since: Only of this day or later, YYYY-MM-DD.
+        until: Only of this day or earlier.
+        session: The current conversation, which is left out.
+    """
+    return memory.recall_history(limit, since=since, until=until, session=session).json()
+
+
+def recall_topic(
+    memory: Memory,
+    query: str,
+    top: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    session: str | None = None,
+) -> dict[str, Any]:
+    """Find the past conversations that were about something, with what was said of it.
+
+    Use it for what was discussed or decided; for facts that are remembered use memory_search.
+
+    Args:
+        query: What it was about, in any language; days that it names narrow the search.
+        top: At most this many conversations, and turns; 5 if left out.
+        since: Only what was said on this day or later, YYYY-MM-DD.
+        until: Only what was said on this day or earlier.
+        session: The current conversation, which is left out.
+    """
+    return memory.recall_topic(query, top=top, since=since, until=until, session=session).json()
+
+
+def recall_session(memory: Memory, which: str, limit: int = 50, session: str | None = None) -> dict[str, Any]:
+    """Open one past conversation: its summary and its last turns.
+
+    Use it to go on where it ended; to look something up in it use recall_within.
+
+    Args:
+        which: Its uuid, its name, a day, or words such as last time, 上次 or last Tuesday.
+        limit: At most this many turns.
+        session: The current conversation, which last time and the like do not mean.
+    """
+    return memory.recall_session(which, limit=limit, session=session).json()
+
+
+def recall_within(memory: Memory, session: str, query: str, top: int | None = None) -> dict[str, Any]:
+    """Find what was said about something in one conversation. Use it when that is known; else use recall_topic.
+
+    Args:
+        session: Which, as for recall_session.
+        query: What it was about, in any language.
+        top: At most this many turns; 5 if left out.
+    """
+    return memory.recall_within(session, query, top=top).json()
+
+
 def memory_review(
     memory: Memory, kind: str | None = None, state: str = "open", limit: int | None = None
 ) -> dict[str, Any]:
@@ -335,6 +399,10 @@ TOOLS: Mapping[str, Tool] = {
         memory_list,
         memory_recall,
         recall_memory,
+        recall_history,
+        recall_topic,
+        recall_session,
+        recall_within,
         memory_history,
         memory_why,
         memory_undo,
@@ -356,6 +424,7 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, A
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
+    from memorybook.tool_schema import described, fits, private
 
     tool = TOOLS.get(name)
     if tool is None:
@@ -369,34 +438,9 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, A
         if missing not in arguments:
             raise InvalidInput(f"{name} needs {missing!r}")
     for given, value in arguments.items():
-        if not _fits(value, properties[given]):
-            raise InvalidInput(f"{name} takes {given!r} as {_described(properties[given])}, not {repr(value)[:80]}")
-    return run(memory, tool, **{_private(given): value for given, value in arguments.items()})
-
-
-_PYTHON: Mapping[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "object": (Mapping,),
-}
-
-
-def _fits(value: Any, described: Mapping[str, Any]) -> bool:
-    """Whether the value is of a type that the schema names; a boolean is no number."""
-    kinds = [described["type"]] if isinstance(described["type"], str) else described["type"]
-    if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
-        return False
-    return "items" not in described or all(_fits(item, described["items"]) for item in value)
-
-
-def _described(described: Mapping[str, Any]) -> str:
-    """The type that the schema names, in words."""
-    kinds = [described["type"]] if isinstance(described["type"], str) else described["type"]
-    words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in kinds)
-    return f"{words} of {described['items']['type']}s" if "items" in described else words
+        if not fits(value, properties[given]):
+            raise InvalidInput(f"{name} takes {given!r} as {described(properties[given])}, not {repr(value)[:80]}")
+    return run(memory, tool, **{private(given): value for given, value in arguments.items()})
 
 
 def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:
@@ -413,56 +457,6 @@ def disabled(name: str) -> dict[str, Any]:
 
 def schema(name: str) -> dict[str, Any]:
     """Name, description and parameters (JSON Schema) of a tool, from its signature and docstring."""
-    import inspect
-    import typing
+    from memorybook.tool_schema import schema_of
 
-    tool = TOOLS[name]
-    text = inspect.getdoc(tool) or ""
-    summary, _, described = text.partition("\nArgs:\n")
-    hints = typing.get_type_hints(tool, {**globals(), "Memory": Any})
-    parameters = list(inspect.signature(tool).parameters.values())[1:]
-    lines = dict(line.strip().split(": ", 1) for line in described.splitlines() if ": " in line)
-    properties = {
-        _public(p.name): {**_type(hints[p.name]), "description": lines[_public(p.name)]}
-        | ({} if p.default in (p.empty, None, (), False) else {"default": p.default})
-        for p in parameters
-    }
-    return {
-        "name": name,
-        "description": " ".join(summary.split()),
-        "parameters": {
-            "type": "object",
-            "properties": properties,
-            "required": [_public(p.name) for p in parameters if p.default is p.empty],
-        },
-    }
-
-
-def _public(parameter: str) -> str:
-    """The name by which callers know a parameter."""
-    return parameter.removesuffix("_")
-
-
-def _private(name: str) -> str:
-    """The parameter that callers know by the name."""
-    import keyword
-
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _type(hint: Any) -> dict[str, Any]:
-    """JSON Schema of a parameter's type; None in a union only says that it may be left out."""
-    import typing
-
-    simple = {str: "string", int: "integer", float: "number", bool: "boolean"}
-    if hint in simple:
-        return {"type": simple[hint]}
-    arguments = [each for each in typing.get_args(hint) if each is not type(None)]
-    origin = typing.get_origin(hint)
-    if origin is Sequence:
-        return {"type": "array", "items": _type(arguments[0])}
-    if origin is Mapping:
-        return {"type": "object"}
-    if len(arguments) == 1:
-        return _type(arguments[0])
-    return {"type": [_type(each)["type"] for each in arguments]}
+    return schema_of(TOOLS[name])

@@ -25,7 +25,7 @@ def test_help_lists_every_verb_with_one_line(shell: Any) -> None:
     assert done.code == 0
     assert done.out == overview()
     for verb, (_, line) in VERBS.items():
-        assert f"  {verb:<12}{line}\n" in done.out
+        assert f"  {verb:<16}{line}\n" in done.out
 
 
 def test_no_arguments_show_the_help_as_a_usage_error(shell: Any) -> None:

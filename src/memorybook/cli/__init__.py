@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from memorybook.cli.call import Call
 
 VERBS = {
+    "chat": ("chat", "talk: with a model that remembers, or with the book alone"),
+    "sessions": ("converse", "list past conversations, newest first"),
+    "recall-history": ("converse", "what the newest conversations were about"),
+    "recall-topic": ("converse", "the conversations that were about something"),
+    "recall-session": ("converse", "one conversation: by id, name, day, or words such as 'last time'"),
+    "recall-within": ("converse", "what was said about something in one conversation"),
     "search": ("find", "find what the book says about something"),
     "recall": ("find", "the block of memories that a prompt gets for a query"),
     "get": ("find", "read a document, an entry or a turn"),
@@ -53,7 +59,7 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset({"import", "memorize", "sync", "rebuild", "purge", "tidy", "watch", "compare", "demo"})
+_LONG = frozenset({"import", "memorize", "sync", "rebuild", "purge", "tidy", "watch", "compare", "demo", "chat"})
 """Verbs that may work for long and so need their garbage collected."""
 
 _WITH_VALUE = ("--book", "--project", "--set")
@@ -210,6 +216,8 @@ def overview() -> str:
     lines = ["usage: memorybook [--book DIR] [--project KEY] [--json] COMMAND …", ""]
     lines += ["Long-term memory for AI agents, in Markdown that a person can read."]
     groups = {
+        "chat": "Converse",
+        "converse": "Converse",
         "find": "Find",
         "write": "Write",
         "forget": "Take out",
@@ -220,9 +228,9 @@ def overview() -> str:
         "compare": "Try out",
         "demo": "Look",
     }
-    for module, title in groups.items():
+    for title in dict.fromkeys(groups.values()):
         lines += ["", title]
-        lines += [f"  {verb:<12}{line}" for verb, (home, line) in VERBS.items() if home == module]
+        lines += [f"  {verb:<16}{line}" for verb, (home, line) in VERBS.items() if groups[home] == title]
     lines += ["", "Options, before or after the command", *_OPTIONS, "", "More: memorybook COMMAND --help"]
     return "\n".join(lines) + "\n"
 

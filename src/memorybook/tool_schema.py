@@ -1,0 +1,84 @@
+"""What a tool takes, as JSON Schema told from its signature and docstring, and whether a value fits."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_PYTHON: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (Mapping,),
+}
+
+
+def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """Name, description and parameters (JSON Schema) of a tool."""
+    text = inspect.getdoc(tool) or ""
+    summary, _, told = text.partition("\nArgs:\n")
+    hints = typing.get_type_hints(tool, {**tool.__globals__, "Memory": Any})
+    parameters = list(inspect.signature(tool).parameters.values())[1:]
+    lines = dict(line.strip().split(": ", 1) for line in told.splitlines() if ": " in line)
+    properties = {
+        _public(p.name): {**_type(hints[p.name]), "description": lines[_public(p.name)]}
+        | ({} if p.default in (p.empty, None, (), False) else {"default": p.default})
+        for p in parameters
+    }
+    return {
+        "name": tool.__name__,
+        "description": " ".join(summary.split()),
+        "parameters": {
+            "type": "object",
+            "properties": properties,
+            "required": [_public(p.name) for p in parameters if p.default is p.empty],
+        },
+    }
+
+
+def fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether the value is of a type that the schema names; a boolean is no number."""
+    kinds = _kinds(schema)
+    if not any(isinstance(value, _PYTHON[kind]) for kind in kinds) or ("boolean" in kinds) != isinstance(value, bool):
+        return False
+    return "items" not in schema or all(fits(item, schema["items"]) for item in value)
+
+
+def described(schema: Mapping[str, Any]) -> str:
+    """The type that the schema names, in words."""
+    words = " or ".join(f"{'an' if kind[0] in 'aio' else 'a'} {kind}" for kind in _kinds(schema))
+    return f"{words} of {schema['items']['type']}s" if "items" in schema else words
+
+
+def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
+    return [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+
+
+def private(name: str) -> str:
+    """The parameter that callers know by the name: a word of Python has an underscore there."""
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _public(parameter: str) -> str:
+    return parameter.removesuffix("_")
+
+
+def _type(hint: Any) -> dict[str, Any]:
+    """JSON Schema of a parameter's type; None in a union only says that it may be left out."""
+    simple = {str: "string", int: "integer", float: "number", bool: "boolean"}
+    if hint in simple:
+        return {"type": simple[hint]}
+    arguments = [each for each in typing.get_args(hint) if each is not type(None)]
+    origin = typing.get_origin(hint)
+    if origin is Sequence:
+        return {"type": "array", "items": _type(arguments[0])}
+    if origin is Mapping:
+        return {"type": "object"}
+    if len(arguments) == 1:
+        return _type(arguments[0])
+    return {"type": [_type(each)["type"] for each in arguments]}
