@@ -49,6 +49,11 @@ def test_only_lines_that_differ_are_kept() -> None:
     assert len(pack(hunks)) < 200
 
 
+def test_lines_that_stand_often_are_kept_beside_one_that_stands_once() -> None:
+    hunks = diff("p\nb\nonce\nb\ne", "other\nb\nonce\nb\nfew")
+    assert [(hunk.old, hunk.new) for hunk in hunks] == [(("p",), ("other",)), (("e",), ("few",))]
+
+
 def test_what_changed_elsewhere_stays() -> None:
     hunks = diff("a\nb\n", "a\nb\nnew\n")
     assert taken_back(hunks, "first\na\nb\nnew\nlater\n") == "first\na\nb\nlater\n"
