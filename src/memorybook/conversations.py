@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from memorybook.recall.detect import Recall
     from memorybook.recollection import Recollection, Talks
     from memorybook.standard import date
+    from memorybook.verbs.backup import Backup, Restored
     from memorybook.verbs.export import Export
 
 
@@ -180,6 +181,45 @@ class Conversations:
         from memorybook.verbs import export
 
         return export.export(self._talks._on, path, session=session, progress=progress)
+
+    def backup(self, path: str, *, progress: Progress | None = None) -> Backup:
+        """Write the whole book into one archive: documents, turns and journal, at one moment, each file with a digest.
+
+        Others may go on to write: every line that was acknowledged before the call is in it. The index is left out.
+
+        Args:
+            path: The archive, `….tar.gz`; a backup that stands there is replaced once the new one is whole.
+            progress: Called with (bytes packed, bytes in all).
+
+        Raises:
+            NotFound: There is no book, or no folder for the archive.
+            InvalidInput: Something else than a backup stands there.
+            Unavailable: The disk refuses, or another writer holds the book for too long.
+        """
+        from memorybook.verbs import backup
+
+        return backup.backup(self._talks._on, path, progress=progress)
+
+    def restore(
+        self, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None
+    ) -> Restored:
+        """Put the book of an archive into an empty folder; it is there whole or not at all.
+
+        Args:
+            path: An archive that `backup` made.
+            into: The folder; None takes this book's own.
+            replace: Whether a book that stands there gives way; it is kept beside.
+            progress: Called with (bytes written, bytes in all).
+
+        Raises:
+            NotFound: There is no such archive.
+            InvalidInput: It is none, damaged, or has paths that no book has.
+            Conflict: The folder is not empty.
+            Unavailable: The disk refuses.
+        """
+        from memorybook.verbs import backup
+
+        return backup.restore(self._talks._on, path, into=into, replace=replace, progress=progress)
 
     def _begin(self) -> None:
         """Note what is there, for an export on exit of what comes."""

@@ -67,6 +67,9 @@ class Documents(Protocol):
     def forget_versions(self) -> int:
         """Remove older versions and backups that are kept of documents; returns how many there were."""
 
+    def change_places(self, folder: str) -> None:
+        """Put a folder that is beside the book in its place; the book is there then. Raises BookLocked, Unavailable."""
+
     def lock(self) -> AbstractContextManager[None]:
         """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
 
@@ -136,6 +139,9 @@ class Transcripts(Protocol):
 
         A session that is gone comes back with its fields. Turns that stand are left as they are.
         """
+
+    def copy_to(self, path: str) -> bool:
+        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
 
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""
@@ -231,6 +237,9 @@ class Journal(Protocol):
 
     def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
         """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
+
+    def copy_to(self, path: str) -> bool:
+        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
 
     def vacuum(self) -> bool:
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""

@@ -156,7 +156,9 @@ class DirectoryDocuments:
             os.close(descriptor)
             os.unlink(name, dir_fd=folder)
             os.fsync(folder)
-            _remove_tree(self._versions_of(path))
+            import shutil
+
+            shutil.rmtree(self._versions_of(path), ignore_errors=True)
 
     def forget_versions(self) -> int:
         """Remove all kept versions and the backup, so that what was taken out of the documents is gone for good.
@@ -168,6 +170,14 @@ class DirectoryDocuments:
 
             self.reconcile_all()
             return discard_all(self._versions_of(""), os.path.join(self.root, "MEMORY.md.bak"))
+
+    def change_places(self, folder: str) -> None:
+        """Put a folder that is beside the book in its place; the book is there then. Raises BookLocked, Unavailable."""
+        from memorybook.storage.replace import exchange
+
+        with _refusals(f"the book {self.root!r} cannot be replaced"), self.lock():
+            exchange(os.path.dirname(self.root), os.path.basename(self.root), folder)
+        self.close()
 
     # --- the lock ------------------------------------------------------------------------------
 
@@ -189,8 +199,11 @@ class DirectoryDocuments:
         try:
             yield
         finally:
+            import fcntl
+
             del self._held[holder]
-            _unlock(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a forked child may hold a copy, so closing alone would not do
+            os.close(descriptor)
 
     def _acquire(self, timeout: float) -> int:
         import fcntl
@@ -485,16 +498,3 @@ def _make_state(root: int) -> int:
     state = open_folder(root, [STATE], STATE)
     os.close(write_aside(state, ".gitignore", b"*\n", 0o600, sync=False))
     return state
-
-
-def _unlock(descriptor: int) -> None:
-    import fcntl
-
-    fcntl.flock(descriptor, fcntl.LOCK_UN)  # a forked child may hold a copy, so closing alone would not do
-    os.close(descriptor)
-
-
-def _remove_tree(folder: str) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)

@@ -196,6 +196,12 @@ class SqliteJournal(Queues):
         db = self._store.existing()
         return {} if db is None else purge(db, targets, holds)
 
+    def copy_to(self, path: str) -> bool:
+        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
+        from memorybook.storage.snapshot import copy
+
+        return copy(self._store, path)
+
     def vacuum(self) -> bool:
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""
         from memorybook.storage.vacuum import vacuum

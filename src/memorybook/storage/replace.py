@@ -150,6 +150,19 @@ def _bytes(folder: int, name: str) -> bytes | None:
     return None if found is None else found.data
 
 
+def exchange(folder: str, one: str, other: str) -> None:
+    """Let two names in a folder change their places, at once where the system can. Raises OSError, Conflict."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not _rename(descriptor, one, other, exchange=True):
+            os.rename(other, temporary(other), src_dir_fd=descriptor, dst_dir_fd=descriptor)
+            os.rename(one, other, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+            os.rename(temporary(other), one, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _rename(folder: int, source: str, target: str, *, exchange: bool) -> bool:
     """Exchange two names, or rename where nothing is; False if this system cannot. Raises OSError, Conflict."""
     import ctypes
