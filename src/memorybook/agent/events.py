@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 _log = logging.getLogger("memorybook.agent")
 
-Kind = Literal["remembered", "memorize_failed", "recall_failed", "ended", "compacted", "tool", "obeyed"]
+Kind = Literal["remembered", "memorize_failed", "recall_failed", "ended", "compacted", "tool", "obeyed", "recalled"]
 
 
 class Event(NamedTuple):
@@ -17,7 +17,7 @@ class Event(NamedTuple):
     Attributes:
         kind: `remembered` (data: `count`, `operation`), `memorize_failed` and `recall_failed` (`reason`), `ended`
             (`ended`: uuid of the session that is over), `compacted` (`summary`, `count`), `tool` (`name`, `ok`),
-            `obeyed` (`done`: see `verbs.orders.Obeyed`).
+            `obeyed` (`done`: see `verbs.orders.Obeyed`), `recalled` (`found`: a Recollection).
         text: For people, one line, in their language.
         channel, chat_id: Whose sessions they are.
         session: Uuid of the current one; "" before anything was said in it.

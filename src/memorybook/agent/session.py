@@ -14,7 +14,7 @@ from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, tool
 from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, turn_of, words_of
 from memorybook.agent.prompt import Gathered, gathered, system_text
 from memorybook.agent.remembering import Remembered, Remembering
-from memorybook.agent.words import WORDS, remembered, told, waiting
+from memorybook.agent.words import WORDS, found_text, remembered, told, waiting
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.lifecycle.summarize import summarize
 
@@ -193,6 +193,8 @@ class AgentSession:
         """What is known for these words; `whole` for a prompt that shows the talk."""
         most = self._workspace.memory_window if whole else 0
         known = gathered(talk, asked, language, most=most, before=self.before)
+        if known.found is not None and (known.found.sessions or known.found.turns):
+            self._tell(talk, "recalled", found_text(known.found, language), found=known.found)
         for reason in known.failures:
             self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=reason), reason=reason)
         return known

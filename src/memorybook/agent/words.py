@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from memorybook.recollection import Recollection
     from memorybook.verbs.orders import Obeyed
 
 
@@ -28,6 +29,9 @@ class Words(NamedTuple):
     forgot: str
     asks: str
     nothing: str
+    recalled: str
+    sessions: str
+    turns: str
 
 
 WORDS = {
@@ -54,6 +58,9 @@ WORDS = {
         forgot="forgot: {text}",
         asks="waiting for your word in review: {count}",
         nothing="nothing was done about it: {reason}",
+        recalled="recalled",
+        sessions="{count} sessions",
+        turns="{count} turns",
     ),
     "zh": Words(
         rule=(
@@ -77,14 +84,21 @@ WORDS = {
         forgot="已忘掉：{text}",
         asks="{count} 项等待您审核",
         nothing="没有执行：{reason}",
+        recalled="想起了",
+        sessions="{count} 次会话",
+        turns="{count} 句话",
     ),
 }
 
 
 def remembered(count: int, language: str) -> str:
     """`remembered 1 thing`, `记住了 2 件事`."""
-    text = WORDS[language].remembered.format(count=count)
-    return text.removesuffix("s") if count == 1 and language == "en" else text
+    return _counted(WORDS[language].remembered, count)
+
+
+def _counted(words: str, count: int) -> str:
+    text = words.format(count=count)
+    return text.removesuffix("s") if count == 1 else text
 
 
 def waiting(count: int, language: str) -> str:
@@ -100,3 +114,16 @@ def told(done: Obeyed, language: str) -> str:
     if done.proposals:
         lines.append(words.asks.format(count=len(done.proposals)))
     return "\n".join(lines) or words.nothing.format(reason="; ".join(reason for _, reason in done.refused))
+
+
+def found_text(found: Recollection, language: str) -> str:
+    """`recalled 1 session, 3 turns: Trip to Kiel (2026-02-24)`."""
+    words = WORDS[language]
+    counts = [(words.sessions, len(found.sessions)), (words.turns, len(found.turns))]
+    many = ("，" if language == "zh" else ", ").join(_counted(word, count) for word, count in counts if count)
+    titles = [
+        f"{one.title or one.name}{f' ({one.started:%Y-%m-%d})' if one.started else ''}"
+        for one in found.sessions[:2]
+        if one.title or one.name
+    ]
+    return f"{words.recalled} {many}{'：' if language == 'zh' else ': '}{' · '.join(titles)}".rstrip("：: ")

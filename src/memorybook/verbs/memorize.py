@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from memorybook.draft import Outcome
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
+from memorybook.formats.entry_block import parse_entry
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.lifecycle.extract import extract
 from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
@@ -200,8 +201,11 @@ def _unforgotten(
 ) -> tuple[Extraction, list[Discarded]]:
     """What was found without what a person wanted forgotten, unless they asked to remember it since; and that."""
     kept = remembered(memory, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
+    back = taken_back(memory, turns[0].session) if turns else set()
 
     def wanted(one: Candidate) -> bool:
+        if one.turn_ids and back.issuperset(one.turn_ids):
+            return False
         if kept(one.content):
             return True
         asked = asked_to_remember(one, turns, now)
@@ -236,6 +240,20 @@ def heard(memory: Memory, session: str) -> set[str]:
         for change in operation.changes
         if change.kind == "reinforce" or (change.kind == "add" and operation.kind == ORDER)
     }
+
+
+def taken_back(memory: Memory, session: str) -> set[str]:
+    """Ids of the turns of a session whose order to remember was carried out and then taken back."""
+    journal = memory.book.journal
+    undone = journal.undone()
+    added = [
+        parse_entry(change.after, modified=memory.book.now())
+        for operation in journal.operations(session=session)
+        if operation.kind == ORDER and operation.id in undone
+        for change in operation.changes
+        if change.kind == "add" and change.after
+    ]
+    return {entry.source.removeprefix("turn:") for entry in added if entry.source}
 
 
 def _talk(memory: Memory, work: Work) -> Talk:

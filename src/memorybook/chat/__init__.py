@@ -1,0 +1,1 @@
+"""A talk in the terminal: with a language model, or with the book alone, which remembers and recalls all the same."""

@@ -1,0 +1,82 @@
+"""Reading lines: with editing, history and completion on a terminal that has `prompt_toolkit`, else plainly."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from memorybook.chat.commands import COMMANDS
+from memorybook.cli.call import check_stdin, write
+from memorybook.cli.visible import visible
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completion
+    from prompt_toolkit.document import Document
+
+Read = Callable[[], str]
+"""The next line that the user says. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C."""
+
+Ids = Callable[[str], Iterable[tuple[str, str]]]
+"""Of `entries` or `sessions`: each id with what it stands for, newest or strongest first."""
+
+
+def reader(
+    prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str]], *, language: str, echo: bool = True
+) -> Read:
+    """How lines are read here; `prompt` is asked before each, `past` for what was said in earlier sessions.
+
+    Lines of a file or pipe are shown behind the prompt, with `echo`, as if they had been typed.
+    """
+    check_stdin()
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        try:
+            return _edited(prompt, ids, past, language)
+        except ImportError:
+            return lambda: input(prompt())
+    return lambda: _piped(prompt() if echo else None)
+
+
+def _piped(prompt: str | None) -> str:
+    """The next line of a file or pipe, shown behind the prompt if there is one."""
+    line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
+    text = line.decode("utf-8", "surrogateescape").removeprefix("\ufeff").rstrip("\r\n")
+    if prompt is not None:
+        write(f"{prompt}{visible(text)}\n")
+    return text
+
+
+def _edited(prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str]], language: str) -> Read:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.history import InMemoryHistory
+
+    class Commands(Completer):
+        def get_completions(self, document: Document, complete_event: object) -> Iterator[Completion]:
+            return _completions(document.text_before_cursor, ids, language)
+
+    history = InMemoryHistory(list(past()))
+    session: PromptSession[str] = PromptSession(
+        history=history, completer=Commands(), complete_while_typing=True, reserve_space_for_menu=4
+    )
+    return lambda: session.prompt(prompt())
+
+
+def _completions(text: str, ids: Ids, language: str) -> Iterator[Completion]:
+    """The commands that begin so; after a command that takes an id, the ids."""
+    from prompt_toolkit.completion import Completion
+
+    if not text.startswith("/"):
+        return
+    name, gap, begun = text.partition(" ")
+    if not gap:
+        for one in COMMANDS:
+            if one.name.startswith(name):
+                yield Completion(one.name, start_position=-len(name), display_meta=one.help[language])
+        return
+    wanted = next((one.ids for one in COMMANDS if one.name == name), "")
+    for id, told in ids(wanted) if wanted and " " not in begun else ():
+        if id.startswith(begun):
+            yield Completion(id, start_position=-len(begun), display_meta=visible(told)[:60])

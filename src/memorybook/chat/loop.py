@@ -1,0 +1,413 @@
+"""A talk from its first line to its end: what is typed, what is done about it, what is shown."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any
+
+from memorybook.agent.messages import text_of
+from memorybook.agent.workspace import Workspace
+from memorybook.chat import commands
+from memorybook.chat.completion import reader
+from memorybook.chat.screen import Screen
+from memorybook.chat.status import Status, parts
+from memorybook.chat.words import WORDS, Words, counted
+from memorybook.cli import show
+from memorybook.cli.call import Call
+from memorybook.errors import MemoryBookError, Unavailable
+from memorybook.text.tokens import count_tokens, query_words, tokens
+from memorybook.verbs.read import WORTH_A_LOOK, language_of
+
+if TYPE_CHECKING:
+    from memorybook.agent import AgentSession, Event
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+
+CHANNEL = "chat"
+"""Of the sessions of this door; each chat that is open at once has a number of its own in it."""
+
+COMPACT_FROM = 16_000
+"""Tokens of a talk from which on it is compacted; the last messages stay."""
+
+_WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
+_NEAREST = 2  # that are shown where nothing is plainly relevant
+_SHOWN = 3  # things that are named of what was remembered
+
+
+class Chat:
+    """One person's talk with a book, and with a language model if one is set.
+
+    Args:
+        call: Of the command line: its options, and the book.
+        system: Words to the model before all others.
+        goes_on: An earlier session that is gone on from, as `Memory.recall_session` takes it; "" for none.
+        language: Of what the chat says before anything was said to it, `en` or `zh`.
+        read: Gives the next line; None reads stdin.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        *,
+        system: str = "",
+        goes_on: str = "",
+        language: str = "en",
+        read: Callable[[], str] | None = None,
+    ) -> None:
+        self._call = call
+        self._memory: Memory = call.memory
+        self._system = system
+        self._goes_on = goes_on
+        self._language = self._memory.config.language if self._memory.config.language != "auto" else language
+        self._screen = Screen(call.options)
+        self._read = read or reader(
+            self._prompt, self._ids, self._past, language=self._language, echo=not call.options.json
+        )
+        self._thread = threading.get_ident()
+        self._events: list[Event] = []
+        self._behind: list[str] = []  # what happened in the background, not shown yet
+        self._began = self._memory.book.now()
+        self._turns: list[dict[str, Any]] = []
+        self._session: AgentSession
+        self._llm: LLM | None = None
+
+    @property
+    def _words(self) -> Words:
+        return WORDS[self._language]
+
+    def run(self) -> dict[str, Any] | None:
+        """Talk until the user leaves, then have the session remembered; the talk as JSON where that is wanted."""
+        with ExitStack() as opened:
+            self._llm = self._memory.llm
+            chat = opened.enter_context(_place(self._memory))
+            workspace = Workspace(
+                book=self._memory.root,
+                config=self._memory.config,
+                llm=self._llm,
+                embedder=self._memory.embedder,
+                workers=1,
+                on_event=self._heard,
+                door=CHANNEL,
+            )
+            opened.callback(workspace.close)
+            self._session = workspace.session(CHANNEL, chat)
+            self._greet()
+            self._talk()
+            remembered = self._leave(workspace)
+        return {"turns": self._turns, **remembered} if self._call.options.json else None
+
+    # --- beginning -----------------------------------------------------------------------------
+
+    def _greet(self) -> None:
+        words, memory = self._words, self._memory
+        name = self._llm.name.rpartition("/")[2] if self._llm is not None else ""
+        self._screen.line(
+            ("strong", "memorybook"), ("faint", " · "), memory.root, ("faint", f" · {name}" if name else "")
+        )
+        if self._llm is None:
+            self._screen.remark(words.no_model)
+        if not memory.config.enabled:
+            self._screen.remark("memory is switched off: set enabled = true", "bad")
+        self._screen.remark(words.hint)
+        before = self._session.messages
+        if self._goes_on:
+            self._go_on(memory)
+        elif before:
+            when = str(before[-1].get("timestamp") or "")[11:16]
+            self._screen.remark(words.goes_on.format(time=when, turns=counted(len(before), words.turns)))
+            if before[-1]["role"] == "user":
+                self._screen.remark(words.unanswered.format(text=text_of(before[-1]).strip().partition("\n")[0][:80]))
+
+    def _go_on(self, memory: Memory) -> None:
+        """Show each prompt of this session the one that it goes on from. Raises NotFound, Conflict."""
+        [found] = memory.recall_session(self._goes_on).sessions
+        with self._session.memory() as own:
+            current = own.book.transcripts.sessions(limit=1)
+        if self._session.messages and current and current[0].uuid == found.uuid:
+            return
+        self._session.before = found.uuid
+        day = f"{found.started:%Y-%m-%d}" if found.started else "—"
+        title = found.title or found.name or found.uuid
+        self._screen.remark(self._words.from_session.format(title=title, day=day))
+
+    def _prompt(self) -> str:
+        return f"{self._words.you}> "
+
+    def _past(self) -> Iterator[str]:
+        """What was said in earlier chats, as it is kept, the newest last: for going back to it."""
+        transcripts = self._memory.book.transcripts
+        for session in reversed(transcripts.sessions(limit=10)):
+            if session.channel == CHANNEL:
+                yield from (turn.text for turn in transcripts.turns(session.uuid) if turn.role == "user")
+
+    def _ids(self, what: str) -> Iterable[tuple[str, str]]:
+        if what == "entries":
+            return [(each.entry.id, each.entry.text) for each in self._memory.entries(limit=50).entries]
+        return [(each.uuid, each.title) for each in self._memory.sessions(limit=50).sessions]
+
+    # --- talking -------------------------------------------------------------------------------
+
+    def _talk(self) -> None:
+        interrupts = 0
+        while interrupts < 2:
+            for told in self._behind:
+                self._screen.remark(told)
+            self._behind.clear()
+            try:
+                line = self._read()
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                interrupts += 1
+                if interrupts < 2:
+                    self._screen.remark(self._words.again)
+                continue
+            if not line.strip():
+                continue
+            try:
+                if not self._take(line):
+                    return
+                interrupts = 0
+            except KeyboardInterrupt:
+                self._screen.remark(self._words.interrupted, "bad")
+                interrupts = 1
+
+    def _take(self, line: str) -> bool:
+        """Do what a line says; False if it says to leave."""
+        try:
+            order = commands.order_in(line, self._language)
+            if order is None:
+                self._turn(line)
+                return True
+            return self._carry_out(order)
+        except MemoryBookError as error:
+            self._screen.remark(str(error), "bad")
+        except SystemExit:  # a command's help was shown
+            pass
+        return True
+
+    def _turn(self, text: str) -> None:
+        self._language = language_of(self._memory.config.language, [text])
+        self._events.clear()
+        began = time.monotonic()
+        status = Status(0.0)
+        try:
+            status = self._answered(text) if self._llm is not None else self._looked_up(text)
+        except KeyboardInterrupt:
+            self._screen.end()
+            self._finish(text, status._replace(trouble=(self._words.interrupted,), failed=True), began)
+            raise
+        except MemoryBookError as error:
+            status = status._replace(trouble=(str(error),), failed=True)
+        self._finish(text, status, began)
+
+    def _answered(self, text: str) -> Status:
+        """The turn with the model."""
+        self._screen.wait()
+        outcome = self._session.run(None, text, system=self._system, piece=self._screen.piece, orders=True)
+        self._screen.end()
+        self._turns.append({"user": text, "assistant": outcome.text})
+        if sum(count_tokens(text_of(message)) for message in outcome.messages) >= COMPACT_FROM:
+            self._compact()
+        degraded = outcome.found.degraded if outcome.found is not None else ()
+        return Status(0.0, trouble=degraded, tokens=outcome.context.tokens)
+
+    def _looked_up(self, text: str) -> Status:
+        """The turn without one: it is kept, done where it is an order, and answered with what is found."""
+        kept = self._session.add({"role": "user", "content": text})
+        done = self._session.obey(kept)
+        known = self._session.gather(text)
+        self._turns.append({"user": text, "assistant": None})
+        trouble = known.found.degraded if known.found is not None else ()
+        if done is None:
+            trouble = (*trouble, *self._show_found(text, known.found))
+        return Status(0.0, trouble=tuple(dict.fromkeys(trouble)), tokens=known.context.tokens)
+
+    def _show_found(self, text: str, found: Any) -> tuple[str, ...]:
+        """Show what was found, of past talks if that was asked for, else in the whole book; why it may be less."""
+        if found is not None and (found.sessions or found.turns):
+            self._screen.remark(self._words.found)
+            self._draw(f"recall-{found.scene}", found.json())
+            return ()
+        limit = self._memory.config.recall.max_search_results
+        answer = self._memory.search(text, max_results=limit + 10).json()
+        own = {str(message["id"]) for message in self._session.messages}
+        hits = [hit for hit in answer["results"] if hit["source"] != "turn" or hit["turn"] not in own]
+        asked = set(query_words(text))  # in a small book what is said everywhere is relevant to nothing
+        worth = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
+        worth = worth or [hit for hit in hits if asked & set(tokens(hit["snippet"]))][:_NEAREST]
+        if not worth:
+            self._screen.remark(self._words.nothing)
+        else:
+            self._screen.remark(self._words.found)
+            self._draw("search", {**answer, "results": worth[:limit], "has_relevant": True, "cut": 0})
+        degraded: list[str] = answer["index"].get("degraded") or []
+        return tuple(degraded)
+
+    def _finish(self, text: str, status: Status, began: float) -> None:
+        """The line under the reply."""
+        status = _with_events(status._replace(seconds=time.monotonic() - began), self._events)
+        with suppress(Unavailable):
+            status = status._replace(turns=len(self._session.messages))
+        if self._call.options.json and (not self._turns or self._turns[-1]["user"] != text):
+            self._turns.append({"user": text, "assistant": None})
+        if self._turns:
+            self._turns[-1]["status"] = {**status._asdict(), "trouble": list(status.trouble)}
+        self._screen.line(*parts(status, self._language))
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _heard(self, event: Event) -> None:
+        """Show at once what belongs to the turn; what is done in the background waits for its end."""
+        if threading.get_ident() != self._thread:
+            if event.kind in ("remembered", "memorize_failed"):
+                self._behind.append(event.text)
+            return
+        self._events.append(event)
+        if event.kind in ("obeyed", "recalled"):
+            self._screen.remark(event.text)
+            self._screen.wait()
+
+    def _draw(self, verb: str, answer: dict[str, Any]) -> None:
+        self._screen.end()
+        if not self._call.options.json:
+            show.answer(verb, answer, self._screen.page)
+
+    # --- commands --------------------------------------------------------------------------------
+
+    def _carry_out(self, order: commands.Order) -> bool:
+        """Do what a command says; False if it says to leave."""
+        name, rest = order.command.name, order.rest
+        if name == "/quit":
+            return False
+        if order.command.verb is not None:
+            self._do(*order.command.verb(rest))
+        elif name == "/help":
+            for usage, told in commands.help_lines(self._language):
+                self._screen.line(("place", f"{usage:<30}"), told)
+        elif name == "/new":
+            self._events.clear()
+            self._screen.remark(self._session.new().text)
+            self._tell_remembered()
+        elif name == "/compact":
+            self._compact()
+        else:
+            self._undo(rest)
+        return True
+
+    def _do(self, verb: str, words: list[str]) -> None:
+        """A verb of the command line, on this book, shown as it shows it."""
+        own = [
+            flag for flag, on in (("--no-color", self._call.options.no_color), ("-q", self._call.options.quiet)) if on
+        ]
+        call = Call(verb, [*words, *own], self._memory)
+        try:
+            answer = call.run()
+            if answer is not None:
+                self._draw(verb, answer)
+        finally:
+            call.close()
+
+    def _undo(self, rest: str) -> None:
+        """Take back an operation: the one that is named, else the last one of this chat that stands."""
+        if not rest:
+            journal = self._memory.book.journal
+            undone = journal.undone()
+            for operation in journal.operations(limit=50):
+                if operation.time >= self._began and operation.kind != "undo" and operation.id not in undone:
+                    rest = operation.id
+                    break
+            else:
+                self._screen.remark(self._words.nothing_done)
+                return
+        self._do("undo", commands.words_in(rest))
+
+    def _compact(self) -> None:
+        self._screen.remark(self._words.compacting)
+        done = self._session.compact()
+        if not done.summary:
+            self._screen.remark(self._words.nothing_to_compact)
+            return
+        self._screen.remark(self._words.compacted.format(done=done.remembered.text or self._words.nothing_new))
+
+    def _tell_remembered(self) -> list[str]:
+        """Name what was remembered just now."""
+        texts = [text for event in self._events if event.kind == "remembered" for text in self._things(event)]
+        if texts:
+            more = " …" if len(texts) > _SHOWN else ""
+            self._screen.remark(self._words.remembered.format(texts=" · ".join(islice(texts, _SHOWN)) + more))
+        return texts
+
+    def _things(self, event: Event) -> Iterator[str]:
+        standing = {entry.id: entry.text for entry in self._memory.book.entries()}
+        operation = event.data.get("operation")
+        if operation:
+            targets = (change.target for change in self._memory.book.journal.operation(operation).changes)
+            yield from (standing[id] for id in dict.fromkeys(targets) if id in standing)
+
+    # --- leaving ---------------------------------------------------------------------------------
+
+    def _leave(self, workspace: Workspace) -> dict[str, Any]:
+        """Have the session remembered; an interrupt leaves it to the queue."""
+        self._events.clear()
+        try:
+            if not self._session.messages:
+                return {"remembered": []}
+            self._screen.remark(self._words.ending)
+            done = self._session.new()
+        except KeyboardInterrupt:
+            self._screen.remark(self._words.queued.format(reason="Ctrl-C"), "bad")
+            if not workspace.wait(0):  # what a model is asked in the background would have the process wait for it
+                os._exit(130)
+            return {"remembered": []}
+        if not done.ok:
+            self._screen.remark(self._words.queued.format(reason=done.reason), "bad")
+            return {"remembered": [], "waits": done.reason}
+        texts = self._tell_remembered()
+        if not texts:
+            self._screen.remark(self._words.nothing_new)
+        return {"remembered": texts}
+
+
+def _with_events(status: Status, events: Iterable[Event]) -> Status:
+    """The status with what was told during the turn."""
+    for event in events:
+        if event.kind == "obeyed":
+            done = event.data["done"]
+            status = status._replace(
+                stored=status.stored + len(done.remembered),
+                forgotten=status.forgotten + len(done.forgotten),
+                waiting=status.waiting + len(done.proposals),
+            )
+        elif event.kind == "recalled":
+            status = status._replace(recalled=event.text.partition(":")[0].partition("：")[0])
+        elif event.kind == "tool" and event.data["ok"]:
+            name = event.data["name"]
+            status = status._replace(
+                stored=status.stored + (name in _WRITING), forgotten=status.forgotten + (name == "memory_forget")
+            )
+        elif event.kind.endswith("_failed"):
+            status = status._replace(trouble=(*status.trouble, event.data["reason"]))
+    return status
+
+
+@contextmanager
+def _place(memory: Memory) -> Iterator[str]:
+    """The number of this chat among those that are open on the book at once: each is a session of its own.
+
+    The lowest that is free; whoever holds it is known by a lock, which the kernel takes from the dead, so that a chat
+    that was killed is gone on with.
+    """
+    if not memory.config.enabled:
+        yield "1"
+        return
+    for number in count(1):
+        with memory.alone(f"{CHANNEL}-{number}") as ours:
+            if ours:
+                yield str(number)
+                return

@@ -1,0 +1,92 @@
+"""Where a talk is shown: answers as they come, remarks, the status line; plain where there is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from memorybook.cli.call import write
+from memorybook.cli.show import Page
+from memorybook.cli.visible import visible
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Options
+    from memorybook.cli.show import Part
+
+_THINKS, _THOUGHT = "<think>", "</think>"
+_WAITING, _CLEARED = "…", "\r\x1b[K"
+
+
+class Screen:
+    """A page that is written to as a talk goes on; shows nothing at all with `--json`.
+
+    Attributes:
+        page: What answers of commands are drawn on.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.page = Page(options)
+        self._silent = bool(options.json)
+        self._said = ""  # of the reply that is coming
+        self._shown = 0  # characters of it that are on the screen
+        self._waits = False
+
+    def line(self, *parts: Part) -> None:
+        """One line of styled parts, on a line of its own."""
+        self.end()
+        if not self._silent:
+            self.page.line(*parts)
+            sys.stdout.flush()
+
+    def remark(self, text: str, style: str = "faint") -> None:
+        """Lines of the chat itself, each with a dot before it."""
+        for line in text.splitlines():
+            self.line((style, f"· {line}"))
+
+    def text(self, text: str) -> None:
+        """A text of any length, its lines broken at the width of the terminal."""
+        self.end()
+        if not self._silent:
+            self.page.text(text)
+            sys.stdout.flush()
+
+    def wait(self) -> None:
+        """Show that an answer is awaited, on a terminal, until something else is shown."""
+        if self.page.color and not self._silent:
+            write(_WAITING)
+            sys.stdout.flush()
+            self._waits = True
+
+    def piece(self, text: str) -> None:
+        """The next piece of a reply; what a model thinks aloud before it speaks is not shown."""
+        self._said += text
+        shown = spoken(self._said)
+        if len(shown) > self._shown and not self._silent:
+            self._clear()
+            write(visible(shown[self._shown :]))
+            sys.stdout.flush()
+        self._shown = len(shown)
+
+    def end(self) -> None:
+        """End the line of a reply that came in pieces."""
+        self._clear()
+        if self._shown and not self._silent and not spoken(self._said).endswith("\n"):
+            write("\n")
+        self._said, self._shown = "", 0
+
+    def _clear(self) -> None:
+        if self._waits:
+            write(_CLEARED)
+            self._waits = False
+
+
+def spoken(text: str) -> str:
+    """What of a reply so far is said, and not thought: all after `</think>`; "" while that is not to be told.
+
+    >>> spoken("<think>Tea?</think>Green tea."), spoken("<thi"), spoken("Green")
+    ('Green tea.', '', 'Green')
+    """
+    text = text.lstrip()
+    if text.startswith(_THINKS):
+        return text.partition(_THOUGHT)[2].lstrip()
+    return "" if _THINKS.startswith(text) else text

@@ -1,0 +1,120 @@
+"""What the chat says by itself, in both languages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Words(NamedTuple):
+    """Fixed sentences in one language; braces are filled in."""
+
+    you: str
+    no_model: str
+    hint: str
+    goes_on: str
+    unanswered: str
+    from_session: str
+    found: str
+    nothing: str
+    recalled: str
+    within: str
+    stored: str
+    forgot: str
+    waits: str
+    turns: str
+    tokens: str
+    fine: str
+    interrupted: str
+    again: str
+    failed: str
+    degraded: str
+    compacting: str
+    compacted: str
+    nothing_to_compact: str
+    ending: str
+    remembered: str
+    nothing_new: str
+    queued: str
+    unknown: str
+    near: str
+    nothing_done: str
+    entries: str
+    sessions: str
+
+
+WORDS = {
+    "en": Words(
+        you="you",
+        no_model="no language model is set (llm.model): I answer with what the book says",
+        hint="/help shows the commands, Ctrl-D ends the session",
+        goes_on="going on with the session of {time}: {turns}",
+        unanswered="your last words are kept and were not answered: {text}",
+        from_session="going on from {title} ({day}); what is said now is a session of its own",
+        found="No model is set. This is what I found:",
+        nothing="Kept. The book says nothing about it yet.",
+        recalled="recalled",
+        within="from this session",
+        stored="stored {count}",
+        forgot="forgot {count}",
+        waits="{count} in review",
+        turns="{count} turns",
+        tokens="{count} tokens",
+        fine="ok",
+        interrupted="interrupted; what came of the answer is kept",
+        again="Ctrl-C once more, or Ctrl-D, leaves",
+        failed="failed",
+        degraded="degraded",
+        compacting="compacting the talk …",
+        compacted="the talk was compacted; {done}",
+        nothing_to_compact="there is nothing to compact",
+        ending="remembering …",
+        remembered="remembered: {texts}",
+        nothing_new="nothing new to remember",
+        queued="not remembered yet, the session waits: {reason}",
+        unknown="there is no command {name!r}",
+        near="; did you mean {name}?",
+        nothing_done="nothing was done in this chat that could be taken back; /undo OPERATION takes back anything",
+        entries="the ids of entries are in /memory",
+        sessions="the ids of sessions are in /sessions",
+    ),
+    "zh": Words(
+        you="我",
+        no_model="没有设置语言模型（llm.model）：我用书里的内容回答",
+        hint="/help 查看命令，Ctrl-D 结束会话",
+        goes_on="继续 {time} 的会话：{turns}",
+        unanswered="您上一句话已保存，尚未得到回答：{text}",
+        from_session="接着“{title}”（{day}）往下谈；现在说的是一个新会话",
+        found="没有设置模型。以下是我找到的：",
+        nothing="已保存。书里还没有相关内容。",
+        recalled="已回忆",
+        within="来自本次会话",
+        stored="存入 {count} 条",
+        forgot="忘掉 {count} 条",
+        waits="{count} 项待审核",
+        turns="{count} 轮",
+        tokens="{count} 词元",
+        fine="正常",
+        interrupted="已打断；已收到的部分保留",
+        again="再按一次 Ctrl-C，或按 Ctrl-D 离开",
+        failed="失败",
+        degraded="降级",
+        compacting="正在压缩对话……",
+        compacted="对话已压缩；{done}",
+        nothing_to_compact="没有可压缩的内容",
+        ending="正在记忆……",
+        remembered="记住了：{texts}",
+        nothing_new="没有新的内容要记",
+        queued="暂未记住，会话在排队：{reason}",
+        unknown="没有命令 {name!r}",
+        near="；您是指 {name} 吗？",
+        nothing_done="本次聊天没有可撤销的操作；/undo 操作号 可撤销任何操作",
+        entries="条目的编号见 /memory",
+        sessions="会话的编号见 /sessions",
+    ),
+}
+
+
+def counted(count: int, words: str) -> str:
+    """`1 turn`, `2 turns`, `2 轮`."""
+    text = words.format(count=count)
+    return text.removesuffix("s") if count == 1 else text

@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import llm_server
+import memorybook
+from chat.conftest import Talk, Terminal, breaking_off, using
+from inference import server
+from inference.server import Service
+
+# --- with the book alone -------------------------------------------------------------------------
+
+
+def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk, tmp_path: Path) -> None:
+    first = talk("Remember that my ferry leaves at 14:30.", "I talked to Bob about the red bicycle today.")
+    assert "no language model is set (llm.model)" in first
+    assert "· remembered: The user's ferry leaves at 14:30. [" in first
+    assert "◆" in first
+    assert "stored 1 · 1 turn · " in first
+    second = talk("When does my ferry leave?", "what about tungsten?")
+    assert "No model is set. This is what I found:" in second
+    assert "The user's ferry leaves at 14:30." in second
+    assert "The book says nothing about it yet." in second
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        [one] = memory.entries().entries
+        assert (one.entry.text, one.entry.hits) == ("The user's ferry leaves at 14:30.", 1)
+        assert [session.ended is not None for session in memory.book.transcripts.sessions()] == [True, True]
+
+
+def test_without_a_model_in_chinese(talk: Talk) -> None:
+    first = talk("记住：我的渡轮下午两点半开。")
+    assert "· 已记住：用户的渡轮下午两点半开。 [" in first
+    assert "存入 1 条 · 1 轮" in first
+    assert "· 没有新的内容要记" in first
+    second = talk("我的渡轮几点开？")
+    assert "没有设置模型。以下是我找到的：" in second
+    assert "用户的渡轮下午两点半开。" in second
+
+
+def test_a_question_about_the_last_talk_is_answered_with_it(talk: Talk) -> None:
+    talk("I talked to Bob about the red bicycle today.", "He wants to sell it for ninety euros.")
+    shown = talk("What did we talk about last time?")
+    assert "· recalled 1 session" in shown
+    assert "red bicycle" in shown
+    talk("我今天和小王聊了红色自行车的事。")
+    shown = talk("我们上次聊了什么？")
+    assert "· 想起了" in shown
+    assert "红色自行车" in shown
+
+
+def test_what_is_said_plainly_is_forgotten_at_once(talk: Talk, tmp_path: Path) -> None:
+    talk("Remember that my dentist is called Doctor Marlow.")
+    shown = talk("Forget what I said about my dentist Doctor Marlow.")
+    assert "· forgot: The user's dentist is called Doctor Marlow." in shown
+    assert "forgot 1" in shown
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert memory.entries().total == 0
+
+
+# --- with a model --------------------------------------------------------------------------------
+
+
+def test_a_model_answers_is_given_what_was_said_before_and_remembers(talk: Talk, service: Service) -> None:
+    first = talk("Remember: the harbour gate code is on the blue card.", options=using(service))
+    assert "You said: Remember: the harbour gate code is on the blue card." in first
+    assert "· remembered: " in first
+    second = talk("Where is the harbour gate code?", options=[*using(service), "--system", "You are a porter."])
+    system = next(body for body in service.requests if "You are a porter." in str(body))["messages"][0]["content"]
+    assert "- The harbour gate code is on the blue card." in system
+    tokens = re.search(r"· 2 turns · (\d+) tokens", second)
+    assert tokens is not None
+    assert int(tokens[1]) > 50
+
+
+def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memorybook.chat.loop.COMPACT_FROM", 1)
+    shown = talk(*(f"This is what I say about topic {number} today." for number in range(7)), options=using(service))
+    assert "· the talk was compacted" in shown
+    assert "=== Summary of this session ===" in str(
+        [body for body in service.requests if "topic 6" in str(body["messages"][-1])]
+    )
+
+
+def test_a_model_that_fails_leaves_the_words_and_says_so(talk: Talk, service: Service) -> None:
+    service.usual = server.status(400)
+    shown = talk("Hello there, model, I prefer green tea.", options=using(service))
+    assert "failed: the language model at" in shown
+    assert "not remembered yet, the session waits" in shown
+    service.usual = llm_server.say("Hi.")
+    again = talk(options=using(service))
+    assert "going on with the session of" in again
+    assert "your last words are kept and were not answered: Hello there, model, I prefer green tea." in again
+
+
+def test_an_interrupt_in_mid_reply_keeps_what_came(talk: Talk, service: Service, tmp_path: Path) -> None:
+    service.script = [breaking_off(lambda: os.kill(os.getpid(), signal.SIGINT)), llm_server.say("Boil water first.")]
+    shown = talk("How is green tea made?", "Go on.", options=using(service))
+    assert "Green tea is made \n" in shown
+    assert "interrupted; what came of the answer is kept" in shown
+    assert "Boil water first." in shown
+    sent = [(message["role"], message["content"]) for message in service.requests[1]["messages"][1:]]
+    assert sent == [
+        ("user", "How is green tea made?"),
+        ("assistant", "Green tea is made (the user interrupted here)"),
+        ("user", "Go on."),
+    ]
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        [session] = memory.book.transcripts.sessions()
+        turns = memory.book.transcripts.turns(session.uuid)
+    assert (turns[1].text, turns[1].metadata["cut"]) == ("Green tea is made ", True)
+
+
+def test_a_kill_in_mid_reply_loses_no_turn(talk: Talk, service: Service, tmp_path: Path) -> None:
+    halfway = threading.Event()
+    service.script = [breaking_off(halfway.set)]
+    command = [sys.executable, "-m", "memorybook", "chat", "--book", str(tmp_path / "book"), *using(service)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write("How is green tea made?\n".encode())
+        process.stdin.flush()
+        assert halfway.wait(20)
+        process.kill()
+    shown = talk("Well?", options=using(service))
+    assert "going on with the session of" in shown
+    assert "were not answered: How is green tea made?" in shown
+    assert [message["content"] for message in service.requests[1]["messages"][1:]] == [
+        "How is green tea made?",
+        "Well?",
+    ]
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def test_two_chats_at_once_are_two_sessions(talk: Talk, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memorybook", "chat", "--book", str(tmp_path / "book")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdin.write("The first chat talks of apples.\n")
+        other.stdin.flush()
+        while "◆" not in other.stdout.readline():
+            pass
+        talk("The second chat talks of pears.")
+        other.stdin.close()
+        other.stdout.read()
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        sessions = memory.book.transcripts.sessions()
+        texts = [[turn.text for turn in memory.book.transcripts.turns(session.uuid)] for session in sessions]
+    assert sorted(texts) == [["The first chat talks of apples."], ["The second chat talks of pears."]]
+
+
+def test_a_session_is_gone_on_from(talk: Talk, service: Service) -> None:
+    talk("We want to sail to Marstal in May.", options=using(service))
+    shown = talk("How far is it?", options=[*using(service), "--session", "last time"])
+    assert "going on from We want to sail to Marstal in May" in shown
+    body = next(body for body in service.requests if "How far is it?" in str(body["messages"][-1]))
+    assert "We want to sail to Marstal in May." in body["messages"][0]["content"]
+    assert "no session" in talk(options=["--session", "ffffffff"], code=3)
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
+    shown = talk(
+        "/remember I don't like coffee.",
+        "/memory",
+        "/memory coffee",
+        "/undo",
+        "/memory",
+        "/undo",
+        "/review",
+        "/forget something that nobody said",
+        "/why nobody",
+        "/pin --help",
+        "/compact",
+        "/status",
+        "/Hepl",
+        "/etc/hosts is a file, is it not?",
+        "/exit",
+        "never said",
+    )
+    assert re.search(r"created \w{6} fact 0.60  I don't like coffee\.", shown)
+    assert "1. 1.00  MEMORY.md" in shown
+    assert "undid remember" in shown
+    assert "No entries." in shown
+    assert "nothing was done in this chat that could be taken back" in shown
+    assert "Nothing waits." in shown
+    assert "nothing in the book says this" in shown
+    assert "no entry 'nobody'" in shown
+    assert "usage: memorybook pin" in shown
+    assert "there is nothing to compact" in shown
+    assert "sqlite_hybrid" in shown
+    assert "there is no command '/Hepl'; did you mean /help?" in shown
+    assert "you> /etc/hosts is a file" in shown
+    assert "never said" not in shown
+
+
+def test_the_recalls_are_commands(talk: Talk) -> None:
+    shown = talk(
+        "We want to sail to Marstal in May.", "/new", "/sessions", "/sessions last time", "/recall", "/recall Marstal"
+    )
+    assert "New session started." in shown
+    assert shown.count("We want to sail to Marstal in May") >= 5
+
+
+def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
+    shown = talk("Remember that my ferry leaves at 14:30.", "/undo")
+    assert "undid order" in shown
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert memory.entries().total == 0
+
+
+@pytest.mark.parametrize("command", ["/help", "/帮助"])
+def test_help_is_in_the_language_of_the_talk(talk: Talk, command: str) -> None:
+    shown = talk("你好呀，今天天气不错。", command)
+    assert ("置顶一条" in shown) if command == "/help" else ("没有命令" in shown)
+
+
+def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:
+    shown = talk("Hello there, model.", "/memory", options=[*using(service), "--json", "-q"])
+    found = json.loads(shown)
+    assert found["turns"][0]["user"] == "Hello there, model."
+    assert found["turns"][0]["assistant"] == "You said: Hello there, model."
+    assert found["turns"][0]["status"]["turns"] == 2
+    assert found["remembered"] == []
+
+
+def test_nothing_is_kept_while_memory_is_switched_off(talk: Talk, tmp_path: Path) -> None:
+    shown = talk("Remember that I like tea.", "/memory", options=["--set", "enabled=false"])
+    assert "memory is switched off" in shown
+    assert not (tmp_path / "book").exists()
+
+
+# --- in a terminal -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_talk_in_a_terminal(service: Service, tmp_path: Path, language: str) -> None:
+    chinese = language == "zh"
+    env = {"LANG": "zh_CN.UTF-8"} if chinese else {"LANG": "en_US.UTF-8"}
+    service.script = [breaking_off(lambda: None)]
+    terminal = Terminal(tmp_path / "book", *using(service), env=env)
+    try:
+        terminal.see("我>" if chinese else "you>")
+        terminal.type("绿茶怎么泡？\r" if chinese else "How is green tea made?\r")
+        terminal.see("Green tea is made ")
+        terminal.type("\x03")
+        terminal.see("已打断" if chinese else "interrupted; what came")
+        terminal.see(">")
+        terminal.type("/he")
+        terminal.see("本页" if chinese else "this page")
+        terminal.type("\t\r")
+        terminal.see("/quit ")
+        terminal.type("记住：我喜欢喝绿茶。\r" if chinese else "Remember that I like green tea.\r")
+        terminal.see("已记住：用户喜欢喝绿茶。" if chinese else "remembered: The user likes green tea.")
+        terminal.see("You said: ")
+        terminal.see("存入 1 条" if chinese else "stored 1")
+        terminal.type("\x04")
+        terminal.see("正在记忆" if chinese else "remembering")
+        assert terminal.ends() == 0
+        assert "\x1b[38;5;220m◆" in terminal.raw
+    finally:
+        terminal.close()
