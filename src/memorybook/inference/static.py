@@ -18,6 +18,7 @@ from memorybook.errors import EmbedderFailed
 from memorybook.inference import wordpieces
 from memorybook.inference.embed import unit_row, vectors_of
 from memorybook.patterns import lazily
+from memorybook.standard import Memo
 from memorybook.text.tokens import han_share
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
@@ -66,7 +67,7 @@ class StaticEmbedder:
 
     def __init__(self, cache_dir: str | None = None) -> None:
         self._cache_dir = cache_dir
-        self._opened: tuple[wordpieces.WordPieces, mmap, int] | None = None
+        self._opened: _Opened | None = None
         self._expected: list[str] = []
         self._ahead: Ahead | None = None
 
@@ -131,17 +132,28 @@ class StaticEmbedder:
         rows: dict[int, tuple[float, ...]] = {}
         return vectors_of([_row(_tokens(pieces, text), weights, start, rows) for text in texts], DIMENSIONS)
 
-    def _open(self) -> tuple[wordpieces.WordPieces, mmap, int]:
-        folder = _packages()
-        try:
-            pieces = wordpieces.load(os.path.join(folder, _TOKENIZER), self._cache_dir)
-            weights, start = _mapped(os.path.join(folder, _WEIGHTS), pieces.size)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise EmbedderFailed(
-                f"the bundled embedder's files in {folder!r} cannot be used ({error}); reinstall 'wordllama>=0.4,<0.5'"
-            ) from error
-        self._opened = pieces, weights, start
+    def _open(self) -> _Opened:
+        self._opened = _read_once((_packages(), self._cache_dir))
         return self._opened
+
+
+_Opened = tuple[wordpieces.WordPieces, mmap, int]
+
+
+def _read(place: tuple[str, str | None]) -> _Opened:
+    folder, cache_dir = place
+    try:
+        pieces = wordpieces.load(os.path.join(folder, _TOKENIZER), cache_dir)
+        weights, start = _mapped(os.path.join(folder, _WEIGHTS), pieces.size)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EmbedderFailed(
+            f"the bundled embedder's files in {folder!r} cannot be used ({error}); reinstall 'wordllama>=0.4,<0.5'"
+        ) from error
+    return pieces, weights, start
+
+
+_read_once = Memo(_read, 1).__getitem__
+"""One vocabulary for all books that are open in a process: it takes 4 MB once it is used much."""
 
 
 def readable(text: str) -> str:
