@@ -124,6 +124,67 @@ class TurnChanges(NamedTuple):
     removed: Iterable[tuple[str, str]]
 
 
+class SummaryEmbedding(NamedTuple):
+    """The vector of a summary.
+
+    Attributes:
+        model: Name of the embedder that made it.
+        dimensions: Its length.
+        vector: `dimensions` little-endian float32.
+    """
+
+    model: str
+    dimensions: int
+    vector: bytes
+
+
+class Told(NamedTuple):
+    """How far the summaries of a session tell of it; positions are -1 for nothing yet.
+
+    Attributes:
+        session: Its own fields, without its turns' ids.
+        by: Whose words its summary is: `rules`, `model`, or "" for somebody else's.
+        through: Position of the last turn that its summary tells of.
+        chats_through: Position of the last turn whose chat has its summary, if there is something to say of it.
+        last: Position of its last turn.
+        revision: Of the store when this was read.
+    """
+
+    session: Session
+    by: str
+    through: int
+    chats_through: int
+    last: int
+    revision: int
+
+
+class ChatSummary(NamedTuple):
+    """The summary of the chat that holds a turn, and its vector if there is one."""
+
+    turn_id: str
+    summary: str
+    embedding: SummaryEmbedding | None = None
+
+
+class Telling(NamedTuple):
+    """Summaries to be kept of a session.
+
+    Attributes:
+        told: What they go on from.
+        chats: Those of chats.
+        summary, title, by, embedding: The session's; `summary` None leaves them as they are.
+        through: Position of the last turn that the session's summary tells of now.
+    """
+
+    told: Told
+    chats: Sequence[ChatSummary] = ()
+    summary: str | None = None
+    title: str = ""
+    by: str = ""
+    embedding: SummaryEmbedding | None = None
+    through: int = -1
+
+
 class Transcripts(Protocol):
     """Sessions with their turns, kept verbatim (redacted on the way in)."""
 
@@ -158,11 +219,23 @@ class Transcripts(Protocol):
     def set_summary_embedding(self, session: str, model: str, vector: bytes, dimensions: int) -> None:
         """Keep the vector of a session's summary, little-endian float32; a new summary drops it. Raises NotFound."""
 
+    def told(self, session: str) -> Told:
+        """How far the summaries of a session (uuid) tell of it. Cheap. Raises NotFound."""
+
+    def tell(self, telling: Telling) -> bool:
+        """Keep summaries of a session and its chats at once; False, and none, if turns of it went meanwhile.
+
+        They go with any of the turns that they were made of. Raises NotFound.
+        """
+
+    def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
+        """The turns of each chat of a session (uuid) that has one after that position, in order."""
+
     def session(self, name: str) -> Session:
         """The session by uuid, or by name if only one has it. Raises NotFound, Conflict (several)."""
 
-    def sessions(self, *, limit: int | None = None) -> Sequence[Session]:
-        """Newest first."""
+    def sessions(self, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
+        """Newest first; without `turn_ids` cheaper."""
 
     def turns(self, session: str) -> Sequence[Turn]:
         """All turns of a session (uuid) in order; empty if there is none."""

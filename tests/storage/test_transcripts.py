@@ -22,7 +22,7 @@ from memorybook.storage.sqlite import Damaged
 from memorybook.storage.transcript_rows import MIGRATIONS, MOST_REPLIES
 from memorybook.storage.transcripts import SqliteTranscripts
 
-HISTORY = ("946ea50131141f405401f1259442e56c",)
+HISTORY = ("946ea50131141f405401f1259442e56c", "ad292cb0c1d75e0b25c259ea3b89d4f9")
 
 WRITER = """
 import sys

@@ -94,10 +94,15 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
         for sentence in sentences(turn.text):
             text = without_lead(sentence.text)
             size = content_size(text)
-            if len(text) <= MAX_LENGTH and size >= 3 and not compiled(_EMPTY_TALK).match(text):
+            if len(text) <= MAX_LENGTH and size >= 3 and not says_nothing(text):
                 words = frozenset(query_words(text))
                 found.append(_Line(len(found), turn, text, words, sentence.question, size))
     return found
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a sentence is a greeting, thanks, an apology or the refusal of an assistant."""
+    return compiled(_EMPTY_TALK).match(text) is not None
 
 
 def _instructs(line: _Line) -> bool:

@@ -4,6 +4,8 @@ Tables, for people who like SQL (times are ISO 8601 in UTC, so that they sort as
 
 - `sessions`: one row each. `turn_ids` is a JSON array once the session has ended, NULL while it
   may still grow or if it grew after its end. `summary_embedding` holds little-endian float32.
+  `summary_by` says whose words the summary is (`rules`, `model`, or empty for somebody else's), `summary_through` up to
+  which position it tells of the turns, `chats_through` up to which the chats have theirs.
 - `chats`: a user's turn with the replies to it, `ai_replies` = JSON array of `{id, role, speaker,
   content, tool_calls, created, metadata, position}`. In a talk between people chats have no
   replies. A chat without `turn_id` holds replies that came before any user's turn, or goes on
@@ -87,6 +89,12 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX removed_by_revision ON removed (revision);
     CREATE TABLE state (revision INTEGER NOT NULL);
     INSERT INTO state VALUES (0);
+    """,
+    """
+    ALTER TABLE sessions ADD COLUMN summary_by TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN summary_through INTEGER NOT NULL DEFAULT -1;
+    ALTER TABLE sessions ADD COLUMN chats_through INTEGER NOT NULL DEFAULT -1;
+    CREATE INDEX sessions_open ON sessions (updated) WHERE ended IS NULL;
     """,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""

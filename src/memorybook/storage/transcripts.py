@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memorybook.errors import ConfigError, Conflict, InvalidInput, NotFound
+from memorybook.errors import ConfigError, Conflict, NotFound
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
-from memorybook.storage.columns import as_json, bindable, maybe_bindable, readable, row_limit
+from memorybook.storage.columns import as_json, bindable, readable, row_limit
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
@@ -21,27 +21,13 @@ from memorybook.storage.transcript_rows import (
     turns_of,
     widened,
 )
-from memorybook.typed import TYPE_CHECKING, NamedTuple
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from memorybook.model import Session, Turn
-    from memorybook.protocols import TurnChanges
-
-
-class SummaryEmbedding(NamedTuple):
-    """The vector of a summary.
-
-    Attributes:
-        model: Name of the embedder that made it.
-        dimensions: Its length.
-        vector: `dimensions` little-endian float32.
-    """
-
-    model: str
-    dimensions: int
-    vector: bytes
+    from memorybook.protocols import SummaryEmbedding, Telling, Told, TurnChanges
 
 
 class SqliteTranscripts:
@@ -99,14 +85,17 @@ class SqliteTranscripts:
         """
         with self._writing(session.uuid) as db:
             number = _known(db, session.uuid)
-            before = _read_session(db, number)
+            before = _read_session(db, number, turn_ids=False)
             after = widened(before, session)
             if after == before:
                 return
             revision = _next_revision(db)
             _rewrite(db, number, after)
             if after.summary != before.summary:
-                _set_embedding(db, "sessions", number, None)
+                from memorybook.storage.transcript_summaries import set_embedding
+
+                set_embedding(db, "sessions", number, None)
+                db.execute("UPDATE sessions SET summary_by='' WHERE id=?", (number,))
             if (after.name, after.path) != (before.name, before.path):
                 db.execute("UPDATE turns SET revision=? WHERE session=?", (revision, number))
 
@@ -137,20 +126,38 @@ class SqliteTranscripts:
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
-        if dimensions < 1 or len(vector) != 4 * dimensions:
-            raise InvalidInput(f"a vector of {dimensions} dimensions has {4 * dimensions} bytes, not {len(vector)}")
+        from memorybook.protocols import SummaryEmbedding
+        from memorybook.storage.transcript_summaries import set_embedding, summarized
+
         with self._writing(session) as db:
-            table, number = _summarized(db, session, turn_id)
-            _set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
+            table, number = summarized(db, _known(db, session), session, turn_id)
+            set_embedding(db, table, number, SummaryEmbedding(model, dimensions, vector))
             _next_revision(db)
 
     def set_chat_summary(self, session: str, turn_id: str, summary: str) -> None:
         """Store a summary of the chat that holds the turn; drops the vector of the old one. Raises NotFound."""
+        from memorybook.storage.transcript_summaries import set_embedding, summarized
+
         with self._writing(session) as db:
-            table, number = _summarized(db, session, turn_id)
+            table, number = summarized(db, _known(db, session), session, turn_id)
             db.execute("UPDATE chats SET summary=? WHERE id=?", (bindable(summary), number))
-            _set_embedding(db, table, number, None)
+            set_embedding(db, table, number, None)
             _next_revision(db)
+
+    def tell(self, telling: Telling) -> bool:
+        """Keep summaries of a session and of its chats, all at once.
+
+        False, and nothing is kept, if turns were removed since they were read: what is gone must not come back so.
+        Raises NotFound; InvalidInput if a vector is not as long as it says.
+        """
+        from memorybook.storage.transcript_summaries import tell
+
+        session = telling.told.session.uuid
+        with self._writing(session) as db:
+            kept = tell(db, _known(db, session), telling)
+            if kept:
+                _next_revision(db)
+        return kept
 
     # --- reading ---
 
@@ -163,10 +170,10 @@ class SqliteTranscripts:
             number = _session_id(db, name)
             return _read_session(db, _only_one_named(db, name) if number is None else number)
 
-    def sessions(self, *, limit: int | None = None) -> Sequence[Session]:
+    def sessions(self, *, limit: int | None = None, turn_ids: bool = True) -> Sequence[Session]:
         """By their last turn's time, newest first; those without times last.
 
-        Raises InvalidInput for a limit below 0.
+        Without `turn_ids` it costs the same however long the sessions are. Raises InvalidInput for a limit below 0.
         """
         rows = row_limit(limit)
         db = self._store.existing()
@@ -174,7 +181,7 @@ class SqliteTranscripts:
             return []
         with reading(db):
             numbers = db.execute("SELECT id FROM sessions ORDER BY updated DESC, id DESC LIMIT ?", (rows,))
-            return [_read_session(db, number) for (number,) in numbers]
+            return [_read_session(db, number, turn_ids=turn_ids) for (number,) in numbers]
 
     def turns(self, session: str) -> Sequence[Turn]:
         """All turns of a session (uuid) in order; empty if there is none."""
@@ -246,12 +253,31 @@ class SqliteTranscripts:
         db = self._store.existing()
         if db is None:
             raise _no_session(session)
+        from memorybook.storage.transcript_summaries import embedding_of, summarized
+
         with reading(db):
-            table, number = _summarized(db, session, turn_id)
-            [(model, dimensions, vector)] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
-        if not isinstance(vector, bytes):
-            return None
-        return SummaryEmbedding(readable(model), dimensions, vector)
+            return embedding_of(db, *summarized(db, _known(db, session), session, turn_id))
+
+    def told(self, session: str) -> Told:
+        """How far the summaries of a session (uuid) tell of it; costs the same however long it is. Raises NotFound."""
+        from memorybook.storage.transcript_summaries import told
+
+        db = self._store.existing()
+        if db is None:
+            raise _no_session(session)
+        with reading(db):
+            return told(db, _known(db, session))
+
+    def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:
+        """The turns of each chat of a session (uuid) that has one after that position, in order."""
+        from memorybook.storage.transcript_summaries import chats_after
+
+        db = self._store.existing()
+        if db is None:
+            return []
+        with reading(db):
+            number = _session_id(db, session)
+            return [] if number is None else list(chats_after(db, number, session, after))
 
     def chat_summaries(self, session: str) -> Mapping[str, str]:
         """Summaries of a session's chats, by the id of the turn each begins with; those without are left out."""
@@ -429,10 +455,17 @@ def _remove_session(db: Connection, number: int) -> list[str]:
 
 def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[str]:
     gone: dict[str, int] = {}
+    first = None
     for turn_id in dict.fromkeys(turn_ids):
-        row = db.first("DELETE FROM turns WHERE turn_id=? AND session=? RETURNING chat", (bindable(turn_id), number))
+        sql = "DELETE FROM turns WHERE turn_id=? AND session=? RETURNING chat, position"
+        row = db.first(sql, (bindable(turn_id), number))
         if row is not None:
             gone[turn_id] = row[0]
+            first = row[1] if first is None else min(first, row[1])
+    if first is not None:
+        from memorybook.storage.transcript_summaries import unsaid
+
+        unsaid(db, number, first)
     for chat in set(gone.values()):
         left = [turn for turn in _chat(db, chat, "").values() if turn.id not in gone]
         _reduce(db, chat, left)
@@ -449,7 +482,7 @@ def _reduce(db: Connection, chat: int, left: Sequence[Turn]) -> None:
         f"UPDATE chats SET ({CHAT}, updated, summary) = ({marks(CHAT)}, ?, '') WHERE id=?",
         (*chat_row(left), last_time(left), chat),
     )
-    _set_embedding(db, "chats", chat, None)
+    db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
 
 
 def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) -> None:
@@ -457,23 +490,3 @@ def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) 
         "INSERT OR REPLACE INTO removed (session, turn_id, revision) VALUES (?, ?, ?)",
         [(bindable(session), bindable(turn_id), revision) for turn_id in turn_ids],
     )
-
-
-# --- summaries ---
-
-
-def _summarized(db: Connection, session: str, turn_id: str | None) -> tuple[str, int]:
-    """Table and row of what a summary is about: the session, or the chat that holds the turn."""
-    number = _known(db, session)
-    if turn_id is None:
-        return "sessions", number
-    row = db.first("SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(turn_id), number))
-    if row is None:
-        raise NotFound(f"session {session!r} has no turn {turn_id!r}; read the session to see its turns")
-    return "chats", row[0]
-
-
-def _set_embedding(db: Connection, table: str, number: int, embedding: SummaryEmbedding | None) -> None:
-    model, dimensions, vector = embedding or (None, None, None)
-    values = (maybe_bindable(model), dimensions, vector, number)
-    db.execute(f"UPDATE {table} SET ({EMBEDDING}) = (?, ?, ?) WHERE id=?", values)

@@ -62,8 +62,11 @@ def process_session_end(
     evolving: bool = False,
 ) -> Memorized:
     """See `Memory.process_session_end`; with `evolving` new statements meet their neighbours (`lifecycle.evolve`)."""
+    from memorybook.verbs.retelling import refresh
+
     how = How(llm, model, evolving)
     found = memorize_stored(memory, _stored(memory, messages, session), how)
+    refresh(memory, found.session, over=True)
     if found.queued:
         return found
     with memory.alone(KIND) as ours:
@@ -155,7 +158,7 @@ def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
         memory.book.journal.unpark(_name(stored.session))
         return Memorized(session=stored.session.uuid, redacted=stored.redacted)
     try:
-        asked = _sure(memory.metered(how.llm, model=how.model))
+        asked = sure(memory.metered(how.llm, model=how.model))
         if asked is not None:
             _promise(memory, work, how)
         work = looked_through(memory, work, asked)
@@ -167,7 +170,8 @@ def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
     return _told(work, brought)
 
 
-def _sure(llm: LLM | None) -> Any:
+def sure(llm: LLM | None) -> Any:
+    """The model, with every failure of it an LLMFailed; None if there is none."""
     return None if llm is None else _Sure(llm)
 
 

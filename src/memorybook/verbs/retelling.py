@@ -1,0 +1,199 @@
+"""The summaries of a session, kept up to date while it goes on: its own, those of its chats, and their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, NotFound, Unavailable
+from memorybook.lifecycle.retell import LONGEST, due, retell
+from memorybook.lifecycle.summarize import summarize
+from memorybook.model import Session, SessionSummary
+from memorybook.protocols import ChatSummary, SummaryEmbedding, Telling
+from memorybook.verbs.forgotten import remembered, sentences_of, turns_without, without_forgotten
+from memorybook.verbs.turns import zone_of
+from memorybook.verbs.write import Mask
+
+if TYPE_CHECKING:
+    from memorybook.inference.callable import Function
+    from memorybook.memory import Memory
+    from memorybook.model import Turn
+    from memorybook.protocols import LLM, Told
+    from memorybook.replies import Usage
+
+RULES, MODEL = "rules", "model"
+"""Whose words a session's summary is, see `protocols.Told.by`; "" for a page's, a person's, an import's."""
+
+
+class Retold(NamedTuple):
+    """What became of the summaries of a session.
+
+    Attributes:
+        chats: How many chats have a summary now that had none, or another.
+        by: Whose words the session's new summary is; "" if it is the old one.
+        usage: What a model used; None if none was asked.
+        degraded: Why less was done than could be; "" if not.
+    """
+
+    chats: int = 0
+    by: str = ""
+    usage: Usage | None = None
+    degraded: str = ""
+
+
+class _Words(NamedTuple):
+    """A summary of a session that is to be kept."""
+
+    title: str
+    summary: str
+    by: str
+    usage: Usage | None = None
+    degraded: str = ""
+
+
+def refresh(memory: Memory, session: str, *, over: bool = False, llm: LLM | Function | None = None) -> Retold:
+    """Bring the summaries of a session up to what was said, and their vectors; nothing if nothing is new.
+
+    A chat's summary is some of its own sentences, and "" if it says nothing: never a refusal or a greeting. The
+    session's is told anew by the model from the one before and what was said since, when that is due, see
+    `lifecycle.retell`, and within the budgets; else it is some of the session's sentences, as long as it is not
+    already in better words. What was forgotten is in none of them.
+
+    Args:
+        memory: Whose session; nothing is done where it or its transcripts are switched off.
+        session: Its uuid; of one that is not kept nothing is done.
+        over: Whether it has ended: then a summary that stands, which its end wrote, is not told anew.
+        llm: Asked in the place of the memory's own.
+
+    Returns:
+        What became of them. A model or an embedder that fails is no error, and neither is a turn that went meanwhile.
+    """
+    transcripts = memory.book.transcripts
+    if not (memory.config.enabled and memory.config.transcripts.enabled):
+        return Retold()
+    try:
+        told = transcripts.told(session)
+        if told.last <= min(told.through, told.chats_through):
+            return Retold()
+        chats = _chats(memory, told)
+        words = _words(memory, told, over, llm)
+        embeddings, failure = _embedded(memory, [each.summary for each in chats], words)
+        chats = [chat._replace(embedding=one) for chat, one in zip(chats, embeddings, strict=False)]
+        kept = transcripts.tell(_telling(told, chats, words, embeddings[-1], over=over))
+    except NotFound:  # forgotten meanwhile
+        return Retold()
+    by, usage, degraded = (words.by, words.usage, words.degraded) if words is not None else ("", None, "")
+    return Retold(len(chats) * kept, by if kept else "", usage, degraded or failure)
+
+
+def _telling(
+    told: Told, chats: Sequence[ChatSummary], words: _Words | None, embedding: SummaryEmbedding | None, *, over: bool
+) -> Telling:
+    if words is None:
+        return Telling(told, chats, through=told.last if over else told.through)
+    return Telling(told, chats, words.summary, words.title, words.by, embedding, told.last)
+
+
+# --- chats -----------------------------------------------------------------------------------------
+
+
+def _chats(memory: Memory, told: Told) -> list[ChatSummary]:
+    """The summaries of the chats in which something was said since."""
+    found = memory.book.transcripts.chats(told.session.uuid, after=told.chats_through)
+    return [ChatSummary(chat[0].id, _rules(memory, Session(uuid=told.session.uuid), chat).summary) for chat in found]
+
+
+def _rules(memory: Memory, session: Session, turns: Sequence[Turn]) -> SessionSummary:
+    """Some of the sentences of these turns, without what was forgotten."""
+    kept = remembered(memory, sentences_of(turns))
+    told = summarize(turns_without(turns, kept), session=session, language=memory.config.language)
+    return without_forgotten(memory, told)
+
+
+# --- the session -------------------------------------------------------------------------------------
+
+
+def _words(memory: Memory, told: Told, over: bool, llm: LLM | Function | None) -> _Words | None:
+    """The session's summary as it is to be from now on; None if it stays."""
+    from memorybook.verbs.sessions import sure
+
+    standing = told.session.summary
+    if over and standing:
+        return None
+    known, fresh = told.through + 1, told.last - told.through
+    problem = ""
+    asked = due(known, fresh, by_model=True) and not over
+    if asked:
+        try:
+            model = sure(memory.metered(llm))
+            if model is not None:
+                return _by_model(memory, told, model)
+        except (LLMFailed, ConfigError, Unavailable) as error:
+            problem = Mask(memory).text(str(error))
+    replaceable = told.by == RULES or not standing
+    if asked or (replaceable and due(known, fresh, by_model=False)):
+        return _by_rules(memory, told, problem)
+    return None
+
+
+def _by_model(memory: Memory, told: Told, llm: LLM) -> _Words | None:
+    turns = _turns(memory, told, told.through if told.by != RULES else -1)
+    before = told.session.summary if told.by != RULES else ""
+    kept = remembered(memory, sentences_of(turns))
+    found = retell(
+        before,
+        turns_without(turns, kept),
+        llm=llm,
+        now=memory.book.now().astimezone(zone_of(memory)),
+        mask=Mask(memory).text,
+        language=memory.config.language,
+    )
+    if found is None:
+        return None
+    page = without_forgotten(memory, SessionSummary(session="", title=found.title, summary=found.summary))
+    return _Words(_title(told, page), page.summary, MODEL, found.usage)
+
+
+def _by_rules(memory: Memory, told: Told, degraded: str) -> _Words:
+    """Some of the session's sentences; after better words those of what was said since."""
+    standing = told.session.summary if told.by != RULES else ""
+    page = _rules(memory, replace(told.session, title=""), _turns(memory, told, told.through if standing else -1))
+    if not standing:
+        return _Words(_title(told, page), page.summary, RULES, degraded=degraded)
+    lines = list(dict.fromkeys((*standing.splitlines(), *page.summary.splitlines())))
+    while len(lines) > 1 and sum(map(len, lines)) > LONGEST:
+        del lines[0]
+    return _Words(told.session.title, "\n".join(lines), told.by or MODEL, degraded=degraded)
+
+
+def _turns(memory: Memory, told: Told, after: int) -> list[Turn]:
+    found = memory.book.transcripts.chats(told.session.uuid, after=after)
+    return [turn for chat in found for turn in chat if turn.position > after]
+
+
+def _title(told: Told, page: SessionSummary) -> str:
+    """The title that somebody gave, else that of the summary."""
+    return page.title if told.by or not told.session.title else told.session.title
+
+
+# --- vectors -----------------------------------------------------------------------------------------
+
+
+def _embedded(memory: Memory, chats: Sequence[str], words: _Words | None) -> tuple[list[SummaryEmbedding | None], str]:
+    """The vectors of the chats' summaries and of the session's, None where there is none; and why not."""
+    texts = [*chats, words.summary if words is not None else ""]
+    none: list[SummaryEmbedding | None] = [None] * len(texts)
+    embedder = memory.embedder
+    telling = list(filter(None, texts))
+    if embedder is None or not telling:
+        return none, ""
+    try:
+        rows: Any = embedder.embed(telling)
+        buffer = memoryview(rows).tobytes()
+    except EmbedderFailed as error:
+        return none, str(error)
+    name, size = embedder.name, embedder.dimensions
+    vectors = iter([buffer[4 * size * row : 4 * size * (row + 1)] for row in range(len(telling))])
+    found = [next(vectors) if text else b"" for text in texts]
+    return [SummaryEmbedding(name, size, one) if any(one) else None for one in found], ""
