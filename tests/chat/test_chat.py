@@ -125,7 +125,7 @@ def test_a_kill_in_mid_reply_loses_no_turn(talk: Talk, service: Service, tmp_pat
     command = [sys.executable, "-m", "memorybook", "chat", "--book", str(tmp_path / "book"), *using(service)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
-        process.stdin.write("How is green tea made?\n".encode())
+        process.stdin.write(b"How is green tea made?\n")
         process.stdin.flush()
         assert halfway.wait(20)
         process.kill()
@@ -266,6 +266,7 @@ def test_a_talk_in_a_terminal(service: Service, tmp_path: Path, language: str) -
         terminal.see("已记住：用户喜欢喝绿茶。" if chinese else "remembered: The user likes green tea.")
         terminal.see("You said: ")
         terminal.see("存入 1 条" if chinese else "stored 1")
+        terminal.see("我>" if chinese else "you>")
         terminal.type("\x04")
         terminal.see("正在记忆" if chinese else "remembering")
         assert terminal.ends() == 0

@@ -130,6 +130,12 @@ class AgentSession:
     # --- messages ----------------------------------------------------------------------------------
 
     @property
+    def uuid(self) -> str:
+        """Of the current session; "" before anything was said in it."""
+        with self._in_use() as talk:
+            return talk.uuid
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of the current session, each with `id` and `timestamp`."""
         with self._in_use() as talk, self._lock:

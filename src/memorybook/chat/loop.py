@@ -20,11 +20,13 @@ from memorybook.chat.words import WORDS, Words, counted
 from memorybook.cli import show
 from memorybook.cli.call import Call
 from memorybook.errors import MemoryBookError, Unavailable
-from memorybook.text.tokens import count_tokens, query_words, tokens
+from memorybook.hits import Query
+from memorybook.text.tokens import count_tokens, is_telling, query_words
 from memorybook.verbs.read import WORTH_A_LOOK, language_of
 
 if TYPE_CHECKING:
     from memorybook.agent import AgentSession, Event
+    from memorybook.hits import Answer
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
 
@@ -35,7 +37,8 @@ COMPACT_FROM = 16_000
 """Tokens of a talk from which on it is compacted; the last messages stay."""
 
 _WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
-_NEAREST = 2  # that are shown where nothing is plainly relevant
+_LOOKING_BACK = ("recall-history", "recall-topic", "recall-session")  # but for the session that is being talked in
+_NEAREST, _TRIED = 2, 8  # hits that are shown where nothing is plainly relevant, and words that are tried for them
 _SHOWN = 3  # things that are named of what was remembered
 
 
@@ -125,10 +128,9 @@ class Chat:
 
     def _go_on(self, memory: Memory) -> None:
         """Show each prompt of this session the one that it goes on from. Raises NotFound, Conflict."""
-        [found] = memory.recall_session(self._goes_on).sessions
-        with self._session.memory() as own:
-            current = own.book.transcripts.sessions(limit=1)
-        if self._session.messages and current and current[0].uuid == found.uuid:
+        current = self._session.uuid or None
+        [found] = memory.recall_session(self._goes_on, session=current).sessions
+        if found.uuid == current:
             return
         self._session.before = found.uuid
         day = f"{found.started:%Y-%m-%d}" if found.started else "—"
@@ -234,20 +236,35 @@ class Chat:
             self._screen.remark(self._words.found)
             self._draw(f"recall-{found.scene}", found.json())
             return ()
-        limit = self._memory.config.recall.max_search_results
-        answer = self._memory.search(text, max_results=limit + 10).json()
-        own = {str(message["id"]) for message in self._session.messages}
-        hits = [hit for hit in answer["results"] if hit["source"] != "turn" or hit["turn"] not in own]
-        asked = set(query_words(text))  # in a small book what is said everywhere is relevant to nothing
-        worth = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
-        worth = worth or [hit for hit in hits if asked & set(tokens(hit["snippet"]))][:_NEAREST]
+        answer = self._found(text, self._memory.config.recall.max_search_results).json()
+        worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK] or self._nearest(text)
         if not worth:
             self._screen.remark(self._words.nothing)
         else:
             self._screen.remark(self._words.found)
-            self._draw("search", {**answer, "results": worth[:limit], "has_relevant": True, "cut": 0})
+            self._draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
         degraded: list[str] = answer["index"].get("degraded") or []
         return tuple(degraded)
+
+    def _found(self, text: str, limit: int) -> Answer:
+        """What the book says, but for what was said in this very session."""
+        current = self._session.uuid
+        return self._memory.book.search(
+            Query(text), limit=limit, keep=lambda one: one.source != "turn" or one.session != current
+        )
+
+    def _nearest(self, text: str) -> list[dict[str, Any]]:
+        """What shares a single word: in a small book words that are everywhere count for nothing beside rarer ones.
+
+        One rarer word is in any case what was asked just now, for it is in the transcripts by then.
+        """
+        words = sorted(query_words(text), key=len, reverse=True)
+        for word in filter(is_telling, words[:_TRIED]):
+            hits: list[dict[str, Any]] = self._found(word, _NEAREST).json()["results"]
+            near = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
+            if near:
+                return near
+        return []
 
     def _finish(self, text: str, status: Status, began: float) -> None:
         """The line under the reply."""
