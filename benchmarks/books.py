@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,16 @@ BOOK = "book"
 """Folder of the book in the folder of one measurement."""
 
 
-def opened(folder: Path, given: Mapping[str, str], *, embedder: Embedder | None = None) -> memorybook.Memory:
-    """The book in the folder under these settings and no others: neither files nor the environment count."""
+def opened(
+    folder: Path, given: Mapping[str, str], *, embedder: Embedder | None = None, now: datetime | None = None
+) -> memorybook.Memory:
+    """The book in the folder under these settings and no others: neither files nor the environment count.
+
+    At a fixed time, if `now` is given.
+    """
     config = memorybook.load_config(cwd=str(folder), env={"HOME": str(folder)}, arguments=given)
-    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder)
+    clock = None if now is None else lambda: now
+    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder, clock=clock)
 
 
 def finish(memory: memorybook.Memory) -> None:

@@ -118,6 +118,7 @@ def block(
     lines = _Lines(max_tokens - sum(map(_cost, (OPEN, wording.title, wording.data, CLOSE))), suspect)
     heads = [_head(one, wording) for one in told]
     if in_order:  # what it was about, then as much of its end as fits
+        lines.left -= sum(_cost(wording.more.format(len(one.said))) for one in told if one.said)
         _summaries(lines, told, heads, whole=True)
     _turns(lines, told, heads, words, wording)
     if not in_order:

@@ -212,7 +212,7 @@ def recollect(memory: Memory, text: str, *, session: str | None, max_tokens: int
 def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) -> Recollection:
     """What the text asks for; by its topic, where the session that it means cannot be made out."""
     top, current = memory.config.recall.max_search_results, talks.uuid_of(memory, session)
-    about = asked.query if asked.query.strip() else text
+    about = asked.query if _tells(asked.query) else text
     topic = _Topic(about, top, named=which.days_in(memory, text), without=current)
     try:
         if asked.scene == "session":
@@ -221,10 +221,17 @@ def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) 
             return _within(memory, session, about, top, echo=text.strip())
     except (NotFound, Conflict) as error:
         return _topic(memory, topic)._replace(reason=str(error))
+    if topic.named and about is text:  # of no subject but a time
+        return _history(memory, top, which.around(topic.named), current)
     if asked.scene != "history":
         return _topic(memory, topic)
     told = _topic(memory, topic._replace(by_user=True))
     return told._replace(scene="history") if told.has_relevant else _history(memory, top, ALWAYS, current)
+
+
+def _tells(words: str) -> bool:
+    """Whether the words name a subject: more than what is left of a day."""
+    return any(len(word) > 1 and not word.isdecimal() for word in query_words(words))
 
 
 def _alike(memory: Memory, text: str, session: str | None) -> Recollection | None:

@@ -1,0 +1,49 @@
+"""Sessions from what was found of them, and back to turns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.hits import Hit, Passage
+from memorybook.recall.gathered import best_turns, gathered
+
+
+def hit(session: str | None, turn: str | None, score: float, *, source: str = "turn", path: str = "") -> Hit:
+    passage = Passage(path, 0, 0, "", source, session=session, turn=turn)  # type: ignore[arg-type]
+    return Hit(passage, score, 1.0, "")
+
+
+HITS = st.lists(st.builds(hit, st.sampled_from("abcde"), st.sampled_from("123456789"), st.floats(-1, 4)), max_size=30)
+
+
+def test_a_good_find_beats_many_poor_ones_and_a_second_good_one_beats_it() -> None:
+    one = hit("one", "1", 1.0)
+    many = [hit("many", str(n), 0.6) for n in range(20)]
+    two = [hit("two", "1", 0.95), hit("two", "2", 0.9)]
+    assert [found.session for found in gathered([*many, one, *two])] == ["two", "one", "many"]
+    assert gathered(two)[0].score == pytest.approx(0.95 + 0.3 * 0.9)
+
+
+def test_a_summary_without_a_session_stands_for_itself_and_a_note_for_none() -> None:
+    page = hit(None, None, 0.5, source="summary", path="sessions/trip.md")
+    note = hit(None, None, 0.9, source="note", path="daily/2026-02-24.md")
+    [found] = gathered([note, page])
+    assert (found.session, found.path) == ("sessions/trip.md", "sessions/trip.md")
+    assert best_turns([found], 5) == []
+
+
+def test_a_turn_of_a_session_with_more_evidence_goes_first_among_equals() -> None:
+    found = gathered([hit("thin", "1", 0.8), hit("thick", "1", 0.8), hit("thick", "2", 0.7)])
+    assert [turn[:2] for turn in best_turns(found, 2)] == [("thick", "1"), ("thin", "1")]
+
+
+@given(HITS, st.integers(1, 6))
+def test_turns_are_each_once_of_the_sessions_given_best_first_and_no_more_than_asked(hits: list[Hit], top: int) -> None:
+    found = gathered(hits)[:top]
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    turns = best_turns(found, top)
+    assert len(turns) == len({turn[:2] for turn in turns}) <= top
+    assert {session for session, _, _ in turns} <= {one.session for one in found}
+    assert [score for *_, score in turns] == sorted((score for *_, score in turns), reverse=True)
