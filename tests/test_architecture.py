@@ -52,13 +52,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lifetime": CORE | {"answers", "memory", "remembering", "verbs"},
     "remembering": {"errors", "memory", "verbs"},
     "recollection": {"standard", "typed"},
+    "foreign": {"errors", "storage"},
     "conversations": CORE | {"answers", "memory", "recall", "recollection", "verbs"},
     "memory": CORE
     | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
     | {"conversations", "providers"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
-    | {"recollection"},
+    | {"foreign", "recollection"},
     "providers": CORE
     | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
     "agent": CORE

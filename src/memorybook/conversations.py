@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from memorybook.protocols import Progress
     from memorybook.recall.detect import Recall
     from memorybook.recollection import Recollection, Talks
-    from memorybook.standard import date
+    from memorybook.standard import Sequence, date
     from memorybook.verbs.backup import Backup, Restored
+    from memorybook.verbs.collect import Collected
     from memorybook.verbs.export import Export
 
 
@@ -220,6 +221,39 @@ class Conversations:
         from memorybook.verbs import backup
 
         return backup.restore(self._talks._on, path, into=into, replace=replace, progress=progress)
+
+    def sync_summaries(
+        self,
+        sources: str | Sequence[str] = (),
+        *,
+        to: str | None = None,
+        group: str | None = None,
+        node: str | None = None,
+        dry_run: bool = False,
+    ) -> Collected:
+        """Take in what other machines wrote of their sessions, under their names; hand out what this book has.
+
+        Masked, screened and without what was forgotten here, in one operation; a run that finds nothing new writes
+        nothing. Their folders are only read. What a person edited here stays, what is gone there stays too.
+
+        Args:
+            sources: Folders, `DIR` or `NAME=DIR`: another machine's book, what it handed out, or a folder that machines
+                share. The name is theirs here; without one the folder says it.
+            to: A folder that machines share: this book's own summaries are handed out into `to/NODE`.
+            group: Entries of this group and of those below it are collected and handed out too.
+            node: The name of this machine; None takes the host's.
+            dry_run: Only say what would happen.
+
+        Raises:
+            InvalidInput: Neither sources nor `to`, or one that cannot be used.
+            NotFound: None of the folders is there.
+            Conflict: Another book hands out under this name.
+            BookLocked: Another process collected into this book all the while.
+        """
+        from memorybook.verbs import collect
+
+        given = (sources,) if isinstance(sources, str) else sources
+        return collect.sync_summaries(self._talks._on, given, to=to, group=group, node=node, dry_run=dry_run)
 
     def _begin(self) -> None:
         """Note what is there, for an export on exit of what comes."""

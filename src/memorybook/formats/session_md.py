@@ -29,6 +29,8 @@
 
 The front matter is flat `key: value` in the part of YAML where both agree. Titles of sections may be
 English or Chinese. Equal prefixes with counting numbers are written as ranges.
+
+What was collected from another machine stands in a folder of its name, `sessions/NODE/DATE-NAME-ID.md`.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from unicodedata import normalize
 
 from memorybook.errors import InvalidInput
@@ -61,6 +63,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 _RANGE = re.compile(r"(.+)\.\.([0-9]{1,9})")
 _MOST_IN_RANGE = 100_000
+"""Turns that are read of one range, and of one page: a few bytes may name any number of them."""
 
 MOSTLY_HAN = 0.3
 """Share of CJK letters from which a text counts as Chinese: names and terms in it may well be English."""
@@ -176,7 +179,7 @@ def parse(text: str) -> SessionSummary:
         turns=count,
         decisions=tuple(_items(decisions)),
         open_questions=tuple(_items(questions)),
-        turn_ids=tuple(_read_ranges(turns)),
+        turn_ids=tuple(islice(_read_ranges(turns), _MOST_IN_RANGE)),
     )
 
 
@@ -260,6 +263,12 @@ def summary_path(session: Session) -> str:
     day = session.created.astimezone(UTC).date().isoformat() if session.created else "undated"
     name = re.sub(r"[\W_]+", "-", normalize("NFKC", session.name).lower()).strip("-")[:40].strip("-")
     return f"sessions/{'-'.join([part for part in (day, name, _short(session.uuid)) if part])}.md"
+
+
+def node_of(path: str) -> str:
+    """The machine that a summary came from, `laptop` for `sessions/laptop/….md`; "" for one of the book's own."""
+    parts = path.split("/")
+    return parts[1] if len(parts) == 3 and parts[0] == "sessions" else ""
 
 
 def _short(uuid: str) -> str:

@@ -193,8 +193,12 @@ def _session(path: str, text: str) -> Iterator[Passage]:
     found = [*merged(page, body, MAX_TOKENS, first_line=first_line), *items]
     if not body and summary.title:
         found.insert(0, _title_block(text, summary.title))
+    node = session_md.node_of(path)
     for block in sorted(found, key=lambda block: block.start):
-        yield _passage(path, block)._replace(source="summary", date=date, session=summary.session or None)
+        passage = _passage(path, block)._replace(source="summary", date=date, session=summary.session or None)
+        if node:  # collected from another machine, by whose name it is found too
+            passage = passage._replace(heading=" > ".join(filter(None, (node, block.heading))), trust="import")
+        yield passage
 
 
 def _title_block(text: str, title: str) -> Block:

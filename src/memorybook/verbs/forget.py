@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.answers import Receipt
 from memorybook.arguments import text_of
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
-from memorybook.formats import notes
-from memorybook.formats.session_md import summary_path
+from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query
 from memorybook.model import Change, Drop, Entry, Put, Remove, RemoveTurns, Session, Turn
 from memorybook.pages import is_page
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
+from memorybook.verbs.collected import pages, session_key
 from memorybook.verbs.forgotten import tombstones_of, turn_key
 from memorybook.verbs.summary import last_page
 
@@ -67,8 +67,8 @@ def forget(
 ) -> Receipt:
     """See `Memory.forget`.
 
-    `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, or a file that was imported: what it
-    is goes, and what was remembered from it.
+    `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, another machine (`node:NAME`), or a file
+    that was imported: what it is goes, and what was remembered from it.
     """
     meant = meant_by(memory, target=target, query=query, session=session, source=source)
     receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(meant))
@@ -118,7 +118,7 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     whole = {session.uuid for session in meant.sessions}
     single = [turn for turn in meant.turns if turn.session not in whole]
     said = tombstones_of(memory, meant.entries, lines=(line for _, line in meant.notes), turns=single)
-    keys = {turn_key(turn.session, turn.id) for turn in meant.turns}
+    keys = {turn_key(turn.session, turn.id) for turn in meant.turns} | set(_summary_keys(memory, meant))
     result = book.apply(
         changes,
         actor=memory.actor,
@@ -130,6 +130,15 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     book.index.sync(book.documents, book.transcripts)
     operation = result.operation.id if result.operation else None
     return receipt._replace(tombstones=len(statements), operation=operation)
+
+
+def _summary_keys(memory: Memory, meant: Meant) -> Iterator[str]:
+    """What keeps other machines' summaries of these sessions out."""
+    told = (
+        session_md.parse("\n".join(_lines(memory, path))) for path in meant.documents if path.startswith("sessions/")
+    )
+    sessions = {*(session.uuid for session in meant.sessions), *(each.session for each in told)}
+    return map(session_key, filter(None, sessions))
 
 
 def _turn_changes(memory: Memory, meant: Meant) -> Iterator[RemoveTurns]:
@@ -193,7 +202,8 @@ def _by_session(memory: Memory, name: str) -> Meant:
     found = _stored(memory, name) or (waiting.session if waiting else None)
     session = found or Session(uuid=name)
     turns = {turn.id: turn for turn in (*(waiting.turns if waiting else ()), *book.transcripts.turns(session.uuid))}
-    paths = dict.fromkeys((last_page(memory, session).path, summary_path(session)))
+    told = [page.path for page in pages(book, collected=True) if page.summary.session in (session.uuid, name)]
+    paths = dict.fromkeys((last_page(memory, session).path, session_md.summary_path(session), *told))
     meant = Meant(
         tuple(entry for entry in book.entries() if entry.session in (session.uuid, name)),
         _notes_of(memory, {session.uuid, name}),
@@ -227,7 +237,7 @@ def _notes_of(memory: Memory, sessions: set[str], reason: str = "") -> tuple[tup
 
 
 def _by_source(memory: Memory, source: str) -> Meant:
-    """A turn, a document, or the sessions of an imported file, with what was remembered from them."""
+    """A turn, a document, another machine, or the sessions of an imported file, with what was remembered from them."""
     source = text_of(source, "source")
     if source.startswith("turn:"):
         return _by_turn(memory, source.removeprefix("turn:"))
@@ -235,11 +245,16 @@ def _by_source(memory: Memory, source: str) -> Meant:
     name = os.path.basename(source.removeprefix("import:"))
     sessions = [each for each in book.transcripts.sessions() if each.source in (source, f"import:{name}")]
     found = [_by_session(memory, session.uuid) for session in sessions]
-    entries = [entry for entry in book.entries() if (entry.source or "").partition("#")[0] == source]
+    entries = [
+        entry for entry in book.entries() if (entry.source or "").partition("#")[0] in (source, f"import:{name}")
+    ]
+    if source.startswith("node:"):
+        told = [page.path for page in pages(book, collected=True) if page.node == source.removeprefix("node:")]
+        found.append(Meant(documents=tuple(told)))
     with suppress(InvalidInput):
         if _lines(memory, source) and not is_page(source):
             found.append(Meant(documents=(source,)))
-    if not found and not entries:
+    if not any(found) and not entries:
         raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
     return _together([Meant(tuple(entries)), *found])
 

@@ -86,12 +86,12 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit {limit} is below 1")
 
-    inside = None if group is None else _folder(group)
+    inside = None if group is None else folder_of(group)
 
     def wanted(entry: Entry) -> bool:
         return (
             (category is None or entry.category == category)
-            and (inside is None or (inside != "" and _folder(entry.group or "").startswith(inside)))
+            and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
             and (state is None or entry.state == state)
         )
 
@@ -100,7 +100,7 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
     return Listed(tuple(found[:limit]), len(found))
 
 
-def _folder(group: str) -> str:
+def folder_of(group: str) -> str:
     """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
 

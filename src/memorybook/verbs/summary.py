@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 SUMMARIZED = "summary of the session"
 BY_MODEL = "summary of the session by the language model"
+BROUGHT = "summary that the session came with"
 COUNTED = "turns of the session, in a summary that a person edited"
+COLLECTED = "summary of the session, made elsewhere"
 """Reasons by which the journal tells whose words a summary holds."""
 
 
@@ -28,7 +30,7 @@ class Page(NamedTuple):
     Attributes:
         path: Where it stands, or will.
         text: None if it was never written, or was forgotten or taken back since, or purged.
-        reason: `SUMMARIZED`, `BY_MODEL` or `COUNTED`; "" if the journal does not know.
+        reason: `SUMMARIZED`, `BY_MODEL`, `BROUGHT`, `COUNTED` or `COLLECTED`; "" if the journal does not know.
         operation: Id of the operation of its session that wrote it; None if the journal does not know.
         standing: What stands there now; None if nothing does.
     """
@@ -47,7 +49,8 @@ class Page(NamedTuple):
     @property
     def ours(self) -> bool:
         """Whether what stands there is what was written here, and no words of a person."""
-        return self.reason in (SUMMARIZED, BY_MODEL) and self.text is not None and self.standing == self.text
+        ours = (SUMMARIZED, BY_MODEL, BROUGHT, COLLECTED)
+        return self.reason in ours and self.text is not None and self.standing == self.text
 
 
 def last_page(memory: Memory, session: Session) -> Page:
@@ -105,7 +108,7 @@ def made(
     """
     language = memory.config.language
     whole = len(turns) if memory.config.transcripts.enabled else last.turns + len(fresh)
-    if not found.summary and last.reason != BY_MODEL:
+    if not found.summary and last.reason not in (BY_MODEL, BROUGHT):
         return replace(summarize(turns, session=session, language=language), turns=whole), SUMMARIZED
     now = summarize(fresh, session=session, language=language)
     if found.summary:

@@ -1,0 +1,335 @@
+"""Folders of other machines: what is in them is read and never touched, and what they may have is handed out to them.
+
+A hand-out is a folder `NODE/` in a folder that machines share, with the shape of a book: `sessions/*.md`, and
+`MEMORY.md` if entries were chosen. Its `NODE.md` says whose it is. Only the book that made it writes there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+from unicodedata import normalize
+
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
+from memorybook.storage.replace import temporary, write_aside, write_plain
+from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder
+
+MARKER = "NODE.md"
+"""Says of a hand-out which node's it is, and by which book it was made."""
+
+MEMORY = "MEMORY.md"
+SESSIONS = "sessions"
+
+MOST_BYTES = 1 << 20
+"""Largest summary that is read."""
+
+MOST_MEMORY = 8 << 20
+"""Largest MEMORY.md that is read."""
+
+MOST_IN_ALL = 64 << 20
+"""Bytes of summaries that one reading of a folder takes in."""
+
+SETTLED = 60.0
+"""Seconds after its last change from which a file without a line break at its end is taken to be complete."""
+
+_STATE = ".memorybook"
+_NAME = re.compile(r"(?m)^node: *(.{1,200})$")
+_BOOK = re.compile(r"(?m)^book: *([0-9a-f]{32})$")
+
+_TOLD = """---
+node: {}
+book: {}
+---
+
+Handed out by memorybook to other machines, and written anew each time: change the book, not these files.
+
+由 memorybook 分发给其他机器，每次都会重写：要修改请改账本，不要改这里的文件。
+"""
+
+
+class Node(NamedTuple):
+    """A machine's folder.
+
+    Attributes:
+        name: As a part of paths, see `node_name`.
+        root: Where it is.
+        book: Id of the book that handed it out; "" if the folder does not say.
+    """
+
+    name: str
+    root: str
+    book: str = ""
+
+
+class Read(NamedTuple):
+    """A file of another machine.
+
+    Attributes:
+        name: In its folder.
+        text: None if it cannot be taken now, and `why` says why.
+        modified: Its last change, seconds since the epoch.
+    """
+
+    name: str
+    text: str | None
+    why: str = ""
+    modified: float = 0.0
+
+
+class Handed(NamedTuple):
+    """What handing out did: the folder, and how many files were written, removed, and stood as they are."""
+
+    root: str
+    written: int
+    removed: int
+    unchanged: int
+
+
+def node_name(text: str) -> str:
+    """The name of a node as a part of paths: lower case, letters and digits of any script; "" if nothing is left."""
+    name = re.sub(r"[^\w]+", "-", normalize("NFKC", text).casefold()).strip("-_")[:40].strip("-_")
+    return name if not name or is_safe_name(name) else f"node-{name}"
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+def nodes(place: str) -> tuple[Node, ...]:
+    """What is at that place: a book, one hand-out, the hand-outs in a shared folder, or a folder of summaries.
+
+    Nothing if the folder holds none of these.
+
+    Raises:
+        NotFound: There is no such folder.
+        Unavailable: It cannot be read.
+    """
+    root = os.path.realpath(os.path.expanduser(place))
+    if not os.path.isdir(root):
+        raise NotFound(f"there is no folder {place!r}: mount it, or give another one")
+    with _told(root):
+        marked = _marked(root)
+        if marked is not None:
+            return (marked,)
+        names = sorted(os.listdir(root))
+        if SESSIONS in names or MEMORY in names:
+            return (Node(_called(root), root),)
+        below = [_marked(os.path.join(root, name)) for name in names if is_safe_name(name)]
+        if any(below) or not any(map(_is_summary, names)):
+            return tuple(node for node in below if node is not None)
+        return (Node(_called(os.path.dirname(root) if os.path.basename(root) == SESSIONS else root), root),)
+
+
+def _called(root: str) -> str:
+    return node_name(os.path.basename(root)) or "node"
+
+
+def _marked(root: str) -> Node | None:
+    """The hand-out in that folder; None if it is none."""
+    with suppress(OSError, InvalidInput, NotFound), _folder(root) as folder:
+        text = load(folder, MARKER, MARKER).data[:4096].decode("utf-8", "replace")
+        name, book = _NAME.search(text), _BOOK.search(text)
+        if book is not None:
+            return Node(node_name(name[1] if name else "") or _called(root), root, book[1])
+    return None
+
+
+def _is_summary(name: str) -> bool:
+    return name.endswith(".md") and name not in (MARKER, MEMORY) and is_safe_name(name)
+
+
+@contextmanager
+def _folder(root: str, *parts: str) -> Iterator[int]:
+    """The descriptor of a folder in there; no part of `parts` may be a link."""
+    top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        folder = open_folder(top, list(parts), "/".join(parts))
+    finally:
+        os.close(top)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _told(root: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"the folder {root!r} cannot be read ({error.strerror or error})") from error
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def summaries(node: Node) -> Iterator[Read]:
+    """The summaries of the machine's own sessions by name, and those that cannot be taken now.
+
+    What it collected from others lies deeper, and stays there. Raises Unavailable, UnsafePath if its folder is a link.
+    """
+    left = MOST_IN_ALL
+    with _told(node.root):
+        inner = [SESSIONS] if os.path.lexists(os.path.join(node.root, SESSIONS)) else []
+        if not inner and os.path.lexists(os.path.join(node.root, MEMORY)):
+            return
+        with _folder(node.root, *inner) as folder:
+            for name in sorted(filter(_is_summary, os.listdir(folder))):
+                found = _read(folder, name, MOST_BYTES)
+                left -= len(found.text or "")
+                if left < 0:
+                    yield Read(name, None, f"over {MOST_IN_ALL >> 20} MB in one folder are too much for one run")
+                    return
+                if found.text is not None and not _has_front(found.text):
+                    found = found._replace(text=None, why="is no summary of a session, or is still being written")
+                yield found
+
+
+def memory(node: Node) -> Read:
+    """The machine's MEMORY.md, or why it cannot be taken now."""
+    with _told(node.root), _folder(node.root) as folder:
+        return _read(folder, MEMORY, MOST_MEMORY)
+
+
+def _read(folder: int, name: str, most: int) -> Read:
+    try:
+        size = os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
+        if size > most:
+            return Read(name, None, f"has {size} bytes, over {most}")
+        data, status = load(folder, name, name)
+    except (FileNotFoundError, MissingDocument):
+        return Read(name, None, "is gone")
+    except (InvalidInput, OSError) as error:
+        return Read(name, None, str(error))
+    if not data.endswith(b"\n") and abs(time.time() - status.st_mtime) < SETTLED:
+        return Read(name, None, "is still being written")
+    try:
+        return Read(name, data.decode("utf-8"), modified=status.st_mtime)
+    except UnicodeDecodeError:
+        return Read(name, None, "is not UTF-8 text, or is still being written")
+
+
+def _has_front(text: str) -> bool:
+    return re.match(r"\ufeff?---[ \t]*\r?\n(?:[^\n]*\n){0,200}?---[ \t]*(?:\r?\n|\Z)", text) is not None
+
+
+# --- handing out ---------------------------------------------------------------------------------
+
+
+def book_id(root: str, *, make: bool) -> str:
+    """What tells this book from others of its name; made at random if it has none yet, else ""."""
+    state = os.path.join(root, _STATE)
+    with suppress(OSError), open(os.path.join(state, "node"), encoding="ascii") as file:
+        return file.read(32)
+    if not make:
+        return ""
+    made = os.urandom(16).hex()
+    os.makedirs(state, mode=0o700, exist_ok=True)
+    with _folder(root, _STATE) as folder:
+        write_plain(folder, "node", made.encode(), 0o600)
+    return made
+
+
+def check_place(place: str, book: str) -> str:
+    """The real path of a folder to hand out into. Raises NotFound, InvalidInput for what is no such folder."""
+    root = os.path.realpath(os.path.expanduser(place))
+    if not os.path.isdir(root):
+        raise NotFound(f"there is no folder {place!r} to hand out into: make or mount it")
+    if os.path.commonpath([root, os.path.realpath(book)]) == os.path.realpath(book):
+        raise InvalidInput(f"{place!r} is in this book: hand out into a folder of its own")
+    if any(os.path.lexists(os.path.join(root, name)) for name in (MARKER, SESSIONS, MEMORY, _STATE)):
+        raise InvalidInput(f"{place!r} is a book or what somebody handed out: give a folder that machines share")
+    return root
+
+
+def hand_out(root: str, node: str, book: str, files: Mapping[str, str], *, dry_run: bool = False) -> Handed:
+    """Let the folder `node` in `root` hold these files and no others; what stands as it should is not written.
+
+    Args:
+        root: See `check_place`.
+        node: Of this machine.
+        book: See `book_id`.
+        files: Text by path: `sessions/NAME.md`, `MEMORY.md`.
+        dry_run: Only count.
+
+    Raises:
+        Conflict: Another book hands out under that name, or the folder is none that was handed out.
+        Unavailable: The system refuses.
+    """
+    own = os.path.join(root, node)
+    wanted = {MARKER: _TOLD.format(node, book), **files}
+    try:
+        standing = _standing(own, book)
+        stale = [path for path in standing if path not in wanted]
+        written = [path for path, text in wanted.items() if standing.get(path) != _encoded(text)]
+        if not dry_run:
+            _write(root, node, {path: _encoded(wanted[path]) for path in written}, stale)
+    except OSError as error:
+        raise Unavailable(f"nothing can be handed out into {own!r} ({error.strerror or error})") from error
+    return Handed(own, len(written), len(stale), len(wanted) - len(written))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _standing(own: str, book: str) -> dict[str, bytes]:
+    """The files of the hand-out by path; none if there is no such folder. Raises Conflict if it is not ours."""
+    if not os.path.lexists(own):
+        return {}
+    marked = _marked(own)
+    if marked is None and os.listdir(own):
+        raise Conflict(f"{own!r} is not what this book handed out: give another --node, or another folder")
+    if marked is not None and marked.book != book:
+        raise Conflict(f"another book hands out as {marked.name!r} in {own!r}: give this one another --node")
+    found: dict[str, bytes] = {}
+    with _folder(own) as folder:
+        for name in (MARKER, MEMORY):
+            file = load_if_any(folder, name, name)
+            found |= {name: file.data} if file is not None else {}
+    with suppress(MissingDocument), _folder(own, SESSIONS) as folder:
+        for name in sorted(filter(_is_summary, os.listdir(folder))):
+            found[f"{SESSIONS}/{name}"] = load(folder, name, name).data
+    return found
+
+
+def _write(root: str, node: str, files: Mapping[str, bytes], stale: list[str]) -> None:
+    """Put the files in place one by one, each whole; the marker first, so that a crash leaves what is known as ours."""
+    if not files and not stale:
+        return
+    top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for parts in ([node], [node, SESSIONS]):
+            folder = open_folder(top, parts, "/".join(parts), create=True)
+            try:
+                _sweep(folder)
+                for path, data in files.items():
+                    if path.count("/") == len(parts) - 1:
+                        _put(folder, path.rpartition("/")[2], data)
+                for path in stale:
+                    if path.count("/") == len(parts) - 1:
+                        discard(folder, path.rpartition("/")[2])
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    finally:
+        os.close(top)
+
+
+def _put(folder: int, name: str, data: bytes) -> None:
+    os.close(write_aside(folder, temporary(name), data, None))
+    try:
+        os.rename(temporary(name), name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        discard(folder, temporary(name))
+        raise
+
+
+def _sweep(folder: int) -> None:
+    """Remove what a process that was killed left half written."""
+    for name in os.listdir(folder):
+        if name.startswith(".") and name.endswith(".mb-tmp"):
+            discard(folder, name)
