@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memorybook.patterns import lazily
-from memorybook.recall.cues import cue, first
+from memorybook.recall.cues import cue, first, words
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,119 +11,167 @@ if TYPE_CHECKING:
 
 # --- words ---------------------------------------------------------------------------------------
 
-_ADV = (
-    r"(?:\s+(?:\w+ly|ever|once|already|just|also|both|even|never|first|last|then|before|still|all|maybe|(?:kind"
-    r"|sort)\s+of))*"
-)
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = (
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
-    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_MONTH = words(
+    "january february march april may june july august september october november december"
+    " jan feb mar apr jun jul aug sept? oct nov dec"
 )
-_COUNT = r"(?:\d+|an?|one|two|three|four|five|six|ten|a\s+few|few|a\s+couple(?:\s+of)?|several|some)"
-_PART = r"(?:\s+(?:morning|afternoon|evening|night))?"
-_SEASON = r"(?:night|week|month|year|weekend|time|spring|summer|autumn|fall|winter|quarter)"
+_COUNT = words(r"\d+ an? one two three four five six ten a_few few a_couple(?:\s+of)? several some")
+_PART = r"(?:\s+(?:morning|afternoon|evening|night|noon|lunchtime))?"
+_SPELL = words("night week month year weekend time spring summer autumn fall winter quarter")
 _TIME = (
-    rf"(?:yesterday{_PART}|last\s+(?:{_SEASON}|{_DAY}|{_MONTH}){_PART}|(?:the\s+)?other\s+(?:day|night|week|evening)"
+    rf"(?:yesterday{_PART}|last\s+(?:{_SPELL}|{_DAY}|{_MONTH}){_PART}|(?:the\s+)?other\s+(?:day|night|week|evening)"
     r"|(?:earlier\s+)?(?:this|that)\s+(?:morning|afternoon|evening|week|month|weekend|year)|earlier\s+today"
     r"|tonight|today"
-    rf"|(?:over|on|at|during)\s+the\s+weekend|{_COUNT}\s+(?:days?|weeks?|months?|years?|hours?|nights?"
-    rf"|{_DAY}s?)\s+(?:ago|back|earlier)"
-    r"|(?:quite\s+)?a\s+(?:(?:long|little|good)\s+)?(?:while|time)\s+(?:ago|back)|ages\s+ago|way\s+back"
-    r"|long\s+ago|some\s+time\s+ago"
-    rf"|(?:back\s+)?(?:on|in)\s+(?:{_DAY}{_PART}|{_MONTH}\b|the\s+\d+(?:st|nd|rd|th)?\b)"
-    rf"|(?:on\s+)?{_MONTH}\s+\d+|{_DAY}{_PART}"
+    rf"|(?:over|on|at|during)\s+the\s+weekend|(?:the\s+)?day\s+before\s+yesterday|(?:around|at)\s+(?:noon"
+    rf"|midnight|lunch)"
+    rf"|{_COUNT}\s+(?:days?|weeks?|months?|years?|hours?|nights?|{_DAY}s?)\s+(?:ago|back|earlier)"
+    r"|(?:quite\s+)?a\s+(?:(?:long|little|good)\s+)?(?:while|time)\s+(?:ago|back)|ages\s+ago|(?:way"
+    r"|long)\s+(?:back|ago)"
+    rf"|some\s+time\s+ago|(?:back\s+)?(?:on|in|from)\s+(?:{_DAY}{_PART}|{_MONTH}\b)"
+    rf"|(?:on\s+|from\s+)?the\s+\d+(?:st|nd|rd|th)(?:\s+of\s+{_MONTH})?|(?:on\s+)?{_MONTH}\s+\d+|{_DAY}{_PART}"
     r"|previously|at\s+(?:some|one)\s+point|in\s+the\s+past|recently|lately|before)"
+)
+_LONG_AGO = (
+    rf"\b(?:yesterday|last\s+(?:{_SPELL}|{_DAY}|{_MONTH})|{_COUNT}\s+(?:days?|weeks?|months?|years?)\s+(?:ago"
+    rf"|back)|ages\s+ago)\b"
 )
 _ORDER = (
     r"(?:(?:very\s+)?(?:last|previous|prior|first|second|third|fourth|fifth|latest|most\s+recent|earliest|past"
     r"|preceding"
     r"|penultimate)(?:\s+ever)?(?:\s+(?:two|three|few))?)"
 )
-_TALK = r"(?:conversations?|chats?|sessions?|discussions?|talks?|exchanges?|dialogues?|calls?)"
-_WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
-_YOU_HAVE = r"\byou(?:'ve|'d|\s+have|\s+had)?"
-_WE_HAVE = rf"\b{_WE}(?:'d|'ve|\s+had|\s+have)?"
-_I_HAVE = r"\bi(?:'ve|'d|\s+have|\s+had|\s+must\s+have|\s+may\s+have|\s+might\s+have)?"
-_SAID = (
-    r"(?:said|told|mentioned|brought\s+up|asked|shared|gave|given|described|complained|listed|noted|pasted"
-    r"|posted|sent|wrote"
-    r"|written|showed|shown|explained|specified|stated|typed|requested|confided|uploaded|provided|dropped\s+in)"
+_TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call)s?"
+_ADV = (
+    rf"(?:\s+(?:\w+ly|{words('ever once already just also both even never first last then before still all maybe"
+    rf" kind_of')}))*"
 )
-_SAY = (
-    r"(?:say|tell|mention|bring\s+up|ask|share|give|describe|complain|list|note|paste|post|send|write|show"
-    r"|explain|specify"
-    r"|state|type|request|provide)"
+_WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
+_WE_HAVE = rf"\b{_WE}(?:'d|'ve|\s+had|\s+have)?"
+_YOU_HAVE = r"\byou(?:'ve|'d|\s+have|\s+had)?"
+_I_HAVE = r"\bi(?:'ve|'d|\s+have|\s+had|\s+must\s+have|\s+may\s+have|\s+might\s+have)?"
+_SAID = words(
+    "said told mentioned brought_up asked shared gave given described complained listed noted pasted posted sent wrote"
+    " written showed shown explained specified stated typed requested confided uploaded provided attached"
+    " revealed admitted"
+    " ranted raved vented confessed disclosed hinted let_slip let_on"
+)
+_SAY = words(
+    "say tell mention bring_up ask share give describe complain list note paste post send write show explain"
+    " specify state"
+    " type request provide talk speak rant reveal confess talked spoken"
+)
+_ADVISE = words(
+    "give recommend suggest tell explain propose advise warn say raise mention bring_up show write come_up"
+    " send make draw list"
+    " put design build calculate estimate compute pick name describe help walk teach find quote point argue"
+    " promise object"
 )
 _ADVISED = (
-    r"(?:gave|given|wrote|written|recommended|suggested|told|explained|proposed|showed|shown|described|listed"
-    r"|sent|advised"
-    r"|warned|drafted|quoted|built|designed|calculated|estimated|generated|put\s+together|walked"
-    r"|came\s+up\s+with|helped|taught"
-    r"|outlined|sketched|pointed|made|found|used|picked|produced|offered|cited|worked\s+out|named"
-    r"|summari[sz]ed|said|mentioned)"
+    r"(?!(?:needed|wanted|liked|used\s+to|failed|lived|died|happened|supposed|married|tired|asked|called"
+    r"|missed|watched)\b)"
+    r"(?:\w{2,}[^\We]ed|"
+    + words(
+        "gave given wrote written told showed shown sent built put_together came_up made found drew taught"
+        " thought_of said"
+        " brought_up chose worked_out had_(?:an?|the|some)_(?:idea|suggestion|point|theory|list|trick|plan|way)"
+    )[3:]
 )
-_DID = (
-    r"(?:discussed|talked|chatted|spoke|spoken|decided|agreed|settled|concluded|landed|picked|chose|chosen"
-    r"|went|gone|ruled"
-    r"|dropped|compared|considered|figured|found|fixed|debugged|solved|worked|came|planned|set|ended|looked"
-    r"|covered|reached"
-    r"|started|began|begun|chased|tracked|tried|rejected|preferred|named|called|wrote|written|built|made|gave"
-    r"|used|avoided"
-    r"|switched|adopted|evaluated|brainstormed|drafted|sketched|outlined|estimated|budgeted|left|stopped|got"
-    r"|said|did|done"
-    r"|touched|handled|resolved|changed|put|kept|cut|weighed|explored|reviewed|designed|sorted|arrived|opted|scrapped"
-    r"|abandoned|traced|diagnosed|had|were|wanted|meant|listed|noted|promised|hit|ran)"
+_DID = words(
+    "discussed talked chatted spoke spoken decided agreed settled concluded landed picked chose chosen"
+    " went_(?:with|over|through"
+    "|for|back) gone_(?:with|over|through|for) ruled dropped compared considered figured found fixed debugged"
+    " solved worked came_up"
+    " came_to come_up planned set_(?:up|on|the) ended looked covered reached started began begun chased"
+    " tracked tried rejected"
+    " preferred named called wrote written built made gave used avoided switched moved adopted evaluated"
+    " brainstormed drafted"
+    " sketched outlined estimated budgeted left stopped got_(?:to|around|rid) said did done touched handled"
+    " resolved changed put"
+    " kept cut weighed explored reviewed designed sorted arrived opted scrapped abandoned traced diagnosed"
+    " identified argued"
+    " debated promised ran_(?:into|through) hit migrated analysed analyzed measured tested defined listed"
+    " noted mapped prepared"
+    " were_(?:torn|discussing|talking|doing|working|on|at|going|planning|trying|considering) had_(?:to|in_mind"
+    "|planned|said)"
 )
 _BIT = (
-    r"(?:repl(?:y|ies)|answers?|messages?|responses?|suggestions?|points?|remarks?|proposals?|options?|lists?"
-    r"|snippets?|drafts?"
-    r"|questions?|versions?|explanations?|examples?|outputs?|comments?|paragraphs?|sentences?|solutions?"
-    r"|statements?|ideas?"
-    r"|approach(?:es)?|requirements?|prompts?|requests?|instructions?|steps?|edits?|changes?|turns?|posts?|attempts?"
-    r"|summar(?:y|ies)|tables?|code)"
+    words("repl(?:y|ies) summar(?:y|ies) approach(?:es)?")[:-1]
+    + "|"
+    + words(
+        "answer message response suggestion point remark proposal option list snippet draft question version"
+        " explanation example"
+        " output comment paragraph sentence solution statement idea requirement prompt request instruction"
+        " step edit change turn"
+        " post attempt table code formula"
+    )[3:]
+    + "s?"
 )
 _ASK = (
-    r"\?|\b(?:what|what's|which|who|who's|whose|when|where|why|how|remind|recap|list|repeat|again|tell\s+me"
-    r"|show|send|find|pull"
-    r"|dig|look\s+up|bring|(?:can|could)\s+(?:i|you|we)|do\s+you|i'd\s+like|give\s+me|type\s+it|summari[sz]e"
-    r"|recall|refresh"
-    r"|forgot|forget|(?:did|have)\s+(?:i|we|you))\b"
+    r"\?|\b(?:"
+    + words(
+        "what what's which who who's whose when where why how remind recap list repeat again tell_me show send"
+        " find pull dig"
+        " look_(?:it_)?up bring (?:can|could)_(?:i|you|we) do_you i'd_like give_me type_it summari[sz]e recall"
+        " refresh forgot forget"
+        " (?:did|have|had|was|were)_(?:i|we|you|there) state_(?:it|them) name(?:_it)? guess i_can't_(?:find"
+        "|remember|recall) any_idea"
+    )[3:]
+    + r"\b|^\W*any\b"
 )
 
 # --- what never asks -----------------------------------------------------------------------------
 
 _PLEASE = r"^\W*(?:(?:please|pls|plz|also|ok|and|hey)[,\s]+)*"
+_PIECE = words(
+    "e-?mail letter story apology post poem speech reply message essay tweet novel song joke blog response"
+    " article text note"
+)
 _NEVER = lazily(
     rf"{_PLEASE}(?:don'?t\s+forget|do\s+remember|remember)\s+to\b|\bfrom\s+now\s+on\b|{_PLEASE}(?:note|save)\s+this\b"
     r"|\bremind\s+me\s+(?:to|in|at|on|every|tomorrow|tonight|next|later)\b|\bset\s+an?\s+(?:reminder|alarm)\b"
     rf"|{_PLEASE}(?:remember|recall)\s+(?:that\s+|i\b|i'm\b|my\b|we\b)(?![^?]*\?)"
     r"|^\W*(?:translate|rewrite|rephrase|proofread|paraphrase)\b|\btranslate\b[^?]*$"
     r"|\b(?:if|suppose)\s+(?:i|you|we)\s+(?:had|were|told|said|asked)\b"
-    r"|\b(?:write|draft|compose|prepare)\b(?:\s+\w+){0,3}?\s+(?:an?|some)\s+(?:\w+\s+){0,3}?"
-    r"(?:e-?mail|letter|story|apology|post|poem|speech|reply|message|essay|tweet|novel|song|joke|blog)\b"
+    rf"|\b(?:write|draft|compose|prepare)\b(?:\s+\w+){{0,3}}?\s+(?:an?|some)\s+(?:\w+\s+){{0,3}}?{_PIECE}\b"
     rf"|{_PLEASE}(?:(?:can|could|shall)\s+we|let'?s|let\s+us|i'd\s+like\s+to|i\s+want\s+to)\s+(?:talk|discuss"
     rf"|chat|speak)\b"
 )
 _HOW_TO = (
     r"\bhow\s+(?:do|can|could|should|would|might|does|to)\b(?!\s+i\s+(?:like|prefer|take|want)\b)|\bshould\s+(?:i|we)\b"
-    r"|\bis\s+there\s+an?\s+(?:way|command|shortcut)|\bis\s+it\s+(?:bad|okay|ok|safe|normal|possible)\b"
+    r"|\bis\s+there\s+an?\s+(?:way|command|shortcut)|\bis\s+it\s+(?:bad|okay|ok|safe|normal|possible|true)\b"
 )
 _MANKIND = (
     r"\bwe\s+(?:\w+ly\s+)?(?:learn|evolve|discover|invent|domesticat|descend|become\s+human|come\s+from|know)"
-    r"|\b(?:humans?|humanity|mankind|species|the\s+moon|mars|world\s+war)\b"
+    r"|\b(?:humans?|humanity|mankind|species|the\s+moon|mars|world\s+war|peak\s+oil)\b"
+)
+_PEOPLE = words(
+    "boss wife husband mom mum dad mother father parents doctor friends? manager team sister brother kids? son"
+    " daughter colleagues?"
+    " landlord partner girlfriend boyfriend"
 )
 _TO_OTHERS = (
-    r"(?!\s+(?:him|her|them|my\s+\w+|the\s+(?:police|doctor|recruiter|team|client|customer)|no\b|yes\b|to\s+(?:my"
-    r"|her|him|them)))"
+    rf"(?!\s+(?:him|her|them|my\s+{_PEOPLE}|the\s+(?:police|doctor|recruiter|team|client|customer)|support"
+    rf"|so\b|no\b|yes\b"
+    r"|(?:to|with)\s+(?:my|her|him|them)))"
 )
+_ASKED_BY_OTHERS = r"\b(?:he|she|they)\s+asked\b"
 
 # --- within this talk ----------------------------------------------------------------------------
 
 _NTH = (
-    r"(?:(?:very\s+)?(?:first|second|third|fourth|last|previous|latest|original|initial|opening|earlier"
-    r"|earliest|prior|preceding"
-    r"|recent|most\s+recent|two|three|few)\s+)"
+    r"(?:(?:very\s+)?"
+    + words(
+        "first second third fourth last previous latest original initial opening earlier earliest prior"
+        " preceding recent"
+        " most_recent two three few"
+    )
+    + r"\s+)"
+)
+_MINE = words("questions? messages? requests? requirements? prompts? points? inputs? instructions? posts?")
+_SENT = words(
+    "files? snippets? code logs? list tables? image screenshot text error output numbers? function data json"
+    " csv doc links? two"
 )
 _WITHIN = (
     cue(
@@ -131,8 +179,9 @@ _WITHIN = (
         0.9,
         rf"\b(?:in|of|during|from|throughout|with|for)\s+(?:this|(?:the|our)\s+(?:current"
         rf"|present))\s+(?:(?:same|very)\s+)?{_TALK}\b",
-        r"\bthis\s+(?:chat|conversation|thread|session|discussion)\s+so\s+far\b",
-        r"\b(?:in|of)\s+this\s+thread\b|\b(?:summari[sz]e|recap)\s+this\s+(?:chat|conversation|thread|session)\b",
+        r"\bthis\s+(?:chat|conversation|thread|session|discussion)\s+so\s+far\b|\b(?:in|of"
+        r"|earlier\s+in)\s+this\s+thread\b",
+        r"\b(?:summari[sz]e|recap)\s+this\s+(?:chat|conversation|thread|session)\b",
         beside=r"\b(?:i|you|we|my|your|our|i've|we've|you've|summari[sz]e|recap|tl;?dr|far|above|first|start"
         r"|beginning|list)\b",
         unless=_HOW_TO,
@@ -149,25 +198,21 @@ _WITHIN = (
         rf"\bjust\s+now\b|\b{_COUNT}\s+(?:of\s+)?(?:seconds?|secs?|moments?|minutes?|mins?|messages?|turns?"
         rf"|replies|answers?"
         r"|posts?|lines?|exchanges?|prompts?)\s+(?:ago|back|earlier|before)\b",
-        beside=rf"\b(?:you|your|we)\b|\bi\s+(?:\w+\s+)?(?:{_SAID}|{_SAY})\b{_TO_OTHERS}",
+        beside=rf"\b(?:you|your|we|suggestions?)\b|\bi\s+(?:\w+\s+)?(?:{_SAID}|{_SAY})\b{_TO_OTHERS}",
     ),
-    cue("within", 0.85, rf"\byour\s+(?:own\s+)?{_NTH}+(?:\w+\s+)?{_BIT}\b", unless=r"\bwould\s+be\b"),
+    cue("within", 0.85, rf"\byour\s+(?:own\s+)?{_NTH}+(?:\w+\s+)?{_BIT}\b", unless=rf"\bwould\s+be\b|{_LONG_AGO}"),
     cue(
         "within",
         0.85,
-        rf"\bmy\s+{_NTH}+(?:questions?|messages?|requests?|requirements?|prompts?|points?|inputs?"
-        rf"|instructions?|posts?)\b"
-        r"(?!\s+(?:in|at|to|for)\b)",
-        beside=r"\byou\b|\bwhat\s+(?:was|were)\b|\b(?:repeat|answer|go\s+back|again|revisit)\b",
+        rf"\bmy\s+{_NTH}+{_MINE}\b(?!\s+(?:in|at|to|for)\b)|\b(?:read|answer)\s+my\s+{_MINE}\b"
+        rf"|\bnot\s+what\s+i\s+asked\b",
+        unless=_LONG_AGO,
     ),
     cue(
         "within",
         0.8,
-        rf"\b(?:{_SAID}|{_ADVISED}|{_DID})\s+(?:\w+\s+){{0,4}}?(?:above|further\s+up|up\s+top)\b(?!\s+(?:the|a"
-        rf"|my|all|\d))",
-        rf"\b(?:files?|list|options?|snippet|table|error|log|steps?|example|{_BIT})\s+above\b(?!\s+(?:the|a|my"
-        rf"|all|\d))",
-        r"\bthe\s+above\s+\w+",
+        rf"\b(?:{_SAID}|{_DID}|\w+ed)\s+(?:\w+\s+){{0,4}}?(?:above|further\s+up|up\s+top)\b(?!\s+(?:the|a|my|all|\d))",
+        rf"\b(?:{_SENT}|files?|{_BIT})\s+above\b(?!\s+(?:the|a|my|all|\d))|\bthe\s+above\s+\w+",
         beside=r"\b(?:you|your|i|we|my)\b",
     ),
     cue(
@@ -178,37 +223,47 @@ _WITHIN = (
         rf"|five|[a-d])\s+(?:of|in|from)\s+(?:your|the)\s+(?:\w+\s+)?{_BIT}\b",
         rf"\b(?:first|second|third|fourth|fifth|last|other|final)\s+(?:\w+\s+)?{_BIT}\s+(?:that\s+)?(?:you"
         rf"|i)\s+(?:just\s+|have\s+)?"
-        rf"(?:{_ADVISED}|{_SAID})\b",
-        r"\bscroll(?:ing)?\s+(?:back\s+)?up\b|\btl;?dr\s+(?:of\s+)?this\b",
+        rf"(?:{_SAID}|\w+ed)\b",
+        r"\bscroll(?:ing)?\s+(?:back\s+)?up\b|\btl;?dr\s+(?:of\s+)?this\b|\byou\s+(?:contradicted"
+        r"|repeated)\s+yourself\b",
         r"\bthat\s+last\s+(?:remark|bit|part|point|sentence|paragraph|line|statement)\b",
-        r"\bin\s+(?:the|your)\s+(?:last|previous|preceding)\s+(?:step|reply|answer|message|edit|response|turn)\b",
+        r"\bin\s+(?:the|your)\s+(?:last|previous|preceding|first|second|third)\s+(?:step|reply|answer|message"
+        r"|edit|response|turn)\b",
         r"\b(?:change|edit)s?\s+you\s+(?:just\s+)?made\b|\b(?:the|your)\s+(?:previous|preceding)\s+(?:reply"
         r"|answer|message|response)\b",
-        r"\bwhat\s+did\s+you\s+mean\b|\byou\s+(?:forgot|skipped|missed|ignored|overlooked|haven't\s+answered"
-        r"|have\s+not\s+answered"
-        r"|didn't\s+answer)\b",
+        r"\bwhat\s+did\s+you\s+mean\b|\bdiscussing\s+here\b|\btalking\s+about\s+here\b|\byou\s+(?:forgot"
+        r"|skipped|missed|ignored"
+        r"|overlooked|haven't\s+answered|have\s+not\s+answered|didn't\s+answer)\b",
+        unless=_LONG_AGO,
+    ),
+    cue(
+        "within",
+        0.8,
+        rf"\b{_SENT}\s+(?:that\s+|which\s+)?i(?:'ve|\s+have)?\s+(?:just\s+|already\s+)?"
+        rf"{words('sent pasted typed uploaded posted attached provided gave_you shared')}\b",
+        unless=rf"{_LONG_AGO}|{_TO_OTHERS.replace('?!', '?:')}",
     ),
     cue(
         "within",
         0.8,
         r"\b(?:at|from|in)\s+the\s+(?:very\s+)?(?:top|start|beginning|outset)\b|\bto\s+(?:start|begin)\s+with\b",
-        beside=rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?\s+(?:{_SAID}|{_ADVISED}|started)\b|\bdid\s+(?:i|you"
-        rf"|we)\s+{_SAY}\b",
+        beside=rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?\s+(?:{_SAID}|started|suggested|proposed)\b"
+        rf"|\bdid(?:n't)?\s+(?:i|you|we)\s+(?:{_SAY}|{_ADVISE})\b",
     ),
     cue(
         "within",
         0.75,
-        rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?{_ADV}\s+(?:{_SAID}|{_ADVISED}|talked\s+about"
-        rf"|discussed)\b[^.?!]{{0,40}}?"
+        rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?{_ADV}\s+(?:{_SAID}|{_DID}|suggested|proposed"
+        rf"|recommended)\b[^.?!]{{0,40}}?"
         r"\bearlier\b(?!\s+(?:this|that|in|today))",
-        r"\bearlier,?\s+(?:you|i|we)\b|\bdid\s+(?:i|you|we)\s+\w+\s+(?:\w+\s+){0,4}?earlier\b(?!\s+(?:this"
-        r"|that|in|today))",
+        r"(?:^|[.,;!?]\s*)earlier,?\s+(?:you|i|we)\b",
+        r"\bdid\s+(?:i|you|we)\s+\w+\s+(?:\w+\s+){0,4}?earlier\b(?!\s+(?:this|that|in|today))",
     ),
     cue(
         "within",
         0.8,
-        r"\b(?:have\s+(?:we|you|i)|(?:we|you|i)(?:'ve|\s+have))\b[^?.!]*\bso\s+far\b",
-        unless=r"\b(?:about|of)\s+me\b",
+        r"\b(?:have\s+(?:we|you|i)|(?:we|you|i)(?:'ve|\s+have)|i\s+\w+(?:\s+in)?)\b[^?.!]*\bso\s+far\b(?!\s+this\b)",
+        unless=r"\b(?:about|of)\s+me\b|\bi'?(?:ve|\s+have)?\s+(?:read|seen|done|watched|paid|saved)\b",
     ),
 )
 
@@ -218,20 +273,23 @@ _ABOUT = rf"(?!\s+(?:about|on|regarding|concerning|over|around|of)\s+(?!(?:the\s
 _OF_MACHINES = (
     r"(?!\s*(?:cookies?|tokens?|ids?|keys?|storage|objects?|timeout|state|(?:in|of|from|with"
     r"|on)\s+(?:vs\s?code|chrome|firefox"
-    r"|tmux|vim|ssh|screen|safari|php|redis|the\s+browser)))"
+    r"|tmux|vim|ssh|screen|safari|php|redis|parliament|congress|the\s+browser)))"
 )
 _TELL = (
     r"\b(?:our|we|us|me|my|i|you|summari[sz]e|recap|resume|continue|reopen|open|write\s+up|show|gist|what"
     r"|how\s+did|which"
-    r"|transcript|where|go\s+back)\b"
+    r"|transcript|where|go\s+back|unfinished|minutes)\b"
+)
+_GO_ON = words(
+    r"continue carry_on resume pick_(?:\w+\s+){0,3}up finish go_on keep_going get_back go_back return proceed back"
 )
 _WHOLE = (
     cue(
         "session",
         0.9,
         rf"\b{_ORDER}\s+(?:of\s+our\s+)?{_TALK}\b{_OF_MACHINES}{_ABOUT}",
-        rf"\b(?:session|chat|conversation|talk|one)\s+before\s+(?:last|that|this)\b|\b(?:yesterday|today"
-        rf"|{_DAY})'?s\s+{_TALK}\b{_ABOUT}",
+        r"\b(?:session|chat|conversation|talk|one)\s+before\s+(?:last|that|this|our\s+last)\b",
+        rf"\b(?:yesterday|today|{_DAY})'?s\s+{_TALK}\b{_ABOUT}",
         rf"\b(?:last|this|that|previous)\s+(?:{_DAY}|week|month|weekend|night|morning|afternoon"
         rf"|evening)'?s\s+{_TALK}\b{_ABOUT}",
         rf"\b{_TALK}\s+(?:(?:that\s+)?we\s+had\s+|(?:from|on|of|at)\s+)?(?:the\s+)?{_TIME}",
@@ -241,27 +299,27 @@ _WHOLE = (
     cue(
         "session",
         0.9,
-        rf"\bwhere(?:'d|\s+did|\s+had|\s+have|\s+were|\s+was)?\s+(?:we|you|us|i|things)\s*(?:left\s+(?:off|it)"
-        rf"|leave|stop|get\s+to|got"
+        rf"\bwhat\s+did\s+we\s+end\b|\bwhere(?:'d|\s+did|\s+had|\s+have|\s+were|\s+was)?\s+(?:we|you|us|i"
+        rf"|things)\s*(?:left\s+(?:off|it)|leave|stop|get\s+to|got"
         rf"|end|were|was|broke\s+off|at\b|{_TIME})|\bwhere\s+were\s+we\b|\bhow\s+far\s+(?:did|had|have)\s+we\b"
         rf"|\bwhat\s+had\s+we\s+got",
-        rf"\b(?:continue|carry\s+on|resume|pick\s+(?:\w+\s+){{0,3}}up|finish|go\s+on|keep\s+going|get\s+back"
-        rf"|go\s+back|return|back)\b"
-        rf"[^.?!]{{0,30}}?\b(?:{_WE}|us|you|i)\s+(?:started|began|left|stopped|paused|were\s+(?:doing|on|at"
-        rf"|working))\b",
+        rf"\b{_GO_ON}\b[^.?!]{{0,30}}?\b(?:{_WE}|us|you|i)\s+(?:started|began|left|stopped|paused"
+        rf"|were\s+(?:\w+ed|doing|on|at|working))\b",
         rf"\b(?:continue|carry\s+on|resume|pick\s+(?:\w+\s+){{0,3}}up|keep\s+going|go\s+on)\s+(?:with\s+"
         rf"|from\s+)?{_TIME}",
         r"\blast\s+time\s+(?:i\s+(?:was\s+here|came|visited|logged)|we\s+(?:talked|spoke|chatted|met"
         r"|worked))\b(?!\s+(?:about|on|of)\b)",
         r"\bwhen\s+(?:did\s+we\s+last|was\s+the\s+last\s+time\s+we)\s+(?:talk|speak|chat|spoke)|\bsince\s+we\s+last\b",
         rf"\b(?:last|first|latest)\s+(?:\w+\s+)?(?:thing|topic|subject)s?\s+(?:that\s+)?we\s+(?:ever\s+)?{_DID}",
+        r"\bwe\s+were\s+in\s+the\s+middle\s+of\b|\bhow\s+did\s+we\s+leave\b|\bdid\s+i\s+come\s+(?:to\s+you|here)\b",
         unless=_HOW_TO,
     ),
     cue(
         "session",
         0.8,
-        r"\bi\s+(?:had\s+to\s+(?:run|go|leave|stop)|closed\s+the|(?:logged|dropped|signed)\s+off|got\s+disconnected)\b"
-        r"|\binterrupted\b|\bgot\s+cut\s+off\b",
+        r"\bi\s+(?:had\s+to\s+(?:run|go|leave|stop)|(?:closed|lost)\s+the|(?:logged|dropped|signed)\s+off"
+        r"|got\s+disconnected|was\s+here)\b",
+        r"\binterrupted\b|\bgot\s+cut\s+off\b",
         beside=r"\b(?:where|what)\s+(?:did|was|were|had)\b",
     ),
 )
@@ -270,10 +328,9 @@ _WHAT_WE_DID = (
         "session",
         0.8,
         rf"\bwhat\s+(?:all\s+|else\s+|exactly\s+)?(?:did|were|was|have|had)\s+{_WE}\b",
-        rf"\b(?:what|topics|everything)\s+(?:all\s+)?{_WE_HAVE}{_ADV}\s+(?:did|talked|discussed|covered|worked"
-        rf"|got|said|done)\b",
+        rf"\b(?:what|topics|everything)\s+(?:all\s+)?{_WE_HAVE}{_ADV}\s+{_DID}\b",
         rf"\b(?:topics|things|subjects)\b[^.?!]*\b{_WE}\b",
-        beside=rf"\b(?:{_TIME})|\b{_ORDER}\s+{_TALK}|\blast\s+time\b|\bbefore\s+i\b",
+        beside=rf"\b(?:{_TIME})|\b{_ORDER}\s+{_TALK}|\blast\s+time\b|\bbefore\s+i\b|\btalking\s+about\W*$",
     ),
 )
 """These ask for a talk as a whole if they name no subject, else for the subject."""
@@ -284,34 +341,47 @@ _HISTORY = (
     cue(
         "history",
         0.9,
-        rf"{_I_HAVE}{_ADV}\s+(?:told|gave|given|asked|showed|shown|sent|instructed|warned|ordered)\s+(?:(?:it"
-        rf"|this|that)\s+to\s+)?you\b",
-        rf"{_I_HAVE}{_ADV}\s+(?:shared|mentioned|described|said|complained)\b[^.?!]{{0,40}}?\b(?:to|with)\s+you\b",
-        rf"\b(?:did|have|had|haven't|didn't)\s+i{_ADV}\s+(?:{_SAY}|{_SAID})\b{_TO_OTHERS}",
-        rf"{_I_HAVE}{_ADV}\s+(?:mentioned|brought\s+up|described|said|told)\b{_TO_OTHERS}(?!\s+in\s+an?\b)",
+        rf"{_I_HAVE}{_ADV}\s+{words('told gave given asked showed shown sent instructed warned"
+        rf" ordered')}\s+(?:(?:it|this|that)\s+to\s+)?"
+        r"you\b(?!\s+so\b)",
+        rf"{_I_HAVE}{_ADV}\s+{_SAID}\b[^.?!]{{0,40}}?\b(?:to|with)\s+you\b|\byou(?:'ve"
+        rf"|\s+have)?\s+heard\s+me\b|\bme\s+talking\s+about\b",
+        rf"\b(?:did|have|had|haven't|didn't)\s+i{_ADV}\s+(?:say|said|mention(?:ed)?\b(?!\s+to)|(?:{_SAY}"
+        rf"|{_SAID})\b{_TO_OTHERS})",
+        rf"{_I_HAVE}{_ADV}\s+{words('mentioned brought_up described said told let_slip revealed"
+        rf" confessed')}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
+        r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b",
         beside=_ASK,
+        unless=_ASKED_BY_OTHERS,
     ),
     cue(
         "history",
         0.8,
-        r"\b(?:you|your)\b[^.?!]{0,40}?\b(?:know|knew|remember|recall|noted|noticed|saved|stored|kept|learned"
-        r"|learnt|gathered"
-        r"|picked\s+up|on\s+file|on\s+record|notes\s+say|recorded|got)\b[^.?!]{0,30}?\b(?:my|mine|me|i|i'm)\b",
-        r"\b(?:of|about)\s+my\b[^.?!]*\b(?:you\s+(?:know|noted|remember|saved|stored)|have\s+you\s+\w+)\b"
-        r"|\bof\s+my\b[^.?!]*\bhave\s+you\b",
+        r"\b(?:you|your)\b[^.?!]{0,40}?\b"
+        + words(
+            "know knew remember recall noted noticed saved stored kept learned learnt gathered picked_up"
+            " on_file on_record notes_say"
+            " recorded got memory"
+        )
+        + r"\b[^.?!]{0,30}?\b(?:my|mine|me|i|i'm)\b",
+        r"\bof\s+my\b[^.?!]*\b(?:you\s+(?:know|noted|remember|saved|stored)|have\s+you|do\s+you)\b"
+        r"|\babout\s+my\b[^.?!]*\byou\s+know\b",
+        r"\bdo\s+you\s+(?:still\s+)?have\s+(?:my|any\w*\s+(?:\w+\s+)?(?:about|on)\s+me)\b|\b(?:stored|saved"
+        r"|noted)\s+(?:on|about)\s+me\b",
         r"\bmy\s+(?:standing\s+)?(?:instructions|preferences|rules|orders)\s+(?:to|for)\s+you\b",
-        r"\bdo\s+i\s+want\s+you\s+to\b|\b(?:questions|things|topics)\s+(?:have\s+i|did\s+i|i've"
-        r"|i)\s+(?:been\s+)?ask|\bhave\s+i\s+been\s+asking\b",
+        r"\bdo\s+i\s+want\s+you\s+to\b|\b(?:questions|things|topics)\s+(?:have\s+i|did\s+i|i've|i)\s+(?:been\s+)?ask",
+        r"\bhave\s+i\s+been\s+asking\b|\bdid\s+i\s+want\s+you\b|\bdid\s+i\s+\w+\s+you\s+(?:to|not)\b",
         beside=_ASK,
         unless=r"\bknow\s+(?:how|if|whether|why|where|what|when)\s+(?:i|my\s+\w+)\s+(?:can|could|should|might|would"
         r"|need)|\bdid\s+you\s+know\b"
-        r"|\bgot\s+to\s+(?:help|tell)|\bgot\s+(?:any|some|a)\b|\b(?:tell|let)\s+me\s+know\b|\blet\s+me\b",
+        r"|\bgot\s+(?:to\s+(?:help|tell)|any|some|a)\b|\b(?:tell|let)\s+me\s+know\b|\blet\s+me\b|\byou\s+know\s+who\b",
     ),
     cue(
         "history",
         0.75,
-        rf"{_PLEASE}(?:remember|recall)\s+(?:my|(?:what|which|how|who|where)\s+(?:\w+\s+)?i|me)\b[^?]*\?",
+        rf"{_PLEASE}(?:remember|recall)\s+(?:my|(?:what|which|how|who|where)\s+(?:\w+\s+)?i)\b[^?]*\?",
         r"\bremind\s+me\s+(?:of\s+)?(?:what|which|who|whose|where|how)\b[^.?!]*\b(?:my|i)\b|\bremind\s+me\s+of\s+my\b",
+        r"\btell\s+me\s+again\s+(?:what|which|who|where|how)\b[^.?!]*\b(?:my|i)\b",
         r"^\W*(?:(?:and|so|ok|hey)[,\s]+)?(?:what|who|when|where|which|how)(?:'s|\s+is|\s+was|\s+are|\s+were"
         r"|'re|\s+do\s+i|\s+old)\b"
         r"[^.?!]*\b(?:my|i)\b[^.?!]*\bagain\b",
@@ -327,9 +397,8 @@ _HISTORY = (
         r"\b(?:what|who|when|where|which)(?:'s|\s+is|\s+was|\s+are|\s+were)\s+my\s+(?:\w+\s+)?(?:favou?rite"
         r"|usual|birthday|anniversary"
         r"|blood\s+type|shoe\s+size|nickname|preferences?|allerg\w+|hobb\w+)\b",
-        r"\b(?:what|who|when|where|how\s+old)(?:'s|\s+is|\s+was|\s+are|\s+were)\s+my\s+(?:wife|husband|partner"
-        r"|son|daughter|kid|mother"
-        r"|father|mom|mum|dad|sister|brother|dog|cat|boss)(?:'?s)?\b",
+        rf"\b(?:what|who|when|where|how\s+old)(?:'s|\s+is|\s+was|\s+are|\s+were)\s+my\s+(?:{_PEOPLE}|dog"
+        rf"|cat)(?:'?s)?\b",
         unless=r"\bwhy\b|\bshould\b|\brights?\b",
     ),
 )
@@ -337,94 +406,104 @@ _HISTORY = (
 # --- what was discussed --------------------------------------------------------------------------
 
 _NOUN = (
-    r"(?:plan|decision|reasoning|conclusion|agreement|verdict|debate|discussion|choice|approach|convention"
-    r"|strategy|talk"
-    r"|conversation|chat|notes|finding|rationale|design|thinking|outcome|deal|compromise|consensus|analysis"
-    r"|recommendation|advice"
-    r"|suggestion|proposal|explanation|estimate|take|idea|tip|pick|opinion|workaround|setup|argument|reason)s?"
+    words(
+        "plan decision reasoning conclusion agreement verdict debate discussion choice approach convention"
+        " strategy talk conversation"
+        " chat notes finding rationale design thinking outcome deal compromise consensus analysis"
+        " recommendation advice suggestion"
+        " proposal explanation estimate take idea tip pick opinion workaround setup argument reason brainstorm"
+        " comparison research"
+        " review investigation theory draft objection"
+    )
+    + "s?"
 )
 _ASKED_OF_US = cue(
     "topic",
     0.85,
-    rf"\b(?:did|didn't|have|haven't|had|hadn't|hasn't|were|weren't)\s+{_WE}{_ADV}\s+\w+",
+    rf"\b(?:did|didn't|have|haven't|had|hadn't|hasn't|were|weren't)\s+{_WE}\b",
     rf"\b(?:what|which|why|how|where|when|who|whether)\b[^.?!,;]{{0,40}}?{_WE_HAVE}{_ADV}\s+{_DID}\b",
     r"\bmade\s+us\s+\w+|\bus\s+(?:agreeing|deciding|discussing|talking|settling|picking|choosing|trying)\b",
     beside=_ASK,
-    unless=rf"{_MANKIND}|\b(?:he|she|they)\s+asked\b",
+    unless=rf"{_MANKIND}|{_ASKED_BY_OTHERS}|{_HOW_TO}|^\W*(?:after|before|since)\s",
 )
 _TOPIC = (
     cue(
         "topic",
         0.75,
-        rf"\b(?:the|that|those|a|an|everything|all|anything|notes\s+on)\b[^.?!]{{0,60}}?{_WE_HAVE}{_ADV}\s+{_DID}\b",
+        rf"\b(?:the|that|those|a|an|one|everything|all|any\w*|some\w*"
+        rf"|notes\s+on)\b[^.?!]{{0,60}}?{_WE_HAVE}{_ADV}\s+{_DID}\b",
         rf"{_WE_HAVE}{_ADV}\s+{_DID}\b[^?]*[.,;:–—-]+\s*(?:(?:so|and|but)\s+)?(?:what|which|who|why|remind"
         rf"|(?:do|can|could)\s+you)\b",
         beside=_ASK,
-        unless=rf"{_MANKIND}|\b(?:should|shall|could|would|can)\s+(?:i|we)\b|\bhow\s+(?:do|can|should)\b|\bthoughts\b",
+        unless=rf"{_MANKIND}|\b(?:should|shall|could|would|can)\s+(?:i|we)\b|\bhow\s+(?:do|can|should)\b|\bthoughts\b"
+        rf"|{_ASKED_BY_OTHERS}",
     ),
     cue(
         "topic",
         0.8,
-        rf"\b(?:did|have|had|didn't|haven't)\s+you{_ADV}\s+(?:give|recommend|suggest|tell|explain|propose"
-        rf"|advise|warn|say|{_ADVISED})\b",
-        rf"(?<!if )(?<!what )(?<!what's ){_YOU_HAVE}{_ADV}\s+{_ADVISED}\b",
-        rf"\bwhat{_YOU_HAVE[2:]}{_ADV}\s+{_ADVISED}\b[^.?!]*\b(?:about|on|{_TIME})",
+        rf"\b(?:did|have|had|didn't|haven't)\s+you{_ADV}\s+(?:{_ADVISE}|{_SAID}|explained|recommended|suggested)\b",
+        rf"(?<!if )(?<!what )(?<!what's )(?<!as )(?<!when )(?<!think ){_YOU_HAVE}{_ADV}\s+{_ADVISED}\b",
+        rf"\bwhat\s+you(?:'ve|'d|\s+have|\s+had)?{_ADV}\s+{_ADVISED}\b[^.?!]*\b(?:about|on|{_TIME})",
         beside=_ASK,
     ),
     cue(
         "topic",
         0.75,
-        rf"\b(?:was|were|wasn't)\s+(?:your|our)\s+(?:\w+\s+)?{_NOUN}\b|\b(?:your"
-        rf"|our)\s+(?:\w+\s+){{0,2}}?{_NOUN}\b[^?!]*\b(?:was|were|again)\b",
-        r"\b(?:recap|remind|recall|pull|dig|bring|repeat|summari[sz]e|came\s+of|come\s+of|happened\s+to"
-        r"|refresh|revisit|go\s+back\s+to"
-        rf"|find)\b[^.?!]{{0,30}}?\b(?:our|your)\s+(?:\w+\s+)?{_NOUN}\b",
+        rf"\b(?:was|were|wasn't)\s+(?:your|our)\s+(?:\w+\s+)?{_NOUN}\b",
+        rf"\b(?:your|our)\s+(?:\w+\s+){{0,2}}?{_NOUN}\b[^?!]*\b(?:was|were|again)\b",
+        rf"\bour\s+(?:earlier|previous|last|original|past|prior|old)\s+{_NOUN}\b",
+        rf"\b{words('recap remind recall pull dig bring repeat summari[sz]e (?:came|come)_(?:out_)?of"
+        rf" happened_to refresh revisit find')}\b"
+        rf"[^.?!]{{0,30}}?\b(?:our|your)\s+(?:\w+\s+)?{_NOUN}\b",
         rf"\b(?:remember|recall)\b[^.?!]{{0,40}}?\b(?:{_WE}|us|our|the\s+(?:discussion|conversation|talk|chat"
         rf"|debate))\b",
         r"\b(?:do|don't|can)\s+you\s+(?:still\s+)?(?:remember|recall)\s+(?:that|those)\s",
         r"\b(?:come|came|comes)\s+up\s+(?:between\s+us|in\s+our|with\s+us)\b"
         r"|\bbetween\s+us\b[^.?!]*\b(?:before|ever|already)\b",
+        r"\b(?:was|were|been)\s+(?:agreed|decided|settled|said)\s+between\s+us\b",
         rf"\breasons?\s+(?:that\s+|why\s+)?{_WE}\s+\w+ed\b",
         beside=_ASK,
-        unless=r"\bi\s+remember\s+when\b",
+        unless=rf"\bi\s+remember\s+when\b|{_HOW_TO}",
     ),
 )
 
 _TYPOS = dict(
     pair.split(":")
     for pair in (
-        "u:you ur:your wht:what wat:what abt:about rember:remember remeber:remember rememebr:remember"
-        " remmeber:remember bck:back"
-        " whats:what's wheres:where's ive:i've weve:we've lets:let's didnt:didn't havent:haven't prev:previous"
-        " convo:conversation"
-        " convos:conversations disscussed:discussed discused:discussed decied:decided dicided:decided"
-        " mentionned:mentioned"
-        " tlaked:talked yesterdays:yesterday's yesturday:yesterday sesh:session pervious:previous summerize:summarize"
+        "u:you ur:your wht:what wat:what abt:about rember:remember remeber:remember rememebr:remember remmeber:remember"
+        " bck:back whats:what's wheres:where's ive:i've weve:we've lets:let's didnt:didn't havent:haven't prev:previous"
+        " convo:conversation convos:conversations disscussed:discussed discused:discussed decied:decided"
+        " dicided:decided"
+        " mentionned:mentioned tlaked:talked yesterdays:yesterday's yesturday:yesterday sesh:session pervious:previous"
+        " summerize:summarize youve:you've"
     ).split()
 )
 _WORD = lazily(r"[a-z]+(?:'[a-z]+)?")
 
 _EMPTY = lazily(
-    rf"(?i)\b(?:{_TIME}|{_ORDER}|{_TALK})(?:'s)?\b"
-    r"|\b(?:i|i'd|i've|i'm|me|my|mine|we|we'd|we've|us|our|you|you'd|you've|your|it|its|that|this|these|those"
-    r"|the|a|an|there|one|ones"
-    r"|what|what's|which|who|whose|when|where|where'd|why|how|did|didn't|do|does|don't|was|wasn't|were|is|are"
-    r"|be|been|have|haven't|has"
-    r"|had|can|could|would|will|should|to|of|for|in|on|at|from|with|about|regarding|by|into|and|or|but|so|if"
-    r"|as|up|off|out|over|down"
-    r"|back|again|please|pls|kindly|just|now|then|ever|still|also|all|any|some|exactly|actually|once|already"
-    r"|end|ended|started|start"
-    r"|remember|recall|remind|forgot|forget|memory|idea|refresh|tell|told|say|said|saying|mention|mentioned"
-    r"|talk|talked|talking|speak"
-    r"|spoke|spoken|discuss|discussed|decide|decided|agree|agreed|settle|settled|conclude|concluded|land"
-    r"|landed|suggest|suggested"
-    r"|recommend|recommended|explain|explained|give|gave|given|ask|asked|asking|know|knew|doing|done|get|got"
-    r"|go|went|come|came|left"
-    r"|leave|stop|stopped|began|begun|begin|continue|resume|carry|pick|picked|finish|keep|going|let|let's|show"
-    r"|open|pull|bring"
-    r"|repeat|list|recap|summarize|summarise|summary|gist|transcript|thing|things|topic|topics|subject|work"
-    r"|worked|working|cover"
-    r"|covered|like|want|need|here|time|last|happened|look|looked|find|found|point|must|think|sure|believe|am)\b"
+    rf"(?i)\b(?:(?:from\s+)?{_TIME}|{_ORDER}|{_TALK})(?:'s)?\b|\b"
+    + words(
+        "i i'd i've i'm me my mine we we'd we've us our you you'd you've your it it's its that this these"
+        " those the an? there ones?"
+        " what what's which who whose when where where'd why how did didn't do does don't was wasn't were is"
+        " are be been have"
+        " haven't has had can could would will should to of for in on at from with about regarding by into and"
+        " or but so if as up"
+        " off out over down back again please pls kindly just now then ever still also all any some exactly"
+        " actually once already"
+        " ended? started? begin began begun remember recall remind forgot forget memory idea refresh tell told"
+        " say said saying"
+        " mention(?:ed)? talk(?:ed|ing)? speak spoken? spoke discuss(?:ed|ing)? decided? agreed? settled?"
+        " concluded? land(?:ed)?"
+        " suggest(?:ed)? recommend(?:ed)? explain(?:ed)? give gave given ask(?:ed|ing)? know knew doing done"
+        " get got go went come"
+        " came left leave stop(?:ped)? continue resume carry pick(?:ed)? finish keep going let let's show open"
+        " pull bring repeat"
+        " list recap summari[sz]e summary gist transcript things? topics? subject work(?:ed|ing)? cover(?:ed)?"
+        " like want need here"
+        " time last happened look(?:ed)? find found point must think sure believe am"
+    )
+    + r"\b"
 )
 _SPACE = lazily(r"[\s,.;:!?▢()\-–—]+")
 
@@ -432,19 +511,13 @@ _SPACE = lazily(r"[\s,.;:!?▢()\-–—]+")
 def scene_of(text: str) -> tuple[Scene, str, float] | None:
     """The recall that an English text asks for, the words that say so, and how sure that is; None for none."""
     text = _plain(text)
-    if _NEVER.search(text):
-        return None
+    within = first(_WITHIN, text)
+    if within or _NEVER.search(text):
+        return within
     whole = first(_WHAT_WE_DID, text)
     if whole and subject(text):
         whole = None
-    return (
-        first(_WITHIN, text)
-        or first(_WHOLE, text)
-        or whole
-        or first((_ASKED_OF_US,), text)
-        or first(_HISTORY, text)
-        or first(_TOPIC, text)
-    )
+    return first(_WHOLE, text) or whole or first((_ASKED_OF_US,), text) or first(_HISTORY, text) or first(_TOPIC, text)
 
 
 def subject(text: str) -> str:

@@ -39,6 +39,11 @@ def cue(scene: Scene, sure: float, *patterns: str, beside: str = "", unless: str
     )
 
 
+def words(text: str) -> str:
+    """A pattern of any of these words, between blanks; an underscore stands for a blank in one of them."""
+    return f"(?:{'|'.join(text.split())})".replace("_", r"\s+")
+
+
 def first(cues: Iterable[Cue], text: str) -> tuple[Scene, str, float] | None:
     """Scene, words and confidence of the first cue that a text holds; None if it holds none."""
     for one in cues:
