@@ -158,7 +158,7 @@ def test_history_has_no_call_without_its_answer(place: Place) -> None:
     [
         ("Which tea did I say I like?", True),
         ("我上次说喜欢什么茶？", True),
-        ("还记得吗", True),
+        ("还记得我的猫叫什么吗", True),
         ("Open the tea-box.", True),
         ("Translate this: tea", False),
         ("把这句翻译成英文", False),

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.agent.context import Context, context
 from memorybook.agent.messages import text_of
 from memorybook.agent.words import WORDS
 from memorybook.errors import MemoryBookError
-from memorybook.patterns import lazily
 
 LAST_TURNS = 20
 """Turns that are shown of a session that another one goes on from."""
-
-_PAST = lazily(
-    r"(?i)\b(?:remember|recall|remind|last (?:time|week|month|year)|earlier|previous(?:ly)?|before|ago|yesterday|again|"
-    r"did (?:we|i|you)|have (?:we|i|you)|(?:what|when|where|who|which|why|how) (?:was|were|did)|"
-    r"(?:i|we|you) (?:said|told|decided|agreed|mentioned|talked))\b|"
-    r"记得|记住|想起|回忆|之前|以前|上次|上回|上周|上个?月|去年|昨天|前天|刚才|曾经|当时|说过|聊过|提过|提到|讨论过|"
-    r"决定过|约好|哪天|过吗|了吗"
-)
-"""What asks for the past."""
 
 if TYPE_CHECKING:
     from memorybook.agent.conversation import Conversation
@@ -32,12 +21,6 @@ if TYPE_CHECKING:
 def system_text(system: str, *, rule: bool, known: str, language: str) -> str:
     """The parts that there are, blank lines between them; the rule if wanted, `known` as a context has it."""
     return "\n\n".join(filter(None, (system.strip(), WORDS[language].rule if rule else "", known)))
-
-
-def asks_for_the_past(text: str, keywords: Sequence[str]) -> bool:
-    """Whether the words ask for something that was before: by cues of both languages, or one of these keywords."""
-    lower = text.lower()
-    return any(word.lower() in lower for word in keywords if word) or _PAST.search(text) is not None
 
 
 class Gathered(NamedTuple):
@@ -72,7 +55,7 @@ def gathered(talk: Conversation, asked: str, language: str, *, most: int, before
         return Gathered()
     failures: list[str] = []
     auto = config.recall.auto_recall
-    looks = auto or asks_for_the_past(asked, config.recall.keywords)
+    looks = auto or talk.memory.detect(asked) is not None
     known = _provided(talk.provider, asked if looks else "", failures)
     found = _recollected(talk, asked, failures) if auto else None
     blocks = [found.text] if found is not None else []
@@ -105,8 +88,6 @@ def _provided(provider: MemoryProvider, query: str, failures: list[str]) -> str:
 def _recollected(talk: Conversation, asked: str, failures: list[str]) -> Recollection | None:
     try:
         return talk.memory.recollect(asked, session=talk.uuid or None) if asked.strip() else None
-    except ImportError:  # XXX until recall/detect.py is there
-        return None
     except MemoryBookError as error:
         failures.append(str(error))
         return None

@@ -42,10 +42,8 @@ _ORDER = (
     r"|penultimate)(?:\s+ever)?(?:\s+(?:two|three|few))?)"
 )
 _TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call)s?"
-_ADV = (
-    rf"(?:\s+(?:\w+ly|{words('ever once already just also both even never first last then before still all maybe"
-    rf" kind_of')}))*"
-)
+_OFTEN = words("ever once already just also both even never first last then before still all maybe kind_of")
+_ADV = rf"(?:\s+(?:\w+ly|{_OFTEN}))*"
 _WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
 _WE_HAVE = rf"\b{_WE}(?:'d|'ve|\s+had|\s+have)?"
 _YOU_HAVE = r"\byou(?:'ve|'d|\s+have|\s+had)?"
@@ -173,6 +171,7 @@ _SENT = words(
     "files? snippets? code logs? list tables? image screenshot text error output numbers? function data json"
     " csv doc links? two"
 )
+_PUT_HERE = words("sent pasted typed uploaded posted attached provided gave_you shared")
 _WITHIN = (
     cue(
         "within",
@@ -240,7 +239,7 @@ _WITHIN = (
         "within",
         0.8,
         rf"\b{_SENT}\s+(?:that\s+|which\s+)?i(?:'ve|\s+have)?\s+(?:just\s+|already\s+)?"
-        rf"{words('sent pasted typed uploaded posted attached provided gave_you shared')}\b",
+        rf"{_PUT_HERE}\b",
         unless=rf"{_LONG_AGO}|{_TO_OTHERS.replace('?!', '?:')}",
     ),
     cue(
@@ -337,19 +336,19 @@ _WHAT_WE_DID = (
 
 # --- what the user told --------------------------------------------------------------------------
 
+_TOLD_YOU = words("told gave given asked showed shown sent instructed warned ordered")
+_LET_OUT = words("mentioned brought_up described said told let_slip revealed confessed")
 _HISTORY = (
     cue(
         "history",
         0.9,
-        rf"{_I_HAVE}{_ADV}\s+{words('told gave given asked showed shown sent instructed warned"
-        rf" ordered')}\s+(?:(?:it|this|that)\s+to\s+)?"
+        rf"{_I_HAVE}{_ADV}\s+{_TOLD_YOU}\s+(?:(?:it|this|that)\s+to\s+)?"
         r"you\b(?!\s+so\b)",
         rf"{_I_HAVE}{_ADV}\s+{_SAID}\b[^.?!]{{0,40}}?\b(?:to|with)\s+you\b|\byou(?:'ve"
         rf"|\s+have)?\s+heard\s+me\b|\bme\s+talking\s+about\b",
         rf"\b(?:did|have|had|haven't|didn't)\s+i{_ADV}\s+(?:say|said|mention(?:ed)?\b(?!\s+to)|(?:{_SAY}"
         rf"|{_SAID})\b{_TO_OTHERS})",
-        rf"{_I_HAVE}{_ADV}\s+{words('mentioned brought_up described said told let_slip revealed"
-        rf" confessed')}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
+        rf"{_I_HAVE}{_ADV}\s+{_LET_OUT}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
         r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b",
         beside=_ASK,
         unless=_ASKED_BY_OTHERS,
@@ -417,6 +416,9 @@ _NOUN = (
     )
     + "s?"
 )
+_FETCH = words(
+    "recap remind recall pull dig bring repeat summari[sz]e (?:came|come)_(?:out_)?of happened_to refresh revisit find"
+)
 _ASKED_OF_US = cue(
     "topic",
     0.85,
@@ -452,8 +454,7 @@ _TOPIC = (
         rf"\b(?:was|were|wasn't)\s+(?:your|our)\s+(?:\w+\s+)?{_NOUN}\b",
         rf"\b(?:your|our)\s+(?:\w+\s+){{0,2}}?{_NOUN}\b[^?!]*\b(?:was|were|again)\b",
         rf"\bour\s+(?:earlier|previous|last|original|past|prior|old)\s+{_NOUN}\b",
-        rf"\b{words('recap remind recall pull dig bring repeat summari[sz]e (?:came|come)_(?:out_)?of"
-        rf" happened_to refresh revisit find')}\b"
+        rf"\b{_FETCH}\b"
         rf"[^.?!]{{0,30}}?\b(?:our|your)\s+(?:\w+\s+)?{_NOUN}\b",
         rf"\b(?:remember|recall)\b[^.?!]{{0,40}}?\b(?:{_WE}|us|our|the\s+(?:discussion|conversation|talk|chat"
         rf"|debate))\b",
