@@ -21,7 +21,7 @@ from memorybook.lifecycle.extract import extract
 from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.match import account, settle
 from memorybook.lifecycle.rules import asked_to_forget, by_rules
-from memorybook.model import Append, Change, Discarded, Entry, Note, Turn
+from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
 from memorybook.text.tokens import digest
 from memorybook.verbs.forgotten import (
     FORGOTTEN,
@@ -35,7 +35,7 @@ from memorybook.verbs.forgotten import (
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.requests import Orders, asked, asked_to_remember, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
-from memorybook.verbs.summary import Page, last_page, made, mirror, page_change
+from memorybook.verbs.summary import BROUGHT, Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import Stored, zone_of
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
@@ -62,6 +62,7 @@ class Work(NamedTuple):
         fresh: Its turns that were not memorized before.
         found: What is in them; None until it was looked for.
         llm: The model that was asked, if any.
+        told: The summary that it came with; None if one is to be made.
     """
 
     stored: Stored
@@ -69,6 +70,7 @@ class Work(NamedTuple):
     fresh: tuple[Turn, ...]
     found: Extraction | None = None
     llm: LLM | None = None
+    told: SessionSummary | None = None
 
 
 class Plan(NamedTuple):
@@ -343,7 +345,9 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
         turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
         for turns in (work.stored.turns, work.fresh)
     )
-    summary, reason = made(memory, session, turns, fresh, found, work.last)
+    summary, reason = (
+        made(memory, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
+    )
     summary = without_forgotten(memory, unasked(summary, requests))
     told = work.last.standing is not None or summary.summary or summary.decisions or summary.open_questions
     page = [page_change(memory, work.last, summary, reason)] if told else []
