@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
-from memorybook.errors import NotFound
+from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.model import Session
 from memorybook.verbs import export
+from memorybook.verbs.left_open import OVER, SOURCE, end
 from memorybook.verbs.read import language_of
+from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +23,6 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import MemoryProvider
     from memorybook.replies import Message
-
-SOURCE = "agent"
-"""What the session of an agent comes from, as the transcripts have it."""
-
-OVER = 2**62
-"""Position up to which a session is memorized that is over: nothing is ever added to it."""
 
 _LOOKED_AT = 50
 """The newest sessions, among which the open one is, and those that wait to be remembered."""
@@ -103,16 +99,27 @@ class Conversation:
     # --- what is on disk -----------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what another process stored meanwhile."""
-        if self.stored and self.memory.book.transcripts.revision() != self._revision:
+        """Take in what another process stored meanwhile; summaries, and what is another's, cost nothing."""
+        if not self.stored or self.memory.book.transcripts.revision() == self._revision:
+            return
+        changes = self.memory.book.transcripts.changes(self._revision)
+        ours = any(self._is_ours(session) for session, _ in changes.turns)
+        gone = any(session == self.uuid for session, _ in changes.removed)
+        if ours or gone or (self.session is not None and self._reached(self.uuid) == OVER):
             self._load()
+        else:
+            self._revision = changes.revision
+
+    def _is_ours(self, session: Session) -> bool:
+        return (session.source, session.channel, session.chat_id) == (SOURCE, self.channel, self.chat_id)
 
     def _load(self) -> None:
         if not self.stored:
             return
         transcripts = self.memory.book.transcripts
         self._revision = transcripts.revision()
-        current = next((each for each in self._open_sessions() if not self._is_idle(each)), None)
+        standing = [each for each in self._open_sessions() if not self._is_idle(each)]
+        current = next((each for each in standing if each.uuid == self.view.session), next(iter(standing), None))
         if current is None or current.uuid != self.uuid:
             self.kept = []
         self.session = current
@@ -125,9 +132,8 @@ class Conversation:
         """The tenant's sessions that are not over, the newest first."""
         return [
             each
-            for each in self.memory.book.transcripts.sessions(limit=_LOOKED_AT)
-            if (each.source, each.channel, each.chat_id) == (SOURCE, self.channel, self.chat_id)
-            and self._reached(each.uuid) < OVER
+            for each in self.memory.book.transcripts.sessions(limit=_LOOKED_AT, turn_ids=False)
+            if self._is_ours(each) and self._reached(each.uuid) < OVER
         ]
 
     def _is_idle(self, session: Session) -> bool:
@@ -147,7 +153,7 @@ class Conversation:
 
     def kept_of(self, session: str) -> list[Kept]:
         """The messages of a session as they are stored."""
-        if session == self.uuid:
+        if session == self.uuid and self.kept:
             return list(self.kept)
         return [Kept(message_of(turn), turn.position) for turn in self.memory.book.transcripts.turns(session)]
 
@@ -180,6 +186,8 @@ class Conversation:
     def add(self, message: Message) -> Message:
         """Keep a message, on disk on return; one whose id is known is left as it is. Raises InvalidInput."""
         given = stamped(message, self.now())
+        if self.session is None and self.stored and not self.memory.config.transcripts.auto_session:
+            raise InvalidInput("no session is open, and transcripts.auto_session is false: open one by name, /new NAME")
         for each in self.kept if message.get("id") else ():
             if each.message["id"] == given["id"]:
                 return each.message
@@ -199,11 +207,35 @@ class Conversation:
         self.kept.append(Kept(given, position))
         return given
 
-    def _begun(self) -> Session:
+    def _begun(self, name: str = "") -> Session:
         now = self.now()
-        return Session(
-            uuid=str(uuid4()), source=SOURCE, channel=self.channel, chat_id=self.chat_id, created=now, updated=now
-        )
+        session = Session(uuid=str(uuid4()), name=name, created=now, updated=now)
+        return replace(session, source=SOURCE, channel=self.channel, chat_id=self.chat_id)
+
+    def open(self, name: str) -> None:
+        """Go on with the session of that name, or begin one. Raises InvalidInput if the name is taken."""
+        name = Mask(self.memory).text(" ".join(name.split()))
+        if not name:
+            raise InvalidInput("the name of the session is blank")
+        known = next((each for each in self._open_sessions() if each.name == name), None) if self.stored else None
+        if known is None and self.stored:
+            self._refuse_taken(name)
+        self.session = known or self._begun(name)
+        self.kept = self.kept_of(self.uuid) if known is not None else []
+        self.view.turn_to(self.uuid)
+        self.view.heard[self.uuid] = self.now()
+        self._left.discard(self.uuid)
+        if self.stored:
+            self.memory.book.transcripts.append(self.session, [])
+
+    def _refuse_taken(self, name: str) -> None:
+        try:
+            self.memory.book.transcripts.session(name)
+        except NotFound:
+            return
+        except Conflict:
+            pass
+        raise InvalidInput(f"there is a session {name!r} already, which is over or another's: choose another name")
 
     def leave(self) -> str:
         """Begin anew with the next message; returns the uuid of the session that was left, "" if there was none."""
@@ -216,13 +248,10 @@ class Conversation:
 
     def close(self, session: str) -> None:
         """Record that the session is over."""
-        self.reach(session, OVER)
         if self.stored:
-            transcripts = self.memory.book.transcripts
-            try:
-                transcripts.update(replace(transcripts.session(session), ended=self.now()))
-            except NotFound:  # forgotten meanwhile
-                return
+            end(self.memory, session, self.now())
+        else:
+            self.reach(session, OVER)
         export.after_session(self.memory)
 
     def history(self, most: int) -> list[Message]:

@@ -77,9 +77,11 @@ class Workspace:
             if value < least:
                 raise InvalidInput(f"{name} {value} is below {least}")
         config = config or settings.load(cwd=os.getcwd(), env=os.environ)
-        if book is None and (config.db_path or config.transcripts.db_path):
-            name = "db_path" if config.db_path else "transcripts.db_path"
-            raise ConfigError(f"{name} would put the books of all tenants into one file: leave it out for a workspace")
+        places = {"db_path": config.db_path, "transcripts.db_path": config.transcripts.db_path}
+        places["transcripts.url"] = config.transcripts.url
+        name = next((name for name, place in places.items() if place), "")
+        if book is None and name:
+            raise ConfigError(f"{name} would put the books of all tenants into one place: leave it out for a workspace")
         self.root = os.path.abspath(os.path.expanduser(root or config.workspace_dir))
         self._book = None if book is None else os.path.abspath(os.path.expanduser(book))
         self.memory_window = memory_window

@@ -11,12 +11,12 @@ from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.model import Turn
-    from memorybook.protocols import SummaryEmbedding, Telling, Told
+    from memorybook.told import SummaryEmbedding, Telling, Told
 
 
 def told(db: Connection, number: int) -> Told:
     """See `SqliteTranscripts.told`."""
-    from memorybook.protocols import Told
+    from memorybook.told import Told
 
     columns = f"{SESSION}, summary_by, summary_through, chats_through"
     [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
@@ -56,6 +56,17 @@ def chats_after(db: Connection, number: int, session: str, position: int) -> Ite
         yield tuple(turns_of(session, row))
 
 
+def chat_summaries(db: Connection, session: str) -> dict[str, str]:
+    """See `SqliteTranscripts.chat_summaries`."""
+    rows = db.execute(
+        "SELECT turns.turn_id, chats.summary FROM chats JOIN sessions ON sessions.id=chats.session"
+        " JOIN turns ON turns.session=chats.session AND turns.position=chats.position"
+        " WHERE sessions.uuid=? AND chats.summary<>'' ORDER BY chats.position",
+        (bindable(session),),
+    )
+    return {readable(turn): readable(summary) for turn, summary in rows}
+
+
 def unsaid(db: Connection, number: int, position: int) -> None:
     """Let go of a summary that was made of turns some of which are removed, the first at that position."""
     made = "SELECT 1 FROM sessions WHERE id=? AND summary_by<>''"
@@ -77,7 +88,7 @@ def summarized(db: Connection, number: int, session: str, turn_id: str | None) -
 
 def embedding_of(db: Connection, table: str, number: int) -> SummaryEmbedding | None:
     """The vector of what `summarized` gave."""
-    from memorybook.protocols import SummaryEmbedding
+    from memorybook.told import SummaryEmbedding
 
     [(model, dimensions, vector)] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
     return SummaryEmbedding(readable(model), dimensions, vector) if isinstance(vector, bytes) else None

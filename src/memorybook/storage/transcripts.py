@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memorybook.errors import ConfigError, Conflict, NotFound
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
-from memorybook.storage.columns import as_json, bindable, readable, row_limit
+from memorybook.storage.columns import as_json, bindable, readable, row_limit, stamp
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
@@ -25,9 +25,10 @@ from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from datetime import datetime
 
     from memorybook.model import Session, Turn
-    from memorybook.protocols import SummaryEmbedding, Telling, Told, TurnChanges
+    from memorybook.told import SummaryEmbedding, Telling, Told, TurnChanges
 
 
 class SqliteTranscripts:
@@ -126,8 +127,8 @@ class SqliteTranscripts:
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
-        from memorybook.protocols import SummaryEmbedding
         from memorybook.storage.transcript_summaries import set_embedding, summarized
+        from memorybook.told import SummaryEmbedding
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -183,6 +184,17 @@ class SqliteTranscripts:
             numbers = db.execute("SELECT id FROM sessions ORDER BY updated DESC, id DESC LIMIT ?", (rows,))
             return [_read_session(db, number, turn_ids=turn_ids) for (number,) in numbers]
 
+    def left_open(self, source: str, before: datetime, *, limit: int | None = None) -> Sequence[str]:
+        """Sessions (uuid) of that source that have not ended, with their last turn before that time; oldest first."""
+        db = self._store.existing()
+        if db is None:
+            return []
+        rows = db.execute(
+            "SELECT uuid FROM sessions WHERE ended IS NULL AND updated<? AND source=? ORDER BY updated, id LIMIT ?",
+            (stamp(before), bindable(source), row_limit(limit)),
+        )
+        return [readable(uuid) for (uuid,) in rows]
+
     def turns(self, session: str) -> Sequence[Turn]:
         """All turns of a session (uuid) in order; empty if there is none."""
         db = self._store.existing()
@@ -218,7 +230,7 @@ class SqliteTranscripts:
 
         The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
         """
-        from memorybook.protocols import TurnChanges
+        from memorybook.told import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
@@ -284,19 +296,9 @@ class SqliteTranscripts:
         db = self._store.existing()
         if db is None:
             return {}
-        rows = db.execute(
-            "SELECT turns.turn_id, chats.summary FROM chats JOIN sessions ON sessions.id=chats.session"
-            " JOIN turns ON turns.session=chats.session AND turns.position=chats.position"
-            " WHERE sessions.uuid=? AND chats.summary<>'' ORDER BY chats.position",
-            (bindable(session),),
-        )
-        return {readable(turn): readable(summary) for turn, summary in rows}
+        from memorybook.storage.transcript_summaries import chat_summaries
 
-    def copy_to(self, path: str) -> bool:
-        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
-        from memorybook.storage.snapshot import copy
-
-        return copy(self._store, path)
+        return chat_summaries(db, session)
 
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""

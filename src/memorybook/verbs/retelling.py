@@ -10,7 +10,7 @@ from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, NotFound, 
 from memorybook.lifecycle.retell import LONGEST, due, retell
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session, SessionSummary
-from memorybook.protocols import ChatSummary, SummaryEmbedding, Telling
+from memorybook.told import ChatSummary, SummaryEmbedding, Telling
 from memorybook.verbs.forgotten import remembered, sentences_of, turns_without, without_forgotten
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from memorybook.inference.callable import Function
     from memorybook.memory import Memory
     from memorybook.model import Turn
-    from memorybook.protocols import LLM, Told
+    from memorybook.protocols import LLM
     from memorybook.replies import Usage
+    from memorybook.told import Told
 
 RULES, MODEL = "rules", "model"
-"""Whose words a session's summary is, see `protocols.Told.by`; "" for a page's, a person's, an import's."""
+"""Whose words a session's summary is, see `told.Told.by`; "" for a page's, a person's, an import's."""
 
 
 class Retold(NamedTuple):

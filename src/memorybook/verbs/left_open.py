@@ -1,0 +1,59 @@
+"""Sessions of agents and chats that nobody ended: idle ones, and those whose process was killed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from memorybook.errors import NotFound
+from memorybook.verbs.retelling import refresh
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memorybook.answers import Memorized
+    from memorybook.memory import Memory
+
+SOURCE = "agent"
+"""What the session of an agent or a chat comes from, as the transcripts have it; only these go on by themselves."""
+
+OVER = 2**62
+"""Position up to which a session is memorized that is over: nothing is ever added to it."""
+
+AT_ONCE = 3
+"""Sessions that one command closes."""
+
+
+def left_open(memory: Memory, *, limit: int | None = None) -> Sequence[str]:
+    """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, the oldest first. Cheap."""
+    config = memory.config
+    if not (config.enabled and config.transcripts.enabled and config.idle_timeout):
+        return ()
+    before = memory.book.now() - timedelta(seconds=config.idle_timeout)
+    return memory.book.transcripts.left_open(SOURCE, before, limit=limit)
+
+
+def close_idle(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, ...]:
+    """See `Memory.close_idle`; what another process closes at this moment is left to it."""
+    with memory.alone("closing") as ours:
+        return tuple(_closed(memory, uuid) for uuid in left_open(memory, limit=limit)) if ours else ()
+
+
+def _closed(memory: Memory, uuid: str) -> Memorized:
+    """Remember a session, or queue it, and end it when it was last heard of."""
+    told = memory.book.transcripts.told(uuid)
+    found = memory.process_session_end(session_id=uuid)
+    end(memory, uuid, told.session.updated or memory.book.now())
+    return found
+
+
+def end(memory: Memory, session: str, time: datetime) -> None:
+    """Record that a session is over, with its summaries as they stand then; of one that is gone nothing is done."""
+    memory.book.journal.reach(session, OVER, time=memory.book.now())
+    transcripts = memory.book.transcripts
+    try:
+        transcripts.update(replace(transcripts.told(session).session, ended=time))
+    except NotFound:  # forgotten meanwhile
+        return
+    refresh(memory, session, over=True)
