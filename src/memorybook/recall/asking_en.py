@@ -4,119 +4,30 @@ from __future__ import annotations
 
 from memorybook.patterns import lazily
 from memorybook.recall.cues import cue, first, words
+from memorybook.recall.words_en import (
+    ADV,
+    ADVISE,
+    ADVISED,
+    ASK,
+    BIT,
+    COUNT,
+    DAY,
+    DID,
+    I_HAVE,
+    LONG_AGO,
+    ORDER,
+    SAID,
+    SAY,
+    TALK,
+    TIME,
+    WE,
+    WE_HAVE,
+    YOU_HAVE,
+)
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.recall.cues import Scene
-
-# --- words ---------------------------------------------------------------------------------------
-
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = words(
-    "january february march april may june july august september october november december"
-    " jan feb mar apr jun jul aug sept? oct nov dec"
-)
-_COUNT = words(r"\d+ an? one two three four five six ten a_few few a_couple(?:\s+of)? several some")
-_PART = r"(?:\s+(?:morning|afternoon|evening|night|noon|lunchtime))?"
-_SPELL = words("night week month year weekend time spring summer autumn fall winter quarter")
-_TIME = (
-    rf"(?:yesterday{_PART}|last\s+(?:{_SPELL}|{_DAY}|{_MONTH}){_PART}|(?:the\s+)?other\s+(?:day|night|week|evening)"
-    r"|(?:earlier\s+)?(?:this|that)\s+(?:morning|afternoon|evening|week|month|weekend|year)|earlier\s+today"
-    r"|tonight|today"
-    rf"|(?:over|on|at|during)\s+the\s+weekend|(?:the\s+)?day\s+before\s+yesterday|(?:around|at)\s+(?:noon"
-    rf"|midnight|lunch)"
-    rf"|{_COUNT}\s+(?:days?|weeks?|months?|years?|hours?|nights?|{_DAY}s?)\s+(?:ago|back|earlier)"
-    r"|(?:quite\s+)?a\s+(?:(?:long|little|good)\s+)?(?:while|time)\s+(?:ago|back)|ages\s+ago|(?:way"
-    r"|long)\s+(?:back|ago)"
-    rf"|some\s+time\s+ago|(?:back\s+)?(?:on|in|from)\s+(?:{_DAY}{_PART}|{_MONTH}\b)"
-    rf"|(?:on\s+|from\s+)?the\s+\d+(?:st|nd|rd|th)(?:\s+of\s+{_MONTH})?|(?:on\s+)?{_MONTH}\s+\d+|{_DAY}{_PART}"
-    r"|previously|at\s+(?:some|one)\s+point|in\s+the\s+past|recently|lately|before)"
-)
-_LONG_AGO = (
-    rf"\b(?:yesterday|last\s+(?:{_SPELL}|{_DAY}|{_MONTH})|{_COUNT}\s+(?:days?|weeks?|months?|years?)\s+(?:ago"
-    rf"|back)|ages\s+ago)\b"
-)
-_ORDER = (
-    r"(?:(?:very\s+)?(?:last|previous|prior|first|second|third|fourth|fifth|latest|most\s+recent|earliest|past"
-    r"|preceding"
-    r"|penultimate)(?:\s+ever)?(?:\s+(?:two|three|few))?)"
-)
-_TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call)s?"
-_OFTEN = words("ever once already just also both even never first last then before still all maybe kind_of")
-_ADV = rf"(?:\s+(?:\w+ly|{_OFTEN}))*"
-_WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
-_WE_HAVE = rf"\b{_WE}(?:'d|'ve|\s+had|\s+have)?"
-_YOU_HAVE = r"\byou(?:'ve|'d|\s+have|\s+had)?"
-_I_HAVE = r"\bi(?:'ve|'d|\s+have|\s+had|\s+must\s+have|\s+may\s+have|\s+might\s+have)?"
-_SAID = words(
-    "said told mentioned brought_up asked shared gave given described complained listed noted pasted posted sent wrote"
-    " written showed shown explained specified stated typed requested confided uploaded provided attached"
-    " revealed admitted"
-    " ranted raved vented confessed disclosed hinted let_slip let_on"
-)
-_SAY = words(
-    "say tell mention bring_up ask share give describe complain list note paste post send write show explain"
-    " specify state"
-    " type request provide talk speak rant reveal confess talked spoken"
-)
-_ADVISE = words(
-    "give recommend suggest tell explain propose advise warn say raise mention bring_up show write come_up"
-    " send make draw list"
-    " put design build calculate estimate compute pick name describe help walk teach find quote point argue"
-    " promise object"
-)
-_ADVISED = (
-    r"(?!(?:needed|wanted|liked|used\s+to|failed|lived|died|happened|supposed|married|tired|asked|called"
-    r"|missed|watched)\b)"
-    r"(?:\w{2,}[^\We]ed|"
-    + words(
-        "gave given wrote written told showed shown sent built put_together came_up made found drew taught"
-        " thought_of said"
-        " brought_up chose worked_out had_(?:an?|the|some)_(?:idea|suggestion|point|theory|list|trick|plan|way)"
-    )[3:]
-)
-_DID = words(
-    "discussed talked chatted spoke spoken decided agreed settled concluded landed picked chose chosen"
-    " went_(?:with|over|through"
-    "|for|back) gone_(?:with|over|through|for) ruled dropped compared considered figured found fixed debugged"
-    " solved worked came_up"
-    " came_to come_up planned set_(?:up|on|the) ended looked covered reached started began begun chased"
-    " tracked tried rejected"
-    " preferred named called wrote written built made gave used avoided switched moved adopted evaluated"
-    " brainstormed drafted"
-    " sketched outlined estimated budgeted left stopped got_(?:to|around|rid) said did done touched handled"
-    " resolved changed put"
-    " kept cut weighed explored reviewed designed sorted arrived opted scrapped abandoned traced diagnosed"
-    " identified argued"
-    " debated promised ran_(?:into|through) hit migrated analysed analyzed measured tested defined listed"
-    " noted mapped prepared"
-    " were_(?:torn|discussing|talking|doing|working|on|at|going|planning|trying|considering) had_(?:to|in_mind"
-    "|planned|said)"
-)
-_BIT = (
-    words("repl(?:y|ies) summar(?:y|ies) approach(?:es)?")[:-1]
-    + "|"
-    + words(
-        "answer message response suggestion point remark proposal option list snippet draft question version"
-        " explanation example"
-        " output comment paragraph sentence solution statement idea requirement prompt request instruction"
-        " step edit change turn"
-        " post attempt table code formula"
-    )[3:]
-    + "s?"
-)
-_ASK = (
-    r"\?|\b(?:"
-    + words(
-        "what what's which who who's whose when where why how remind recap list repeat again tell_me show send"
-        " find pull dig"
-        " look_(?:it_)?up bring (?:can|could)_(?:i|you|we) do_you i'd_like give_me type_it summari[sz]e recall"
-        " refresh forgot forget"
-        " (?:did|have|had|was|were)_(?:i|we|you|there) state_(?:it|them) name(?:_it)? guess i_can't_(?:find"
-        "|remember|recall) any_idea"
-    )[3:]
-    + r"\b|^\W*any\b"
-)
 
 # --- what never asks -----------------------------------------------------------------------------
 
@@ -177,7 +88,7 @@ _WITHIN = (
         "within",
         0.9,
         rf"\b(?:in|of|during|from|throughout|with|for)\s+(?:this|(?:the|our)\s+(?:current"
-        rf"|present))\s+(?:(?:same|very)\s+)?{_TALK}\b",
+        rf"|present))\s+(?:(?:same|very)\s+)?{TALK}\b",
         r"\bthis\s+(?:chat|conversation|thread|session|discussion)\s+so\s+far\b|\b(?:in|of"
         r"|earlier\s+in)\s+this\s+thread\b",
         r"\b(?:summari[sz]e|recap)\s+this\s+(?:chat|conversation|thread|session)\b",
@@ -189,29 +100,29 @@ _WITHIN = (
         "within",
         0.85,
         r"\b(?:you|we)(?:'ve|'d|\s+have|\s+had)?\s+just\s+(?!(?:want|need|like|have|are|can|do|use|get|got|be)\b)\w+",
-        rf"\bi(?:'ve|\s+have)?\s+just\s+{_SAID}\b{_TO_OTHERS}|\bdid\s+(?:i|you|we)\s+just\s+\w+",
+        rf"\bi(?:'ve|\s+have)?\s+just\s+{SAID}\b{_TO_OTHERS}|\bdid\s+(?:i|you|we)\s+just\s+\w+",
     ),
     cue(
         "within",
         0.85,
-        rf"\bjust\s+now\b|\b{_COUNT}\s+(?:of\s+)?(?:seconds?|secs?|moments?|minutes?|mins?|messages?|turns?"
+        rf"\bjust\s+now\b|\b{COUNT}\s+(?:of\s+)?(?:seconds?|secs?|moments?|minutes?|mins?|messages?|turns?"
         rf"|replies|answers?"
         r"|posts?|lines?|exchanges?|prompts?)\s+(?:ago|back|earlier|before)\b",
-        beside=rf"\b(?:you|your|we|suggestions?)\b|\bi\s+(?:\w+\s+)?(?:{_SAID}|{_SAY})\b{_TO_OTHERS}",
+        beside=rf"\b(?:you|your|we|suggestions?)\b|\bi\s+(?:\w+\s+)?(?:{SAID}|{SAY})\b{_TO_OTHERS}",
     ),
-    cue("within", 0.85, rf"\byour\s+(?:own\s+)?{_NTH}+(?:\w+\s+)?{_BIT}\b", unless=rf"\bwould\s+be\b|{_LONG_AGO}"),
+    cue("within", 0.85, rf"\byour\s+(?:own\s+)?{_NTH}+(?:\w+\s+)?{BIT}\b", unless=rf"\bwould\s+be\b|{LONG_AGO}"),
     cue(
         "within",
         0.85,
         rf"\bmy\s+{_NTH}+{_MINE}\b(?!\s+(?:in|at|to|for)\b)|\b(?:read|answer)\s+my\s+{_MINE}\b"
         rf"|\bnot\s+what\s+i\s+asked\b",
-        unless=_LONG_AGO,
+        unless=LONG_AGO,
     ),
     cue(
         "within",
         0.8,
-        rf"\b(?:{_SAID}|{_DID}|\w+ed)\s+(?:\w+\s+){{0,4}}?(?:above|further\s+up|up\s+top)\b(?!\s+(?:the|a|my|all|\d))",
-        rf"\b(?:{_SENT}|files?|{_BIT})\s+above\b(?!\s+(?:the|a|my|all|\d))|\bthe\s+above\s+\w+",
+        rf"\b(?:{SAID}|{DID}|\w+ed)\s+(?:\w+\s+){{0,4}}?(?:above|further\s+up|up\s+top)\b(?!\s+(?:the|a|my|all|\d))",
+        rf"\b(?:{_SENT}|files?|{BIT})\s+above\b(?!\s+(?:the|a|my|all|\d))|\bthe\s+above\s+\w+",
         beside=r"\b(?:you|your|i|we|my)\b",
     ),
     cue(
@@ -219,10 +130,10 @@ _WITHIN = (
         0.85,
         r"\b(?:options?|points?|steps?|items?|parts?|ideas?|bullets?|numbers?|examples?|questions?)\s+(?:\d+"
         r"|one|two|three|four"
-        rf"|five|[a-d])\s+(?:of|in|from)\s+(?:your|the)\s+(?:\w+\s+)?{_BIT}\b",
-        rf"\b(?:first|second|third|fourth|fifth|last|other|final)\s+(?:\w+\s+)?{_BIT}\s+(?:that\s+)?(?:you"
+        rf"|five|[a-d])\s+(?:of|in|from)\s+(?:your|the)\s+(?:\w+\s+)?{BIT}\b",
+        rf"\b(?:first|second|third|fourth|fifth|last|other|final)\s+(?:\w+\s+)?{BIT}\s+(?:that\s+)?(?:you"
         rf"|i)\s+(?:just\s+|have\s+)?"
-        rf"(?:{_SAID}|\w+ed)\b",
+        rf"(?:{SAID}|\w+ed)\b",
         r"\bscroll(?:ing)?\s+(?:back\s+)?up\b|\btl;?dr\s+(?:of\s+)?this\b|\byou\s+(?:contradicted"
         r"|repeated)\s+yourself\b",
         r"\bthat\s+last\s+(?:remark|bit|part|point|sentence|paragraph|line|statement)\b",
@@ -233,26 +144,26 @@ _WITHIN = (
         r"\bwhat\s+did\s+you\s+mean\b|\bdiscussing\s+here\b|\btalking\s+about\s+here\b|\byou\s+(?:forgot"
         r"|skipped|missed|ignored"
         r"|overlooked|haven't\s+answered|have\s+not\s+answered|didn't\s+answer)\b",
-        unless=_LONG_AGO,
+        unless=LONG_AGO,
     ),
     cue(
         "within",
         0.8,
         rf"\b{_SENT}\s+(?:that\s+|which\s+)?i(?:'ve|\s+have)?\s+(?:just\s+|already\s+)?"
         rf"{_PUT_HERE}\b",
-        unless=rf"{_LONG_AGO}|{_TO_OTHERS.replace('?!', '?:')}",
+        unless=rf"{LONG_AGO}|{_TO_OTHERS.replace('?!', '?:')}",
     ),
     cue(
         "within",
         0.8,
         r"\b(?:at|from|in)\s+the\s+(?:very\s+)?(?:top|start|beginning|outset)\b|\bto\s+(?:start|begin)\s+with\b",
-        beside=rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?\s+(?:{_SAID}|started|suggested|proposed)\b"
-        rf"|\bdid(?:n't)?\s+(?:i|you|we)\s+(?:{_SAY}|{_ADVISE})\b",
+        beside=rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?\s+(?:{SAID}|started|suggested|proposed)\b"
+        rf"|\bdid(?:n't)?\s+(?:i|you|we)\s+(?:{SAY}|{ADVISE})\b",
     ),
     cue(
         "within",
         0.75,
-        rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?{_ADV}\s+(?:{_SAID}|{_DID}|suggested|proposed"
+        rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?{ADV}\s+(?:{SAID}|{DID}|suggested|proposed"
         rf"|recommended)\b[^.?!]{{0,40}}?"
         r"\bearlier\b(?!\s+(?:this|that|in|today))",
         r"(?:^|[.,;!?]\s*)earlier,?\s+(?:you|i|we)\b",
@@ -268,7 +179,7 @@ _WITHIN = (
 
 # --- an earlier talk as a whole ------------------------------------------------------------------
 
-_ABOUT = rf"(?!\s+(?:about|on|regarding|concerning|over|around|of)\s+(?!(?:the\s+)?\d|{_TIME})\w)"
+_ABOUT = rf"(?!\s+(?:about|on|regarding|concerning|over|around|of)\s+(?!(?:the\s+)?\d|{TIME})\w)"
 _OF_MACHINES = (
     r"(?!\s*(?:cookies?|tokens?|ids?|keys?|storage|objects?|timeout|state|(?:in|of|from|with"
     r"|on)\s+(?:vs\s?code|chrome|firefox"
@@ -286,30 +197,30 @@ _WHOLE = (
     cue(
         "session",
         0.9,
-        rf"\b{_ORDER}\s+(?:of\s+our\s+)?{_TALK}\b{_OF_MACHINES}{_ABOUT}",
+        rf"\b{ORDER}\s+(?:of\s+our\s+)?{TALK}\b{_OF_MACHINES}{_ABOUT}",
         r"\b(?:session|chat|conversation|talk|one)\s+before\s+(?:last|that|this|our\s+last)\b",
-        rf"\b(?:yesterday|today|{_DAY})'?s\s+{_TALK}\b{_ABOUT}",
-        rf"\b(?:last|this|that|previous)\s+(?:{_DAY}|week|month|weekend|night|morning|afternoon"
-        rf"|evening)'?s\s+{_TALK}\b{_ABOUT}",
-        rf"\b{_TALK}\s+(?:(?:that\s+)?we\s+had\s+|(?:from|on|of|at)\s+)?(?:the\s+)?{_TIME}",
+        rf"\b(?:yesterday|today|{DAY})'?s\s+{TALK}\b{_ABOUT}",
+        rf"\b(?:last|this|that|previous)\s+(?:{DAY}|week|month|weekend|night|morning|afternoon"
+        rf"|evening)'?s\s+{TALK}\b{_ABOUT}",
+        rf"\b{TALK}\s+(?:(?:that\s+)?we\s+had\s+|(?:from|on|of|at)\s+)?(?:the\s+)?{TIME}",
         beside=_TELL,
-        unless=rf"{_HOW_TO}|\bnew\s+{_TALK}|\bsecond\s+interview",
+        unless=rf"{_HOW_TO}|\bnew\s+{TALK}|\bsecond\s+interview",
     ),
     cue(
         "session",
         0.9,
         rf"\bwhat\s+did\s+we\s+end\b|\bwhere(?:'d|\s+did|\s+had|\s+have|\s+were|\s+was)?\s+(?:we|you|us|i"
         rf"|things)\s*(?:left\s+(?:off|it)|leave|stop|get\s+to|got"
-        rf"|end|were|was|broke\s+off|at\b|{_TIME})|\bwhere\s+were\s+we\b|\bhow\s+far\s+(?:did|had|have)\s+we\b"
+        rf"|end|were|was|broke\s+off|at\b|{TIME})|\bwhere\s+were\s+we\b|\bhow\s+far\s+(?:did|had|have)\s+we\b"
         rf"|\bwhat\s+had\s+we\s+got",
-        rf"\b{_GO_ON}\b[^.?!]{{0,30}}?\b(?:{_WE}|us|you|i)\s+(?:started|began|left|stopped|paused"
+        rf"\b{_GO_ON}\b[^.?!]{{0,30}}?\b(?:{WE}|us|you|i)\s+(?:started|began|left|stopped|paused"
         rf"|were\s+(?:\w+ed|doing|on|at|working))\b",
         rf"\b(?:continue|carry\s+on|resume|pick\s+(?:\w+\s+){{0,3}}up|keep\s+going|go\s+on)\s+(?:with\s+"
-        rf"|from\s+)?{_TIME}",
+        rf"|from\s+)?{TIME}",
         r"\blast\s+time\s+(?:i\s+(?:was\s+here|came|visited|logged)|we\s+(?:talked|spoke|chatted|met"
         r"|worked))\b(?!\s+(?:about|on|of)\b)",
         r"\bwhen\s+(?:did\s+we\s+last|was\s+the\s+last\s+time\s+we)\s+(?:talk|speak|chat|spoke)|\bsince\s+we\s+last\b",
-        rf"\b(?:last|first|latest)\s+(?:\w+\s+)?(?:thing|topic|subject)s?\s+(?:that\s+)?we\s+(?:ever\s+)?{_DID}",
+        rf"\b(?:last|first|latest)\s+(?:\w+\s+)?(?:thing|topic|subject)s?\s+(?:that\s+)?we\s+(?:ever\s+)?{DID}",
         r"\bwe\s+were\s+in\s+the\s+middle\s+of\b|\bhow\s+did\s+we\s+leave\b|\bdid\s+i\s+come\s+(?:to\s+you|here)\b",
         unless=_HOW_TO,
     ),
@@ -326,10 +237,10 @@ _WHAT_WE_DID = (
     cue(
         "session",
         0.8,
-        rf"\bwhat\s+(?:all\s+|else\s+|exactly\s+)?(?:did|were|was|have|had)\s+{_WE}\b",
-        rf"\b(?:what|topics|everything)\s+(?:all\s+)?{_WE_HAVE}{_ADV}\s+{_DID}\b",
-        rf"\b(?:topics|things|subjects)\b[^.?!]*\b{_WE}\b",
-        beside=rf"\b(?:{_TIME})|\b{_ORDER}\s+{_TALK}|\blast\s+time\b|\bbefore\s+i\b|\btalking\s+about\W*$",
+        rf"\bwhat\s+(?:all\s+|else\s+|exactly\s+)?(?:did|were|was|have|had)\s+{WE}\b",
+        rf"\b(?:what|topics|everything)\s+(?:all\s+)?{WE_HAVE}{ADV}\s+{DID}\b",
+        rf"\b(?:topics|things|subjects)\b[^.?!]*\b{WE}\b",
+        beside=rf"\b(?:{TIME})|\b{ORDER}\s+{TALK}|\blast\s+time\b|\bbefore\s+i\b|\btalking\s+about\W*$",
     ),
 )
 """These ask for a talk as a whole if they name no subject, else for the subject."""
@@ -342,15 +253,15 @@ _HISTORY = (
     cue(
         "history",
         0.9,
-        rf"{_I_HAVE}{_ADV}\s+{_TOLD_YOU}\s+(?:(?:it|this|that)\s+to\s+)?"
+        rf"{I_HAVE}{ADV}\s+{_TOLD_YOU}\s+(?:(?:it|this|that)\s+to\s+)?"
         r"you\b(?!\s+so\b)",
-        rf"{_I_HAVE}{_ADV}\s+{_SAID}\b[^.?!]{{0,40}}?\b(?:to|with)\s+you\b|\byou(?:'ve"
+        rf"{I_HAVE}{ADV}\s+{SAID}\b[^.?!]{{0,40}}?\b(?:to|with)\s+you\b|\byou(?:'ve"
         rf"|\s+have)?\s+heard\s+me\b|\bme\s+talking\s+about\b",
-        rf"\b(?:did|have|had|haven't|didn't)\s+i{_ADV}\s+(?:say|said|mention(?:ed)?\b(?!\s+to)|(?:{_SAY}"
-        rf"|{_SAID})\b{_TO_OTHERS})",
-        rf"{_I_HAVE}{_ADV}\s+{_LET_OUT}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
+        rf"\b(?:did|have|had|haven't|didn't)\s+i{ADV}\s+(?:say|said|mention(?:ed)?\b(?!\s+to)|(?:{SAY}"
+        rf"|{SAID})\b{_TO_OTHERS})",
+        rf"{I_HAVE}{ADV}\s+{_LET_OUT}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
         r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b",
-        beside=_ASK,
+        beside=ASK,
         unless=_ASKED_BY_OTHERS,
     ),
     cue(
@@ -370,7 +281,7 @@ _HISTORY = (
         r"\bmy\s+(?:standing\s+)?(?:instructions|preferences|rules|orders)\s+(?:to|for)\s+you\b",
         r"\bdo\s+i\s+want\s+you\s+to\b|\b(?:questions|things|topics)\s+(?:have\s+i|did\s+i|i've|i)\s+(?:been\s+)?ask",
         r"\bhave\s+i\s+been\s+asking\b|\bdid\s+i\s+want\s+you\b|\bdid\s+i\s+\w+\s+you\s+(?:to|not)\b",
-        beside=_ASK,
+        beside=ASK,
         unless=r"\bknow\s+(?:how|if|whether|why|where|what|when)\s+(?:i|my\s+\w+)\s+(?:can|could|should|might|would"
         r"|need)|\bdid\s+you\s+know\b"
         r"|\bgot\s+(?:to\s+(?:help|tell)|any|some|a)\b|\b(?:tell|let)\s+me\s+know\b|\blet\s+me\b|\byou\s+know\s+who\b",
@@ -422,10 +333,10 @@ _FETCH = words(
 _ASKED_OF_US = cue(
     "topic",
     0.85,
-    rf"\b(?:did|didn't|have|haven't|had|hadn't|hasn't|were|weren't)\s+{_WE}\b",
-    rf"\b(?:what|which|why|how|where|when|who|whether)\b[^.?!,;]{{0,40}}?{_WE_HAVE}{_ADV}\s+{_DID}\b",
+    rf"\b(?:did|didn't|have|haven't|had|hadn't|hasn't|were|weren't)\s+{WE}\b",
+    rf"\b(?:what|which|why|how|where|when|who|whether)\b[^.?!,;]{{0,40}}?{WE_HAVE}{ADV}\s+{DID}\b",
     r"\bmade\s+us\s+\w+|\bus\s+(?:agreeing|deciding|discussing|talking|settling|picking|choosing|trying)\b",
-    beside=_ASK,
+    beside=ASK,
     unless=rf"{_MANKIND}|{_ASKED_BY_OTHERS}|{_HOW_TO}|^\W*(?:after|before|since)\s",
 )
 _TOPIC = (
@@ -433,20 +344,20 @@ _TOPIC = (
         "topic",
         0.75,
         rf"\b(?:the|that|those|a|an|one|everything|all|any\w*|some\w*"
-        rf"|notes\s+on)\b[^.?!]{{0,60}}?{_WE_HAVE}{_ADV}\s+{_DID}\b",
-        rf"{_WE_HAVE}{_ADV}\s+{_DID}\b[^?]*[.,;:–—-]+\s*(?:(?:so|and|but)\s+)?(?:what|which|who|why|remind"
+        rf"|notes\s+on)\b[^.?!]{{0,60}}?{WE_HAVE}{ADV}\s+{DID}\b",
+        rf"{WE_HAVE}{ADV}\s+{DID}\b[^?]*[.,;:–—-]+\s*(?:(?:so|and|but)\s+)?(?:what|which|who|why|remind"
         rf"|(?:do|can|could)\s+you)\b",
-        beside=_ASK,
+        beside=ASK,
         unless=rf"{_MANKIND}|\b(?:should|shall|could|would|can)\s+(?:i|we)\b|\bhow\s+(?:do|can|should)\b|\bthoughts\b"
         rf"|{_ASKED_BY_OTHERS}",
     ),
     cue(
         "topic",
         0.8,
-        rf"\b(?:did|have|had|didn't|haven't)\s+you{_ADV}\s+(?:{_ADVISE}|{_SAID}|explained|recommended|suggested)\b",
-        rf"(?<!if )(?<!what )(?<!what's )(?<!as )(?<!when )(?<!think ){_YOU_HAVE}{_ADV}\s+{_ADVISED}\b",
-        rf"\bwhat\s+you(?:'ve|'d|\s+have|\s+had)?{_ADV}\s+{_ADVISED}\b[^.?!]*\b(?:about|on|{_TIME})",
-        beside=_ASK,
+        rf"\b(?:did|have|had|didn't|haven't)\s+you{ADV}\s+(?:{ADVISE}|{SAID}|explained|recommended|suggested)\b",
+        rf"(?<!if )(?<!what )(?<!what's )(?<!as )(?<!when )(?<!think ){YOU_HAVE}{ADV}\s+{ADVISED}\b",
+        rf"\bwhat\s+you(?:'ve|'d|\s+have|\s+had)?{ADV}\s+{ADVISED}\b[^.?!]*\b(?:about|on|{TIME})",
+        beside=ASK,
     ),
     cue(
         "topic",
@@ -456,14 +367,14 @@ _TOPIC = (
         rf"\bour\s+(?:earlier|previous|last|original|past|prior|old)\s+{_NOUN}\b",
         rf"\b{_FETCH}\b"
         rf"[^.?!]{{0,30}}?\b(?:our|your)\s+(?:\w+\s+)?{_NOUN}\b",
-        rf"\b(?:remember|recall)\b[^.?!]{{0,40}}?\b(?:{_WE}|us|our|the\s+(?:discussion|conversation|talk|chat"
+        rf"\b(?:remember|recall)\b[^.?!]{{0,40}}?\b(?:{WE}|us|our|the\s+(?:discussion|conversation|talk|chat"
         rf"|debate))\b",
         r"\b(?:do|don't|can)\s+you\s+(?:still\s+)?(?:remember|recall)\s+(?:that|those)\s",
         r"\b(?:come|came|comes)\s+up\s+(?:between\s+us|in\s+our|with\s+us)\b"
         r"|\bbetween\s+us\b[^.?!]*\b(?:before|ever|already)\b",
         r"\b(?:was|were|been)\s+(?:agreed|decided|settled|said)\s+between\s+us\b",
-        rf"\breasons?\s+(?:that\s+|why\s+)?{_WE}\s+\w+ed\b",
-        beside=_ASK,
+        rf"\breasons?\s+(?:that\s+|why\s+)?{WE}\s+\w+ed\b",
+        beside=ASK,
         unless=rf"\bi\s+remember\s+when\b|{_HOW_TO}",
     ),
 )
@@ -482,7 +393,7 @@ _TYPOS = dict(
 _WORD = lazily(r"[a-z]+(?:'[a-z]+)?")
 
 _EMPTY = lazily(
-    rf"(?i)\b(?:(?:from\s+)?{_TIME}|{_ORDER}|{_TALK})(?:'s)?\b|\b"
+    rf"(?i)\b(?:(?:from\s+)?{TIME}|{ORDER}|{TALK})(?:'s)?\b|\b"
     + words(
         "i i'd i've i'm me my mine we we'd we've us our you you'd you've your it it's its that this these"
         " those the an? there ones?"
