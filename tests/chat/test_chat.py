@@ -25,7 +25,7 @@ def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk,
     assert "no language model is set (llm.model)" in first
     assert "· remembered: The user's ferry leaves at 14:30. [" in first
     assert "◆" in first
-    assert "stored 1 · 1 turn · " in first
+    assert "stored 1 · 1 turn · context " in first
     second = talk("When does my ferry leave?", "what about tungsten?")
     assert "No model is set. This is what I found:" in second
     assert "The user's ferry leaves at 14:30." in second
@@ -76,7 +76,7 @@ def test_a_model_answers_is_given_what_was_said_before_and_remembers(talk: Talk,
     second = talk("Where is the harbour gate code?", options=[*using(service), "--system", "You are a porter."])
     system = next(body for body in service.requests if "You are a porter." in str(body))["messages"][0]["content"]
     assert "- The harbour gate code is on the blue card." in system
-    tokens = re.search(r"· 2 turns · (\d+) tokens", second)
+    tokens = re.search(r"· 2 turns · context (\d+) tokens", second)
     assert tokens is not None
     assert int(tokens[1]) > 50
 
@@ -254,7 +254,7 @@ def test_a_talk_in_a_terminal(service: Service, tmp_path: Path, language: str) -
     try:
         terminal.see("我>" if chinese else "you>")
         terminal.type("绿茶怎么泡？\r" if chinese else "How is green tea made?\r")
-        terminal.see("Green tea is made ")
+        terminal.see("Green tea is made")
         terminal.type("\x03")
         terminal.see("已打断" if chinese else "interrupted; what came")
         terminal.see(">")

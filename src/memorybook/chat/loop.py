@@ -176,7 +176,7 @@ class Chat:
                     return
                 interrupts = 0
             except KeyboardInterrupt:
-                self._screen.remark(self._words.interrupted, "bad")
+                self._screen.remark(self._words.again)
                 interrupts = 1
 
     def _take(self, line: str) -> bool:
@@ -202,7 +202,7 @@ class Chat:
             status = self._answered(text) if self._llm is not None else self._looked_up(text)
         except KeyboardInterrupt:
             self._screen.end()
-            self._finish(text, status._replace(trouble=(self._words.interrupted,), failed=True), began)
+            self._finish(text, status._replace(failed=True, cut=True), began)
             raise
         except MemoryBookError as error:
             status = status._replace(trouble=(str(error),), failed=True)

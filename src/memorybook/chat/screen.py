@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
 from memorybook.cli.call import write
-from memorybook.cli.show import Page
+from memorybook.cli.show import Page, cells
 from memorybook.cli.visible import visible
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Screen:
         self._silent = bool(options.json)
         self._said = ""  # of the reply that is coming
         self._shown = 0  # characters of it that are on the screen
+        self._column = 0  # where its last line ends
         self._waits = False
 
     def line(self, *parts: Part) -> None:
@@ -60,24 +62,50 @@ class Screen:
     def piece(self, text: str) -> None:
         """The next piece of a reply; what a model thinks aloud before it speaks is not shown."""
         self._said += text
-        shown = spoken(self._said)
-        if len(shown) > self._shown and not self._silent:
-            self._clear()
-            write(visible(shown[self._shown :]))
-            sys.stdout.flush()
-        self._shown = len(shown)
+        self._flow(spoken(self._said), whole=False)
+
+    def _flow(self, said: str, *, whole: bool) -> None:
+        """Write what is new of a reply, its lines broken at the width; the last word waits for its end."""
+        new = said[self._shown :]
+        if not whole:
+            new = new[: len(new) - len(_words_in(new)[-1])] if new else ""
+        self._shown += len(new)
+        if not new or self._silent:
+            return
+        self._clear()
+        for number, line in enumerate(visible(new).split("\n")):
+            if number:
+                write("\n")
+                self._column = 0
+            for word in _words_in(line):
+                self._word(word)
+        sys.stdout.flush()
+
+    def _word(self, word: str) -> None:
+        if self.page.width and self._column and self._column + cells(word.rstrip()) > self.page.width:
+            write("\n")
+            self._column, word = 0, word.lstrip(" ")
+        write(word)
+        self._column += cells(word)
 
     def end(self) -> None:
         """End the line of a reply that came in pieces."""
+        if self._said:
+            self._flow(spoken(self._said), whole=True)
         self._clear()
-        if self._shown and not self._silent and not spoken(self._said).endswith("\n"):
+        if self._column:
             write("\n")
-        self._said, self._shown = "", 0
+        self._said, self._shown, self._column = "", 0, 0
 
     def _clear(self) -> None:
         if self._waits:
             write(_CLEARED)
             self._waits = False
+
+
+def _words_in(line: str) -> list[str]:
+    """Pieces between which a line may be broken: words, spaces, wide characters; put together they are the line."""
+    return re.findall(r"[^\S\n]|\n|[^\s\u1100-\uffff\U0001f000-\U0003ffff]+|.", line)
 
 
 def spoken(text: str) -> str:

@@ -21,6 +21,7 @@ class Status(NamedTuple):
         stored, forgotten, waiting: How many things were written, taken out, put into the review queue.
         trouble: What went wrong, or with what it went less well, one sentence each.
         failed: Whether the turn has no whole answer.
+        cut: Whether that is because the user interrupted it.
         turns: Messages of the session so far.
         tokens: Of the context that the turn was given.
     """
@@ -32,6 +33,7 @@ class Status(NamedTuple):
     waiting: int = 0
     trouble: tuple[str, ...] = ()
     failed: bool = False
+    cut: bool = False
     turns: int = 0
     tokens: int = 0
 
@@ -45,13 +47,15 @@ def parts(status: Status, language: str) -> list[Part]:
         words.forgot.format(count=status.forgotten) if status.forgotten else "",
         words.waits.format(count=status.waiting) if status.waiting else "",
     ]
-    if status.trouble:
+    if status.cut:
+        state.append(words.interrupted)
+    elif status.trouble:
         state.append(f"{words.failed if status.failed else words.degraded}: {'; '.join(status.trouble)}")
     told = " · ".join(filter(None, state)) or words.fine
     size = f" · {counted(status.turns, words.turns)} · {words.tokens.format(count=status.tokens)}"
     return [
         ("gold", ICON),
         ("faint", f" {status.seconds:.1f} s · "),
-        ("bad" if status.trouble else "good", told),
+        ("bad" if status.trouble or status.cut else "good", told),
         ("faint", size),
     ]
