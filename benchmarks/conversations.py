@@ -56,7 +56,6 @@ SUMS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "best": max,
     "sum of 3": lambda scores: sum(scores[:3]),
     "sum of all": sum,
-    "mean of 3": lambda scores: sum(scores[:3]) / 3,
     "square root of the sum of squares": lambda scores: sum(score**2 for score in scores) ** 0.5,
     "sixth root of the sum of sixth powers": lambda scores: sum(score**6 for score in scores) ** (1 / 6),
     "geometric, 0.3": lambda scores: sum(score * 0.3**place for place, score in enumerate(scores)),

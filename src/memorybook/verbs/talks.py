@@ -88,6 +88,8 @@ def _pages(memory: Memory) -> Iterator[tuple[str, SessionSummary]]:
 
 def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
     """A session as recalls show it; its summary is the page that stands in the book, else made of what was said."""
+    if not session.turn_ids:  # as it comes from `newest`
+        session = known_session(memory, session.uuid, session.path) or session
     page = _page(memory, session.path) if session.path else None
     if page is None:
         page = _unwritten(memory, session)
@@ -155,10 +157,10 @@ def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
 
 
 def _stored(memory: Memory) -> Iterator[Session]:
-    """What the transcripts have, newest first, a few at a time."""
+    """What the transcripts have, newest first, a few at a time; without the ids of their turns."""
     seen, size = 0, 16
     while True:
-        batch = memory.book.transcripts.sessions(limit=seen + size)
+        batch = memory.book.transcripts.sessions(limit=seen + size, turn_ids=False)
         yield from batch[seen:]
         if len(batch) < seen + size:
             return

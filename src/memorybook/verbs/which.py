@@ -28,6 +28,7 @@ YEARS = 20
 LONGEST_QUESTION = 300
 """Characters from which a text tells something more likely than it asks: days in it narrow nothing."""
 
+_OF_UUIDS = frozenset("0123456789abcdef-")
 _DAY = lazily(r"\d{4}-\d\d?-\d\d?")
 
 
@@ -52,21 +53,19 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
         return talks.session_of(memory, words), ""
     except NotFound as error:
         unknown = error
-    return (
-        _by_beginning(memory, words) or _by_order(memory, words, without) or _by_day(memory, words, without)
-    ) or _refuse(unknown)
-
-
-def _refuse(unknown: NotFound) -> tuple[Session, str]:
-    told = str(unknown)
-    raise NotFound(f"{told}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too") from unknown
+    found = _by_beginning(memory, words) or _by_order(memory, words, without) or _by_day(memory, words, without)
+    if found is None:
+        told = str(unknown)
+        raise NotFound(
+            f"{told}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
+        ) from unknown
+    one, reason = found
+    return talks.known_session(memory, one.uuid, one.path) or one, reason
 
 
 def _by_beginning(memory: Memory, words: str) -> tuple[Session, str] | None:
     wanted = words.lower()
-    if len(wanted) < SHORTEST or not wanted.replace("-", "").isalnum() or not wanted.isascii():
-        return None
-    if wanted.isalpha() and not set(wanted) <= set("abcdef"):  # a word, no part of a uuid
+    if len(wanted) < SHORTEST or not set(wanted) <= _OF_UUIDS or _DAY.fullmatch(wanted):
         return None
     found = [session for session in talks.newest(memory) if session.uuid.lower().startswith(wanted)]
     if len(found) > 1:
