@@ -170,7 +170,8 @@ class Conversations:
         What the file has and the book has not stays in it, but for what was forgotten.
 
         Args:
-            path: The file; None takes the setting `transcripts.export_path`, or the book's own place.
+            path: The file; `-` writes to standard output; None takes the setting `transcripts.export_path`, or the
+                book's own place.
             session: Of the sessions that the file does not have yet, only this one, by uuid or name; None takes all.
             progress: Called with (sessions done, sessions in all).
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from memorybook.formats.sessions_json import Exported
 from memorybook.memory import Memory
 from verbs.conftest import CONFIG, NOW, files
 
-TALK = [
+TALK: list[dict[str, Any]] = [
     {"id": "t1", "role": "user", "content": "Remember that the staging database is called heron.",
      "timestamp": "2026-02-20T09:00:00Z"},
     {"id": "t2", "role": "assistant", "content": "Noted.", "timestamp": "2026-02-20T09:00:05.123456Z",

@@ -45,6 +45,9 @@ VERBS = {
     "tidy": ("review", "archive what has faded, propose what else is due"),
     "import": ("capture", "take in a conversation from a file, by rules"),
     "memorize": ("capture", "remember a session that has ended, by the model if there is one"),
+    "export": ("keep", "write the sessions into a JSON document, which grows"),
+    "backup": ("keep", "write the whole book into one archive"),
+    "restore": ("keep", "make a book of an archive that backup wrote"),
     "init": ("upkeep", "make a book here"),
     "status": ("upkeep", "what is in the book, and how it is set up"),
     "sync": ("upkeep", "bring the index up to the documents"),
@@ -59,7 +62,7 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset({"import", "memorize", "sync", "rebuild", "purge", "tidy", "watch", "compare", "demo", "chat"})
+_LONG = frozenset("import memorize sync rebuild purge tidy watch compare demo chat export backup restore".split())
 """Verbs that may work for long and so need their garbage collected."""
 
 _WITH_VALUE = ("--book", "--project", "--set")
@@ -224,6 +227,7 @@ def overview() -> str:
         "history": "Look back",
         "review": "Tidy up",
         "capture": "Take in",
+        "keep": "Keep",
         "upkeep": "Keep",
         "compare": "Try out",
         "demo": "Look",

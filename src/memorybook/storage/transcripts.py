@@ -300,6 +300,12 @@ class SqliteTranscripts:
 
         return chat_summaries(db, session)
 
+    def copy_to(self, path: str) -> bool:
+        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
+        from memorybook.storage.snapshot import copy
+
+        return copy(self._store, path)
+
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""
         from memorybook.storage.vacuum import vacuum

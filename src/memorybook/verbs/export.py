@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -56,6 +57,8 @@ def export(
     memory: Memory, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
 ) -> Export:
     """See `Memory.export`."""
+    if path == "-":
+        return _to_stream(memory, sys.stdout.buffer, session)
     where = path or place_of(memory)
     tally: Tally = dict.fromkeys(_COUNTED, 0)
     _check(memory, makes_state=not path)
@@ -65,8 +68,7 @@ def export(
     return Export(where, **tally)
 
 
-def export_to(memory: Memory, stream: IO[bytes], *, session: str | None = None) -> Export:
-    """Export into a stream, to which nothing was exported before."""
+def _to_stream(memory: Memory, stream: IO[bytes], session: str | None) -> Export:
     tally: Tally = dict.fromkeys(_COUNTED, 0)
     _check(memory, makes_state=False)
     for piece in _document(memory, session, None, tally, None):

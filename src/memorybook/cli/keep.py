@@ -1,0 +1,110 @@
+"""Verbs that take the book's contents along: export, backup, restore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.show import _count
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.show import Drawing, Page
+    from memorybook.memory import Memory
+
+
+def _export_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="the document, which grows; - is stdout; else the book's own")
+    add("--session", metavar="ID", help="of what is not in it yet, only this session")
+    parser.epilog = """examples:
+  memorybook export sessions.json
+  memorybook export - | jq '.[].title'
+  memorybook --book elsewhere import sessions.json"""
+
+
+def _export(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any] | None:
+        with call.progress("Exporting") as progress:
+            done = memory.export(call.options.file, session=call.options.session, progress=progress)
+        return None if done.path == "-" else done.json()
+
+    return call.unless_off(take)
+
+
+def _backup_arguments(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the archive, …tar.gz; an older backup there is replaced")
+    parser.epilog = """examples:
+  memorybook backup ~/book.tar.gz
+  memorybook --project work backup /mnt/backups/work-$(date +%F).tar.gz"""
+
+
+def _backup(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any]:
+        with call.progress("Packing") as progress:
+            return memory.backup(call.options.file, progress=progress).json()
+
+    return call.unless_off(take)
+
+
+def _restore_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", help="an archive that backup made")
+    add("--into", metavar="DIR", help="an empty or new directory; else the place of the book")
+    add("--replace", action="store_true", help="let a book that is there give way; it is kept beside")
+    parser.epilog = """examples:
+  memorybook restore ~/book.tar.gz --into ./book
+  memorybook --project work restore work.tar.gz --replace"""
+
+
+def _restore(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any]:
+        o = call.options
+        with call.progress("Restoring") as progress:
+            return memory.restore(o.file, into=o.into, replace=o.replace, progress=progress).json()
+
+    return call.unless_off(take)
+
+
+# --- shown ---------------------------------------------------------------------------------------
+
+
+def _shown_export(shown: dict[str, Any], page: Page) -> None:
+    held = f"{_count(shown['sessions'], 'session')} with {_count(shown['turns'], 'turn')}"
+    new = f"{_count(shown['new_sessions'], 'session')} and {_count(shown['new_turns'], 'turn')} new"
+    page.line(("place", shown["path"]), f" holds {held}; ", ("good", new))
+    if shown["left_out"]:
+        page.remark(f"{_count(shown['left_out'], 'turn')} of what was forgotten since went out of it")
+
+
+def _shown_backup(shown: dict[str, Any], page: Page) -> None:
+    held = f"{_count(shown['documents'], 'document')}, the turns and the journal, {_size(shown['bytes'])}"
+    page.line(("place", shown["path"]), f" holds {held}, in ", ("good", _size(shown["packed"])))
+    if shown["left_out"]:
+        names = ", ".join(shown["left_out"][:5]) + (" …" if len(shown["left_out"]) > 5 else "")
+        page.remark(f"not in it, as they are no documents: {names}")
+
+
+def _shown_restored(shown: dict[str, Any], page: Page) -> None:
+    page.line(
+        ("place", shown["root"]),
+        " is the book again: ",
+        ("good", f"{_count(shown['documents'], 'document')}, {_size(shown['bytes'])}"),
+    )
+    if shown["kept"]:
+        page.remark(f"what stood there before is kept in {shown['kept']}")
+
+
+def _size(count: int) -> str:
+    if count < 1000:
+        return f"{count} bytes"
+    return f"{count / 1000:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
+
+
+COMMANDS: dict[str, Command] = {
+    "export": (_export_arguments, _export),
+    "backup": (_backup_arguments, _backup),
+    "restore": (_restore_arguments, _restore),
+}
+
+SHOWN: dict[str, Drawing] = {"export": _shown_export, "backup": _shown_backup, "restore": _shown_restored}
+"""What their answers look like; `cli.show` asks for it."""
