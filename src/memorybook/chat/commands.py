@@ -62,7 +62,7 @@ def _forget(rest: str) -> tuple[str, list[str]]:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("/new", "", {"en": "remember this session and begin another", "zh": "记住本次会话，开始新会话"}),
+    Command("/new", "[NAME]", {"en": "remember this session and begin another", "zh": "记住本次会话，开始新会话"}),
     Command(
         "/memory",
         "[QUERY]",

@@ -309,7 +309,7 @@ class Chat:
                 self._screen.line(("place", f"{usage:<30}"), told)
         elif name == "/new":
             self._events.clear()
-            self._screen.remark(self._session.new().text)
+            self._screen.remark(self._session.new(rest).text)
             self._tell_remembered()
         elif name == "/compact":
             self._compact()
