@@ -452,7 +452,19 @@ class Memorized(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """What an import brought: counts, what was skipped and why, and the summaries written."""
+    """What an import brought, or would bring: counts, what was skipped and why, and the summaries written.
+
+    Attributes:
+        sessions, turns: In the files; turns not stored before are `new_turns`.
+        entries, strengthened, notes: Written, or said once more.
+        redacted: Secrets masked.
+        skipped: Texts that were not taken, with the reason.
+        warnings: What could not be read, and what was less than it should be.
+        summaries: Paths of the summaries written.
+        known: Entries and notes that the files bring and that were imported before, or stand in the book.
+        files, formats: How many were read, and what they are.
+        dry_run: Whether nothing was written.
+    """
 
     sessions: int
     turns: int
@@ -464,12 +476,17 @@ class Imported(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     summaries: tuple[str, ...] = ()
+    known: int = 0
+    files: int = 1
+    formats: tuple[str, ...] = ()
+    dry_run: bool = False
 
     def json(self) -> dict[str, Any]:
-        """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`."""
+        """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""
         return {
             **self._asdict(),
             "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
             "warnings": list(self.warnings),
             "summaries": list(self.summaries),
+            "formats": list(self.formats),
         }

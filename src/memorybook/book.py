@@ -12,7 +12,7 @@ from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.documents import Document
-    from memorybook.draft import Result
+    from memorybook.draft import Draft, Result
     from memorybook.embedding import Claim, Embedding
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.hits import Candidates
@@ -287,6 +287,10 @@ class Book:
         it changed was changed since or purged; else as `apply`.
         """
         return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
+
+    def draft(self) -> Draft:
+        """The documents as they stand, to work changes into and see what becomes of them; nothing is written."""
+        return self._writer.draft()
 
     @property
     def _writer(self) -> Writer:

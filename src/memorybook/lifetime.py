@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memorybook.errors import Unavailable
-from memorybook.standard import Callable, Mapping, Sequence
+from memorybook.standard import Callable, Mapping, Sequence, date
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -233,25 +233,44 @@ class Lifetime:
         return sessions.retry_parked(self._on, limit=limit)
 
     def import_file(
-        self, path: str, *, scope: str | None = None, by_model: bool = False, progress: Progress | None = None
+        self,
+        *paths: str,
+        scope: str | None = None,
+        format: str | None = None,
+        since: str | date | None = None,
+        by_model: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> answers.Imported:
-        """Take in a conversation file: turns into the transcripts, summaries, entries and notes by rules.
+        """Take in what other programs keep: turns into the transcripts, summaries, entries and notes by rules.
 
         Importing it again, under another name or after it grew, adds only what is new.
 
         Args:
-            path: The file; `-` reads standard input. Formats: see `memorybook.importers`.
+            paths: Files, folders with files in them, zip archives as they were downloaded; `-` reads standard input.
             scope: Only the lines of this scope; None takes all.
+            format: Of every file, one of `memorybook.importers.NAMES`; None tells it by what is in a file.
+            since: Only sessions in which something was said on this day or later, and memories made or changed then.
             by_model: Whether the language model is asked, once a session; a session for which it fails waits.
-            progress: Called with (turns done, turns in all).
+            dry_run: Only say what would be added, by rules; nothing is written but the index brought up to date.
+            progress: Called with (bytes read, bytes in all).
 
         Raises:
             NotFound: There is no such file.
-            InvalidInput: The file is in no format that is known, or has no such scope.
+            InvalidInput: A file is in no format that is known, or has no such scope; a folder holds none that is.
         """
         from memorybook.verbs import capture
 
-        return capture.import_file(self._on, path, scope=scope, progress=progress, by_model=by_model)
+        return capture.import_files(
+            self._on,
+            paths,
+            scope=scope,
+            format=format,
+            since=since,
+            by_model=by_model,
+            dry_run=dry_run,
+            progress=progress,
+        )
 
     # --- what waits for a person's word ----------------------------------------------------------
 

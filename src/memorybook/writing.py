@@ -84,7 +84,7 @@ class Writer:
 
     def apply_each(self, groups: Sequence[Group], *, actor: str, door: str, kind: str) -> list[Result]:
         """See `Book.apply_each`."""
-        look = self._draft()
+        look = self.draft()
         for group in groups:
             look.look(group.changes)  # the slow part, without the lock
 
@@ -119,13 +119,14 @@ class Writer:
 
         targets: list[Operation] = []
         if dry_run:
-            [planned] = work(self._draft())
+            [planned] = work(self.draft())
         else:
             [planned] = self._carried_out(work)
         undone, operation = targets
         return undone, operation, planned.reversal or Reversal(())
 
-    def _draft(self) -> Draft:
+    def draft(self) -> Draft:
+        """See `Book.draft`."""
         return Draft(Pages(self._documents, self._transcripts, parse=self._parse, now=self._now()))
 
     def _worked_in(self, draft: Draft, group: Group, actor: str, door: str, kind: str, *, patched: bool) -> _Planned:
@@ -157,7 +158,7 @@ class Writer:
         for _ in range(ATTEMPTS):
             with self._documents.lock():
                 self.settle_all()
-                draft = self._draft()
+                draft = self.draft()
                 planned = work(draft)
                 wanted = [each for each in planned if each.operation is not None]
                 if not wanted or self._write(wanted, draft.pages):
@@ -206,7 +207,7 @@ class Writer:
         """Carry out what is missing of an intention, but for what a person's later edit stands against."""
         patches = self._journal.patches(operation.id)
         for _ in range(ATTEMPTS):
-            draft = self._draft()
+            draft = self.draft()
             whole = completed(draft, patches)
             for applied in operation.changes:
                 if not whole(applied):

@@ -36,7 +36,7 @@ class Upkept:
     def rebuild(self, *, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
         return self.sync(progress=progress)
 
-    def import_file(self, path: str, *, scope: str | None, progress: Any) -> Any:
+    def import_file(self, path: str, *, scope: str | None, progress: Any, **rest: Any) -> Any:
         self.imported.append((path, scope))
         answer = {"turns": 3, "progress": progress is not None}
         return SimpleNamespace(json=lambda: answer)

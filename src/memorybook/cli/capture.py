@@ -16,22 +16,33 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 
+_FORMATS = "memorybook, chatgpt, claude, claude-code, codex, mem0, openclaw, history, chat"
+
+
 def _import_arguments(parser: Parser) -> None:
     add = parser.add_argument
-    add("file", metavar="FILE", help="the conversation; - reads stdin")
+    add("paths", nargs="+", metavar="FILE", help="files, folders, zip archives as downloaded; - reads stdin")
+    add("--format", metavar="NAME", help=f"one of {_FORMATS}; else told by what is in a file")
+    add("--since", metavar="DATE", help="only sessions and memories of this day or later, 2026-02-24")
     add("--scope", metavar="NAME", help="only the messages of this scope")
+    add("--dry-run", action="store_true", help="say what would be added, and write nothing")
     parser.epilog = """examples:
   memorybook import chat.jsonl
-  memorybook import ~/.claude/projects/app/0b6f.jsonl
+  memorybook import chatgpt-export.zip --dry-run
+  memorybook import ~/.claude/projects/app ~/.codex/sessions --since 2026-01-01
   ssh host cat history.jsonl | memorybook import -"""
 
 
 def _import(call: Call) -> dict[str, Any] | None:
+    o = call.options
+
     def take_in(memory: Memory) -> dict[str, Any]:
-        if call.options.file == "-":
+        if "-" in o.paths:
             check_stdin()
         with call.progress("Importing") as progress:
-            return memory.import_file(call.options.file, scope=call.options.scope, progress=progress).json()
+            return memory.import_file(
+                *o.paths, scope=o.scope, format=o.format, since=o.since, dry_run=o.dry_run, progress=progress
+            ).json()
 
     return call.unless_off(take_in)
 

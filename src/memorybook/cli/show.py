@@ -259,17 +259,28 @@ def _skipped(shown: Mapping[str, Any], page: Page) -> None:
 
 
 def _imported(shown: dict[str, Any], page: Page) -> None:
-    kept = (_count(shown["entries"], "entry", "entries"), _count(shown["notes"], "note"))
+    kept = [_count(shown["entries"], "entry", "entries"), _count(shown["notes"], "note")]
+    kept += [f"{shown[name]} {name}" for name in ("strengthened", "known") if shown[name]]
+    files = f" of {_count(shown['files'], 'file')}" if shown["files"] != 1 else ""
     page.line(
+        ("strong", "would bring " if shown["dry_run"] else ""),
         ("good", f"{shown['new_turns']} new"),
-        f" of {_count(shown['turns'], 'turn')} in {_count(shown['sessions'], 'session')}; {', '.join(kept)}",
+        f" of {_count(shown['turns'], 'turn')} in {_count(shown['sessions'], 'session')}{files}; {', '.join(kept)}",
     )
-    for path in shown["summaries"]:
+    for path in shown["summaries"][:_NAMED]:
         page.line("  ", ("place", path))
+    if len(shown["summaries"]) > _NAMED:
+        page.line(f"  … and {len(shown['summaries']) - _NAMED} more")
     _skipped(shown, page)
     _masked(shown, page)
     for warning in shown["warnings"]:
         page.remark(warning)
+    if shown["dry_run"]:
+        page.remark("nothing was written")
+
+
+_NAMED = 20
+"""Summaries of an import that are named."""
 
 
 # --- upkeep --------------------------------------------------------------------------------------

@@ -12,11 +12,35 @@ from itertools import chain, groupby, islice
 from typing import Any, NamedTuple, Protocol, cast
 
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.importers import chat_jsonl, chatgpt, claude_ai, claude_code, history
-from memorybook.importers.records import EXPECTED, ImportedSession, Record, Said, Statement, Warn, sessions
+from memorybook.formats.sessions_json import Exported
+from memorybook.importers import chat_jsonl, chatgpt, claude_ai, claude_code, codex, exported, history, markdown, mem0
+from memorybook.importers.records import (
+    EXPECTED,
+    ImportedSession,
+    Page,
+    Record,
+    Said,
+    Statement,
+    Taken,
+    Told,
+    Warn,
+    sessions,
+)
 from memorybook.importers.records import records as records_in
 
-__all__ = ["FORMATS", "Conversation", "ImportedSession", "Reading", "Statement", "opened", "read"]
+__all__ = [
+    "NAMES",
+    "Conversation",
+    "ImportedSession",
+    "Page",
+    "Reading",
+    "Statement",
+    "Taken",
+    "few",
+    "nothing_in",
+    "opened",
+    "read",
+]
 
 _SAMPLE = 50
 """Objects looked at to tell the format; what a program writes for itself may come first."""
@@ -41,15 +65,18 @@ class Format(Protocol):
 
     def read(
         self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
-    ) -> Iterator[Said | ImportedSession | Statement]:
-        """What these objects tell: messages yet to be put into sessions, whole sessions, statements.
+    ) -> Iterator[Told]:
+        """What these objects tell.
 
         Titles of sessions found on the way are put into `titles` by the session's name ("" where none is named).
         """
 
 
-FORMATS: tuple[Format, ...] = (chatgpt, claude_ai, claude_code, history, chat_jsonl)
+FORMATS: tuple[Format, ...] = (exported, chatgpt, claude_ai, claude_code, codex, mem0, history, chat_jsonl)
 """In the order in which they are tried."""
+
+NAMES = (*(format.NAME for format in FORMATS), markdown.NAME)
+"""By which a format can be asked for."""
 
 
 class Reading(NamedTuple):
@@ -59,11 +86,13 @@ class Reading(NamedTuple):
         format: Name of its format.
         found: What it tells, sessions in the order in which they begin; read as it is asked for.
         warnings: One line for each that could not be read, `line 12: …`; grows meanwhile.
+        lazy: Whether sessions are read one by one; else the first comes when all are read.
     """
 
     format: str
-    found: Iterator[ImportedSession | Statement]
+    found: Iterator[Taken]
     warnings: list[str]
+    lazy: bool = True
 
 
 class Conversation(NamedTuple):
@@ -109,14 +138,21 @@ def read(
 
 def _read(path: str, stream: Iterable[bytes], scope: str | None, timezone: tzinfo) -> Conversation:
     reading = opened(path, stream, scope=scope, timezone=timezone)
-    found = tuple(one for one in reading.found if isinstance(one, ImportedSession))
+    whole = (one for one in reading.found if isinstance(one, ImportedSession | Exported))
+    found = tuple(ImportedSession(one.session, one.turns) for one in whole)
     if not found:
         raise nothing_in(path, reading.warnings)
     return Conversation(reading.format, found, few(reading.warnings))
 
 
 def opened(
-    path: str, stream: Iterable[bytes], *, scope: str | None = None, timezone: tzinfo, format: str | None = None
+    path: str,
+    stream: Iterable[bytes],
+    *,
+    scope: str | None = None,
+    timezone: tzinfo,
+    format: str | None = None,
+    strict: bool = False,
 ) -> Reading:
     """Begin to read a file: its format is told, and the rest is read as it is asked for.
 
@@ -125,19 +161,24 @@ def opened(
         stream: A binary file, or lines of bytes.
         scope, timezone: See `read`.
         format: Name of its format; None finds it.
+        strict: Whether a chat must say who speaks: for a file that nobody named.
 
     Raises:
         InvalidInput: As `read`; also while `found` is asked for.
     """
     warnings: list[str] = []
+    if format == markdown.NAME or (format is None and path.lower().endswith(".md")):
+        return Reading(markdown.NAME, markdown.read(path, stream, timezone=timezone, warn=warnings.append), warnings)
     records = records_in(path, stream, warnings.append)
     sample = list(islice(records, _SAMPLE))
     chosen = _format(path, sample, warnings, format)
+    if strict and chosen is chat_jsonl and not any(chat_jsonl.speaks(record.fields) for record in sample):
+        raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}")
     titles: dict[str, str] = {}
     told = chosen.read(chain(sample, records), timezone=timezone, warn=warnings.append, titles=titles)
     if scope is not None:
         told = _of_scope(path, told, scope)
-    return Reading(chosen.NAME, _gathered(told, chosen, path, titles, warnings.append), warnings)
+    return Reading(chosen.NAME, _gathered(told, chosen, path, titles, warnings.append), warnings, chosen.APART)
 
 
 def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:
@@ -149,9 +190,7 @@ def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: 
     raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
 
 
-def _of_scope(
-    path: str, told: Iterator[Said | ImportedSession | Statement], scope: str
-) -> Iterator[Said | ImportedSession | Statement]:
+def _of_scope(path: str, told: Iterator[Told], scope: str) -> Iterator[Told]:
     stem = os.path.splitext(os.path.basename(path))[0]
     known: dict[str, None] = {}
     kept = False
@@ -167,9 +206,7 @@ def _of_scope(
         raise InvalidInput(f"no message of scope {scope!r} in {path!r}; it has {shown}{more}")
 
 
-def _gathered(
-    told: Iterator[Said | ImportedSession | Statement], format: Format, path: str, titles: dict[str, str], warn: Warn
-) -> Iterator[ImportedSession | Statement]:
+def _gathered(told: Iterator[Told], format: Format, path: str, titles: dict[str, str], warn: Warn) -> Iterator[Taken]:
     """Sessions made of the messages, and what was whole already."""
     if format.APART:
         for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):

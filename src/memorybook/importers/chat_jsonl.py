@@ -30,6 +30,11 @@ def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
     return any(first(fields, *_TEXT) is not None or "role" in fields for fields in sample)
 
 
+def speaks(fields: Mapping[str, Any]) -> bool:
+    """Whether an object says who speaks."""
+    return any(_who(fields))
+
+
 def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
     """The messages of a file; objects that hold none are warnings."""
     for record in records:

@@ -1,4 +1,4 @@
-"""Claude's data export: `conversations.json`, an array of conversations with their `chat_messages`.
+"""Claude's data export: `conversations.json`, an array of conversations with `chat_messages`, and `memories.json`.
 
 https://support.claude.com/en/articles/9450526-how-can-i-export-my-claude-data
 """
@@ -10,21 +10,26 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Record, Said, Warn, clean, cut, first, role_of, word
+from memorybook.importers.records import Page, Record, Said, Warn, clean, cut, first, role_of, word
 from memorybook.importers.times import parse_time
 
 NAME = "claude"
 APART = True
 
+_MEMORIES = frozenset(("conversations_memory", "project_memories"))
+
 
 def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
     """Whether these first objects of a file are conversations."""
-    return any(isinstance(fields.get("chat_messages"), list) for fields in sample)
+    return any(isinstance(fields.get("chat_messages"), list) or _MEMORIES & fields.keys() for fields in sample)
 
 
-def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
-    """The messages of each conversation, on the branch that was shown last where it says so."""
+def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said | Page]:
+    """The messages of each conversation, on the branch that was shown last where it says so; what Claude remembers."""
     for record in records:
+        if _MEMORIES & record.fields.keys():
+            yield from _memories(record.fields)
+            continue
         messages = record.fields.get("chat_messages")
         if not isinstance(messages, list):
             warn(f"conversation {record.line}: no chat_messages, skipped")
@@ -40,6 +45,13 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
         for message in _shown(record.fields, [one for one in messages if isinstance(one, dict)]):
             for said in _message(message, timezone):
                 yield said._replace(session=name, lasting=bool(id), line=record.line)
+
+
+def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:
+    projects = fields.get("project_memories")
+    for text in (fields.get("conversations_memory"), *(projects.values() if isinstance(projects, dict) else ())):
+        if isinstance(text, str) and text.strip():
+            yield Page(clean(text))
 
 
 def _shown(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

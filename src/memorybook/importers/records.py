@@ -11,6 +11,7 @@ from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
+from memorybook.formats.sessions_json import Exported
 from memorybook.importers.json_items import MOST, Items, Unfinished
 from memorybook.model import Role, Session, Turn
 
@@ -78,7 +79,6 @@ class Statement(NamedTuple):
         category: What its file calls its kind; "" if it has none. Any word may stand there.
         tags, metadata: As in `Entry`.
         expires: As in `Entry`.
-        source: The file, and where in it; for a person to read.
     """
 
     text: str
@@ -90,7 +90,25 @@ class Statement(NamedTuple):
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = {}
     expires: date | None = None
-    source: str = ""
+
+
+class Page(NamedTuple):
+    """Markdown that remembers: its list items and paragraphs are entries, or the notes of a day.
+
+    Attributes:
+        text: The Markdown.
+        time: Of the notes in it; None if it is of no day, and holds entries.
+    """
+
+    text: str
+    time: datetime | None = None
+
+
+Told = Said | ImportedSession | Exported | Statement | Page
+"""What a format reads: messages yet to be put into sessions, whole sessions, what is remembered by itself."""
+
+Taken = ImportedSession | Exported | Statement | Page
+"""What a file gives to be taken in."""
 
 
 ROLES: Mapping[str, Role] = {
@@ -210,7 +228,7 @@ def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
 
 
 def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(_raw_lines(stream), 1):
+    for number, raw in enumerate(raw_lines(stream), 1):
         if number == 1:
             _refuse_other_encodings(name, raw)
             raw = raw.removeprefix(_MARK)
@@ -223,7 +241,7 @@ def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int
             yield number, raw.decode(errors="replace")
 
 
-def _raw_lines(stream: Any) -> Iterator[bytes]:
+def raw_lines(stream: Any) -> Iterator[bytes]:
     """The lines; of a file never more than can be held."""
     return iter(lambda: stream.readline(MOST + 1), b"") if hasattr(stream, "readline") else iter(stream)
 

@@ -1,22 +1,32 @@
-"""Taking a conversation file in: its sessions go the way of every session, by rules in batches, or by a model."""
+"""Taking in what other programs keep: sessions go the way of every session, by rules in batches, or by a model."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import date, datetime
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook import importers
 from memorybook.answers import Imported
+from memorybook.arguments import day_of
+from memorybook.draft import Draft
+from memorybook.errors import InvalidInput, NotFound
+from memorybook.formats.sessions_json import Exported
+from memorybook.importers import ImportedSession, Page, Statement
+from memorybook.importers.sources import Counted, Source, broken, sources
 from memorybook.model import Session, Turn
-from memorybook.verbs.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
+from memorybook.verbs.brought import brought, keep
+from memorybook.verbs.memorize import BY_IMPORT, Work, Written, foreseen, looked_through, taken, written
 from memorybook.verbs.sessions import How, memorize_stored
+from memorybook.verbs.statements import Stated, take
 from memorybook.verbs.summary import mirror
 from memorybook.verbs.turns import store, zone_of
 
 if TYPE_CHECKING:
-    from memorybook.importers import ImportedSession
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
 
@@ -48,63 +58,241 @@ class Captured:
     degraded: tuple[str, ...] = ()
 
 
-def import_file(
-    memory: Memory, path: str, *, scope: str | None, progress: Progress | None, by_model: bool = False
+class Asked(NamedTuple):
+    """How to take files in.
+
+    Attributes:
+        scope: See `importers.read`.
+        format: Name of the format of every file; None finds it.
+        since: First day of which something is wanted; None wants all.
+        by_model: Whether the language model is asked, once a session.
+        draft: Where the changes of a dry run go; None writes.
+    """
+
+    scope: str | None = None
+    format: str | None = None
+    since: date | None = None
+    by_model: bool = False
+    draft: Draft | None = None
+
+
+def import_files(
+    memory: Memory,
+    paths: Sequence[str],
+    *,
+    scope: str | None,
+    format: str | None,
+    since: str | date | None,
+    by_model: bool,
+    dry_run: bool,
+    progress: Progress | None,
 ) -> Imported:
     """See `Memory.import_file`."""
-    stream = sys.stdin.buffer if path == "-" else None
-    conversation = importers.read(path, scope=scope, timezone=zone_of(memory), stream=stream)
-    total = sum(len(each.turns) for each in conversation.sessions)
-    captured: list[Captured] = []
-    done = 0
-    for batch in _batches(conversation.sessions):
-        captured += [_by_model(memory, *each) for each in batch] if by_model else _capture_each(memory, batch)
-        for _, turns in batch:
-            done += len(turns)
-            if progress is not None:
-                progress(done, total)
-    report = memory.book.sync()
-    return Imported(
-        sessions=len(conversation.sessions),
-        turns=total,
-        new_turns=sum(each.new_turns for each in captured),
-        entries=sum(each.entries for each in captured),
-        strengthened=sum(each.strengthened for each in captured),
-        notes=sum(each.notes for each in captured),
-        redacted=sum(each.redacted for each in captured),
-        skipped=tuple(skip for each in captured for skip in each.skipped),
-        warnings=(
-            *conversation.warnings,
-            *dict.fromkeys(sentence for each in captured for sentence in each.degraded),
-            *report.degraded,
-        ),
-        summaries=tuple(each.summary for each in captured if each.summary),
-    )
+    if not paths:
+        raise InvalidInput("nothing to import: name a file, a folder or a zip archive")
+    if format is not None and format not in importers.NAMES:
+        raise InvalidInput(f"no format is called {format!r}: use one of {', '.join(importers.NAMES)}")
+    first = day_of(since, "since")
+    day = date.fromisoformat(first) if first else None
+    asked = Asked(scope, format, day, by_model and not dry_run, memory.book.draft() if dry_run else None)
+    taking = _Taking(memory, asked, progress)
+    with ExitStack() as archives:
+        found = [(path, archives.enter_context(_sources(path, taking))) for path in dict.fromkeys(paths)]
+        taking.total = sum(source.size for _, each in found for source in each)
+        for path, each in found:
+            taking.all_of(path, each)
+    return taking.report(() if dry_run else memory.book.sync().degraded)
 
 
-def _batches(sessions: Iterable[ImportedSession]) -> Iterator[list[ImportedSession]]:
-    """The sessions in groups of about as many turns, for which each document is written once."""
-    batch: list[ImportedSession] = []
+def _sources(path: str, taking: _Taking) -> AbstractContextManager[list[Source]]:
+    if path == "-":
+        return nullcontext([Source("-", 0, lambda: sys.stdin.buffer, named=True)])
+    return sources(path, taking.warnings.append)
+
+
+class _Taking:
+    """Takes in one file after the other, and counts."""
+
+    def __init__(self, memory: Memory, asked: Asked, progress: Progress | None) -> None:
+        self.memory = memory
+        self.asked = asked
+        self.total = 0
+        self.warnings: list[str] = []
+        self._progress = progress
+        self._before = 0
+        self._captured: list[Captured] = []
+        self._stated: list[Stated] = []
+        self._formats: dict[str, None] = {}
+        self._files = self._sessions = self._turns = self._early = self._undated = 0
+
+    def all_of(self, path: str, found: Sequence[Source]) -> None:
+        """Take in the files of one path; of a folder or archive, those in which there is something."""
+        files, left = self._files, list[tuple[str, str]]()
+        for source in found:
+            try:
+                self._one(source)
+            except (InvalidInput, NotFound) as error:
+                if source.named:
+                    raise
+                left.append((os.path.basename(source.name), str(error)))
+            self._before += source.size
+        if self._files == files:
+            why = f": {left[0][1]}" if left else " of a kind that could be read"
+            raise InvalidInput(f"nothing in {path!r} could be imported, it has {len(left) or 'no'} files{why}")
+        if left:
+            names = ", ".join(dict.fromkeys(name for name, _ in left[:5])) + (" …" if len(left) > 5 else "")
+            self.warnings.append(f"{len(left)} files of {path!r} hold nothing that could be imported: {names}")
+
+    def _one(self, source: Source) -> None:
+        try:
+            with ExitStack() as closing:
+                file = source.open()
+                if source.name != "-":
+                    closing.enter_context(file)
+                self._read(source, file)
+        except FileNotFoundError:
+            raise NotFound(f"no file {source.name!r}: it went away meanwhile") from None
+        except OSError as error:
+            raise InvalidInput(f"cannot read {source.name!r}: {error.strerror or error}") from error
+        except broken() as error:
+            raise InvalidInput(f"{source.name!r} is broken in its archive ({error}): download it again") from error
+
+    def _read(self, source: Source, file: IO[bytes]) -> None:
+        counted, asked = Counted(file), self.asked
+        reading = importers.opened(
+            source.name,
+            counted,
+            scope=asked.scope,
+            timezone=zone_of(self.memory),
+            format=asked.format,
+            strict=not source.named,
+        )
+        found: Iterable[importers.Taken] = reading.found if reading.lazy else list(reading.found)
+        whole = 0 if isinstance(found, Iterator) else sum(map(_size, found))
+        done = 0
+        for batch in _batches(found):
+            self._take(source, reading.format, [one for one in batch if self._wanted(one)])
+            done += sum(map(_size, batch))
+            self._tell(counted.read_so_far * done // (whole or done))
+        if not done:
+            raise importers.nothing_in(source.name, reading.warnings)
+        self._files += 1
+        self._formats[reading.format] = None
+        prefix = "" if source.named else f"{os.path.basename(source.name)}: "
+        self.warnings += [prefix + warning for warning in importers.few(reading.warnings)]
+
+    def _tell(self, read: int) -> None:
+        if self._progress is not None:
+            self._progress(self._before + read, self.total)
+
+    def _wanted(self, one: importers.Taken) -> bool:
+        """Whether it is of the days that are asked for: a session whole, if anything in it is."""
+        if self.asked.since is None:
+            return True
+        last = _last(one)
+        if last is None:
+            self._undated += 1
+            return False
+        early = self.memory.book.day(last) < self.asked.since
+        self._early += early
+        return not early
+
+    def _take(self, source: Source, format: str, batch: Sequence[importers.Taken]) -> None:
+        sessions = [one for one in batch if isinstance(one, ImportedSession | Exported)]
+        self._sessions += len(sessions)
+        self._turns += sum(len(one.turns) for one in sessions)
+        if self.asked.by_model:
+            self._captured += [_by_model(self.memory, one.session, one.turns) for one in sessions]
+        elif sessions:
+            self._captured += _capture_each(self.memory, sessions, self.asked.draft)
+        stated = [one for one in batch if isinstance(one, Statement | Page)]
+        if stated:
+            name, draft = os.path.basename(source.name), self.asked.draft
+            self._stated.append(take(self.memory, stated, format=format, name=name, draft=draft))
+
+    def report(self, degraded: Iterable[str]) -> Imported:
+        """What all of it brought."""
+        captured, stated = self._captured, self._stated
+        both: list[Captured | Stated] = [*captured, *stated]
+        return Imported(
+            sessions=self._sessions,
+            turns=self._turns,
+            new_turns=sum(each.new_turns for each in captured),
+            entries=sum(each.entries for each in both),
+            strengthened=sum(each.strengthened for each in both),
+            notes=sum(each.notes for each in both),
+            redacted=sum(each.redacted for each in both),
+            skipped=tuple(skip for each in both for skip in each.skipped),
+            warnings=(
+                *self.warnings,
+                *self._left_out(),
+                *dict.fromkeys(sentence for each in captured for sentence in each.degraded),
+                *degraded,
+            ),
+            summaries=tuple(each.summary for each in captured if each.summary),
+            known=sum(each.known for each in stated),
+            files=self._files,
+            formats=tuple(self._formats),
+            dry_run=self.asked.draft is not None,
+        )
+
+    def _left_out(self) -> Iterator[str]:
+        if self._early:
+            yield f"{self._early} sessions or memories are of before {self.asked.since}, left out"
+        if self._undated:
+            yield f"{self._undated} sessions or memories have no time, left out: they may be older"
+
+
+def _size(one: importers.Taken) -> int:
+    return max(1, len(one.turns)) if isinstance(one, ImportedSession | Exported) else 1
+
+
+def _last(one: importers.Taken) -> datetime | None:
+    """When it was said or changed last."""
+    if isinstance(one, ImportedSession | Exported):
+        return one.session.ended or one.session.updated
+    return (one.changed or one.time) if isinstance(one, Statement) else one.time
+
+
+def _batches(found: Iterable[importers.Taken]) -> Iterator[list[importers.Taken]]:
+    """What was found in groups of about as many turns, for which each document is written once."""
+    batch: list[importers.Taken] = []
     size = 0
-    for session in sessions:
-        if batch and size + len(session.turns) > BATCH:
+    for one in found:
+        if batch and size + _size(one) > BATCH:
             yield batch
             batch, size = [], 0
-        batch.append(session)
-        size += len(session.turns)
-    yield batch
+        batch.append(one)
+        size += _size(one)
+    if batch:
+        yield batch
 
 
-def _capture_each(memory: Memory, sessions: Iterable[tuple[Session, Sequence[Turn]]]) -> list[Captured]:
+def _capture_each(
+    memory: Memory, sessions: Sequence[ImportedSession | Exported], draft: Draft | None
+) -> list[Captured]:
     """Take in several sessions, each once per content and in an operation of its own, and write them together.
 
     The turns are durable before anything is extracted from them; if it stops anywhere, the next
     import of the same session goes on from there: the journal knows what was memorized.
+    With a draft nothing is kept, and what would be written is worked into that.
     """
-    works = [taken(memory, store(memory, session, turns)) for session, turns in sessions]
+    dry_run = draft is not None
+    exported = [brought(memory, each) if isinstance(each, Exported) and not dry_run else None for each in sessions]
+    works = [
+        taken(memory, store(memory, each.session, each.turns, dry_run=dry_run)) if known is None else known.work
+        for each, known in zip(sessions, exported, strict=True)
+    ]
     works = [looked_through(memory, work) if work.fresh else work for work in works]
-    told = iter(written(memory, [work for work in works if work.fresh], door=BY_IMPORT, kind="import"))
-    return [_captured(memory, work, next(told) if work.fresh else None) for work in works]
+    fresh = [work for work in works if work.fresh]
+    told = iter(
+        written(memory, fresh, door=BY_IMPORT, kind="import") if draft is None else foreseen(memory, fresh, draft)
+    )
+    captured = [_captured(memory, work, next(told) if work.fresh else None, dry_run=dry_run) for work in works]
+    for known in exported:
+        if known is not None:
+            keep(memory, known)
+    return captured
 
 
 def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captured:
@@ -123,11 +311,11 @@ def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captur
     )
 
 
-def _captured(memory: Memory, work: Work, brought: Written | None) -> Captured:
+def _captured(memory: Memory, work: Work, brought: Written | None, *, dry_run: bool) -> Captured:
     """What was written of a session."""
     stored = work.stored
     if brought is None:
-        if stored.turns:
+        if stored.turns and not dry_run:
             mirror(memory, stored.session, work.last.path)  # a capture that was cut short may not have
         return Captured(skipped=stored.skipped)
     return Captured(

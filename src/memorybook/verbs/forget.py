@@ -134,9 +134,7 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
 
 def _summary_keys(memory: Memory, meant: Meant) -> Iterator[str]:
     """What keeps other machines' summaries of these sessions out."""
-    told = (
-        session_md.parse("\n".join(_lines(memory, path))) for path in meant.documents if path.startswith("sessions/")
-    )
+    told = [session_md.parse("\n".join(_lines(memory, path))) for path in meant.documents if path[:9] == "sessions/"]
     sessions = {*(session.uuid for session in meant.sessions), *(each.session for each in told)}
     return map(session_key, filter(None, sessions))
 
@@ -202,7 +200,7 @@ def _by_session(memory: Memory, name: str) -> Meant:
     found = _stored(memory, name) or (waiting.session if waiting else None)
     session = found or Session(uuid=name)
     turns = {turn.id: turn for turn in (*(waiting.turns if waiting else ()), *book.transcripts.turns(session.uuid))}
-    told = [page.path for page in pages(book, collected=True) if page.summary.session in (session.uuid, name)]
+    told = [page.path for page in pages(book) if page.summary.session in (session.uuid, name)]
     paths = dict.fromkeys((last_page(memory, session).path, session_md.summary_path(session), *told))
     meant = Meant(
         tuple(entry for entry in book.entries() if entry.session in (session.uuid, name)),

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from memorybook.draft import Outcome
+from memorybook.draft import Draft, Outcome, Result
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
 from memorybook.formats.entry_block import parse_entry
@@ -325,6 +325,19 @@ def written(memory: Memory, works: Sequence[Work], *, door: str, kind: str, evol
     return _written(memory, works, door, kind, evolving)
 
 
+def foreseen(memory: Memory, works: Sequence[Work], draft: Draft) -> list[Written]:
+    """What `written` would do for an import, worked into a draft alone."""
+    plans = planned(memory, works, door=BY_IMPORT)
+    groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
+    results = [Result(None, tuple(map(draft.do, group.changes))) for group in groups]
+    told = zip(works, plans, results, strict=True)
+    return [Written(plan, Submitted(result), _page(work, result)) for work, plan, result in told]
+
+
+def _page(work: Work, result: Result) -> str:
+    return work.last.path if any(one.path == work.last.path for one in result.outcomes) else ""
+
+
 def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolving: bool) -> list[Written]:
     plans = planned(memory, works, door=door, evolving=evolving)
     groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
@@ -377,5 +390,4 @@ def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Wr
     if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word
         memory.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=memory.book.now())
     mirror(memory, session, work.last.path)
-    page = work.last.path if any(one.path == work.last.path for one in result.outcomes) else ""
-    return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)), page)
+    return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)), _page(work, result))

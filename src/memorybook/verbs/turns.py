@@ -118,8 +118,11 @@ class Stored(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
 
 
-def store(memory: Memory, session: Session, turns: Sequence[Turn]) -> Stored:
-    """Mask the turns, leave out those that were forgotten, keep the rest; durable on return."""
+def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: bool = False) -> Stored:
+    """Mask the turns, leave out those that were forgotten, keep the rest; durable on return.
+
+    With `dry_run` nothing is kept, and the answer is the same.
+    """
     book = memory.book
     mask = Mask(memory)
     clean = mask_turns(mask, turns)
@@ -128,13 +131,19 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn]) -> Stored:
     buried = book.journal.buried(keys)
     skipped = [(f"turn:{turn.id}", FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
     clean = tuple(turn for turn, key in zip(clean, keys, strict=True) if key not in buried)
-    clean = as_known(clean, book.transcripts.turns(session.uuid))
+    known = book.transcripts.turns(session.uuid)
+    clean = as_known(clean, known)
     if not memory.config.transcripts.enabled or not clean:
         return Stored(session, clean, len(clean), mask.count, tuple(skipped))
-    new = book.transcripts.append(session, clean)
-    kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
+    kept = {turn.id: turn for turn in known}
+    if dry_run:
+        new = tuple(turn for turn in clean if turn.id not in kept)
+        kept |= {turn.id: turn for turn in new}
+    else:
+        new = book.transcripts.append(session, clean)
+        kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
     skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
-    standing = book.transcripts.session(session.uuid)
+    standing = session if dry_run and not known else book.transcripts.session(session.uuid)
     ended = max((time for time in (standing.ended, session.ended) if time is not None), default=None)
     given = {turn.id for turn in clean}
     end = max(place for place, id in enumerate(kept, 1) if id in given)
