@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare, corpus, measure, phases, recall, speed
+from benchmarks import compare, conversations, corpus, measure, phases, recall, speed
 
 ROOT = Path(__file__).parent.parent
 
@@ -73,6 +73,18 @@ def test_a_session_counts_once_any_of_its_turns_is_found() -> None:
     figures = recall.judged(["a2"], {"relevant_ids": ["a1", "b1"]}, sessions)
     assert figures["R@10"] == 0
     assert figures["session R@1"] == 50
+
+
+def test_the_four_recalls_are_asked_for_every_question_with_evidence(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    flags = ["--set", "tiny", "--setting", "words", "backend=sqlite_fts", "--only", "recall", "--out", str(out)]
+    assert conversations.main([str(data), *flags]) == 0
+    rows = json.loads((out / "conversations.json").read_text(encoding="utf-8"))["questions"]
+    figures = {row["id"]: (row["topic sessions"], row["topic turns"], row["session sessions"]) for row in rows}
+    assert set(figures) == {"q0", "q1", "q2", "q3"}
+    assert figures["q0"][:2] == (100, 100)
+    assert figures["q3"][0] == 100  # of the sessions before the question
+    assert "| tiny | words | 4 |" in (out / "conversations.md").read_text(encoding="utf-8")
 
 
 def test_halves_are_fixed() -> None:

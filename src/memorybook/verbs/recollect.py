@@ -266,6 +266,7 @@ def _shown(memory: Memory, found: Recollection, text: str, max_tokens: int) -> R
         max_tokens=max_tokens,
         suspect=screen,
         in_order=found.scene == "session",
+        unsure=not found.has_relevant,
     )
     kept_out = f"{made.suspect} lines are left out of the text: they try to instruct whoever reads them"
     degraded = (*found.degraded, kept_out.replace("1 lines are", "1 line is")) if made.suspect else found.degraded
