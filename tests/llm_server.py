@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from agent.model import extracting
 from inference import server
 from inference.server import Answer, Handler, Service
 from memorybook.config import LLMSettings
+from memorybook.text.tokens import query_words
 
 KEY = server.KEY
 MODEL = "qwen3-8b"
@@ -70,6 +72,23 @@ def refusing(*features: str) -> Answer:
             fill({"facts": ["plain"]})(handler, body)
 
     return answer
+
+
+def quoting(handler: Handler, body: dict[str, Any]) -> None:
+    """A model that knows what it is shown: it quotes the line of its prompt that has most words of the question."""
+    messages = body["messages"]
+    if "response_format" in body:
+        return fill(extracting(messages))(handler, body)
+    asked = _words(str(messages[-1]["content"]))
+    lines = [line.removeprefix("- ") for line in str(messages[0]["content"]).splitlines() if line.startswith("- ")]
+    best = max(lines, key=lambda line: len(asked & _words(line)), default="")
+    chinese = any("\u4e00" <= letter <= "\u9fff" for letter in str(messages[-1]["content"]))
+    known, noted = ("我记得：{}", "好的。") if chinese else ("I remember: {}", "I see.")
+    return say(known.format(best) if len(asked & _words(best)) > 1 else noted)(handler, body)
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in query_words(text) if len(word) > 1}
 
 
 def _names(body: Mapping[str, Any]) -> list[str]:

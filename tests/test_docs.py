@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import llm_server
+from inference.server import Service
 from memorybook import config, tools
 from memorybook.cli import VERBS, main
 
@@ -35,6 +39,17 @@ CHAT = "".join(
     for id, speaker, text in SAID
 )
 
+SAID_TO_A_CHAT = re.compile(r"^(?:you|我)> (.*)\n", re.MULTILINE)
+"""Lines of a page that are typed."""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[Service]:
+    """The server of the model that the pages name."""
+    with llm_server.serve() as service:
+        service.usual = llm_server.quoting
+        yield service
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
@@ -46,13 +61,15 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def machine(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with no settings of its own, and the programs of this environment."""
+def machine(place: Path, model: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with no settings of its own but where models are served, and the programs of this environment."""
     for name in [name for name in os.environ if name.startswith("MEMORYBOOK_")]:
         monkeypatch.delenv(name)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     for name, value in {"HOME": str(place.parent), "XDG_CONFIG_HOME": "", "PATH": path, "COLUMNS": "100"}.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MEMORYBOOK_LLM_BASE_URL", model.url)
+    monkeypatch.setenv("MEMORYBOOK_LLM_API_KEY", llm_server.KEY)
     monkeypatch.chdir(place)
 
 
@@ -81,13 +98,17 @@ def matches(expected: str, shown: str, known: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_shows_is_what_happens(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_page_shows_is_what_happens(
+    page: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     known: dict[str, str] = {}
     for language, block in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "console":
             for command, expected in sessions(block):
                 program, *words = shlex.split(ID.sub(lambda id: known.get(id[0], id[0]), command))
                 assert program == "memorybook", f"no other program is shown: {command}"
+                typed = "".join(f"{line}\n" for line in SAID_TO_A_CHAT.findall(expected))
+                monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
                 code = main(words)
                 shown, complaint = capsys.readouterr()
                 assert code == 0, (command, complaint)
