@@ -266,7 +266,9 @@ def test_a_session_of_which_only_the_summary_is_here_is_recalled_all_the_same(bo
     assert opened.sessions[0].title == "Moving the office"
     assert opened.turns == ()
     assert "not kept here" in opened.degraded[0]
+    say(book, "that day", datetime(2026, 2, 12, 15, tzinfo=UTC), "The bakery opens at six.")
     assert book.recall_session("sessions/2026-02-12-office.md").sessions == opened.sessions
+    assert [session.name for session in book.sessions().sessions] == ["now", "that day", "office", "boat"]
 
 
 def test_a_page_that_a_person_edited_is_what_is_told(book: Memory) -> None:

@@ -29,21 +29,15 @@ Days = tuple[str | None, str | None]
 # --- one session -----------------------------------------------------------------------------------
 
 
-def session_of(memory: Memory, name: str) -> Session:
-    """The session by uuid or name, as the transcripts have it, else as a summary in the book tells of it.
+def told_of(memory: Memory, name: str) -> Session | None:
+    """The session of that uuid or name of which only a summary tells; None if there is none.
 
-    The path of a summary is as good as a name. Raises NotFound, Conflict (several are called so).
+    Raises Conflict if several are called so.
     """
-    try:
-        return memory.book.transcripts.session(name)
-    except NotFound as error:
-        unknown = error
-    told = [(path, page) for path, page in _pages(memory) if name in (path, page.session, page.name)]
+    told = [(path, page) for path, page in _pages(memory) if name in (page.session, page.name)]
     if len(told) > 1:
         raise Conflict(f"{len(told)} summaries are of a session {name!r}: name one, such as {told[0][0]!r}")
-    if not told:
-        raise unknown
-    return _only_told(*told[0])
+    return _only_told(*told[0]) if told else None
 
 
 def known_session(memory: Memory, uuid: str, path: str = "") -> Session | None:
@@ -53,6 +47,12 @@ def known_session(memory: Memory, uuid: str, path: str = "") -> Session | None:
     except NotFound:
         page = _page(memory, path) if path.startswith(FOLDER) else None
     return _only_told(path, page) if page is not None else None
+
+
+def of_page(memory: Memory, path: str) -> Session | None:
+    """The session that the summary at that path is of; None if there is no such page. Raises UnsafePath."""
+    page = _page(memory, path)
+    return None if page is None else known_session(memory, page.session or path, path)
 
 
 def _only_told(path: str, page: SessionSummary) -> Session:
@@ -145,33 +145,40 @@ def newest(memory: Memory, days: Days = (None, None), *, without: str | None = N
 def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
     """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
     paths = sorted(info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER))
+    known: set[str] = set()
     told: list[Session] = []
-    for session in _stored(memory):
-        if since is not None and session.updated is not None and _day(memory, session.updated) < since:
+    for batch in _stored(memory):
+        known.update(session.path for session in batch)
+        told = sorted([*told, *_told_only(memory, paths, known, utc_day(batch[-1].updated) or "")], key=_time)
+        for session in batch:
+            while told and _time(told[-1]) > _time(session):
+                yield told.pop()
+            yield session
+        if since is not None and batch[-1].updated is not None and _day(memory, batch[-1].updated) < since:
             break
-        told = sorted([*told, *_told_only(memory, paths, utc_day(session.updated) or "")], key=_time)
-        while told and _time(told[-1]) > _time(session):
-            yield told.pop()
-        yield session
-    yield from sorted([*told, *_told_only(memory, paths, since or "")], key=_time, reverse=True)
+    yield from sorted([*told, *_told_only(memory, paths, known, since or "")], key=_time, reverse=True)
 
 
-def _stored(memory: Memory) -> Iterator[Session]:
+def _stored(memory: Memory) -> Iterator[Sequence[Session]]:
     """What the transcripts have, newest first, a few at a time; without the ids of their turns."""
     seen, size = 0, 16
     while True:
-        batch = memory.book.transcripts.sessions(limit=seen + size, turn_ids=False)
-        yield from batch[seen:]
-        if len(batch) < seen + size:
+        found = memory.book.transcripts.sessions(limit=seen + size, turn_ids=False)
+        if found[seen:]:
+            yield found[seen:]
+        if len(found) < seen + size:
             return
-        seen, size = len(batch), 4 * size
+        seen, size = len(found), 4 * size
 
 
-def _told_only(memory: Memory, paths: list[str], since: str) -> Iterator[Session]:
-    """Take the summaries of that day or later off the end of `paths`; those of sessions that nothing else has."""
+def _told_only(memory: Memory, paths: list[str], known: set[str], since: str) -> Iterator[Session]:
+    """Take the summaries of that day or later off the end of `paths`; those of sessions that nothing else has.
+
+    Pages that are `known` to be of others need not be read.
+    """
     while paths and paths[-1].removeprefix(FOLDER)[:10] >= since:
         path = paths.pop()
-        page = _page(memory, path)
+        page = None if path in known else _page(memory, path)
         if page is not None and not (page.session and _is_stored(memory, page.session)):
             yield _only_told(path, page)
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SHORTEST = 4
 """Characters of a uuid by which a session is known, where no other begins so."""
 
+LONGEST_NAME = 200
+"""Characters from which words name no session."""
+
 YEARS = 20
 """How far back a day without its year may lie."""
 
@@ -38,7 +41,8 @@ _DAY = lazily(r"\d{4}-\d\d?-\d\d?")
 def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[Session, str]:
     """The session that the words mean, and how they were read ("" for a uuid or a name).
 
-    In this order: a uuid or a name, the beginning of a uuid, words of order ("last time", 第二次), a day or days.
+    In this order: the path of its summary, a uuid or a name, the beginning of a uuid, words of order ("last time",
+    第二次), a day or days, what a summary in the book calls it.
 
     Args:
         memory: Where it is looked for.
@@ -49,16 +53,20 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
         NotFound: None is meant. Conflict: several are.
     """
     words = words.strip()
+    page = talks.of_page(memory, words) if words.startswith(talks.FOLDER) else None
+    if page is not None:
+        return page, ""
     try:
-        return talks.session_of(memory, words), ""
+        return memory.book.transcripts.session(words), ""
     except NotFound as error:
         unknown = error
     found = _by_beginning(memory, words) or _by_order(memory, words, without) or _by_day(memory, words, without)
     if found is None:
-        told = str(unknown)
-        raise NotFound(
-            f"{told}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
-        ) from unknown
+        told = talks.told_of(memory, words) if len(words) <= LONGEST_NAME else None
+        if told is None:
+            more = "a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
+            raise NotFound(f"{unknown}; {more}") from unknown
+        return told, ""
     one, reason = found
     return talks.known_session(memory, one.uuid, one.path) or one, reason
 
