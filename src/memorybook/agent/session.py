@@ -10,24 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
-from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, tools_of
-from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, turn_of, words_of
+from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, words_of
 from memorybook.agent.prompt import Gathered, gathered, system_text
 from memorybook.agent.remembering import Remembered, Remembering
-from memorybook.agent.words import WORDS, found_text, remembered, told, waiting
-from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.agent.turning import Turning
+from memorybook.agent.words import WORDS, found_text, remembered, waiting
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.lifecycle.summarize import summarize
+from memorybook.verbs.retelling import refresh
 
 if TYPE_CHECKING:
     from memorybook.agent.workspace import Workspace
-    from memorybook.inference.callable import Function
     from memorybook.memory import Memory
-    from memorybook.protocols import LLM
     from memorybook.replies import Message
-    from memorybook.verbs.orders import Obeyed
-
-NEW = "/new"
-"""What a user says to begin anew."""
 
 
 class Compacted(NamedTuple):
@@ -44,7 +39,7 @@ class Compacted(NamedTuple):
     remembered: Remembered
 
 
-class AgentSession:
+class AgentSession(Turning):
     """The session of one tenant; made by `Workspace.session`, safe to share between threads.
 
     Each call opens the tenant's book if it is not open, takes in what other processes stored, and notices a session
@@ -54,6 +49,8 @@ class AgentSession:
     Attributes:
         channel, chat_id: The tenant.
         key: Folder of its book in the workspace.
+        uses: How many calls have the book open right now.
+        quiet: How many of these are nobody's turn, and hold up nothing but its closing.
         before: Uuid of an earlier session that the talk goes on from, which each prompt then shows; "" for none.
     """
 
@@ -62,6 +59,7 @@ class AgentSession:
         self.chat_id = chat_id
         self.key = key
         self.uses = 0
+        self.quiet = 0
         self.before = ""
         self._workspace = workspace
         self._lock = threading.RLock()
@@ -100,7 +98,7 @@ class AgentSession:
                 self._behind = False
                 for session in talk.waiting() if talk.memory.config.auto_capture_on_new_session else ():
                     self._later(session)
-            if talk.idle and self.uses == 1:
+            if talk.idle and self.uses - self.quiet == 1:
                 self._leave(talk)
         return talk
 
@@ -162,6 +160,8 @@ class AgentSession:
                 wanted = self._remembering.wanted(talk)
             if wanted:
                 self._later(talk.uuid, whole=False)
+            if talk.stored and kept["role"] == "assistant" and not kept.get("tool_calls"):
+                self._retell(talk)
             return kept
 
     def build_messages(self, system: str, user_content: str | Sequence[Any]) -> list[Message]:
@@ -220,6 +220,18 @@ class AgentSession:
         self._workspace.submit(
             self, lambda: self._catch_up(session, kept, whole), lambda: self._scheduled.discard(work)
         )
+
+    def _retell(self, talk: Conversation) -> None:
+        """Bring the summaries of the session up to the reply, in the background, once at a time."""
+        memory, session = talk.memory, talk.uuid
+        with self._lock:
+            if self.quiet:
+                return
+            self.quiet = 1
+        self._workspace.submit(self, lambda: refresh(memory, session), self._retold)
+
+    def _retold(self) -> None:
+        self.quiet = 0
 
     def _catch_up(self, session: str, kept: Sequence[Kept] | None, whole: bool) -> None:
         """The whole of a session that was left, which is over then; or what has left the window of the current one."""
@@ -316,11 +328,15 @@ class AgentSession:
 
     # --- ending ------------------------------------------------------------------------------------
 
-    def new(self) -> Remembered:
-        """What `/new` does: give the whole session to memory, then begin another.
+    def new(self, name: str = "") -> Remembered:
+        """What `/new` does: give the whole session to memory, then begin another with the next message.
 
-        If that fails the session is kept as it is, and the answer says so. With `require_user_confirmation` it says
-        how many proposals wait in the review queue.
+        With a name that session is opened at once; one of that name that is not over goes on. With the setting
+        `transcripts.auto_session = false` there is no other way to open one. If remembering fails the session is kept
+        as it is, and the answer says so. With `require_user_confirmation` it says how many proposals wait in review.
+
+        Raises:
+            InvalidInput: The name is that of a session that is over, or of another's.
         """
         with self._turn, self._in_use() as talk:
             language = talk.language()
@@ -338,6 +354,9 @@ class AgentSession:
                         break
             if session:
                 self._over(talk, session, language)
+            if name:
+                with self._lock:
+                    talk.open(name)
             told = [remembered(count, language)] if count else []
             told += [waiting(left, language)] if (left := self._waiting(talk)) else []
             more = f" ({', '.join(told)})" if told else ""
@@ -352,142 +371,3 @@ class AgentSession:
         if talk.memory.config.enabled:
             talk.close(session)
         self._tell(talk, "ended", WORDS[language].ended, ended=session)
-
-    # --- turns -------------------------------------------------------------------------------------
-
-    def run(
-        self,
-        llm: LLM | Function | None,
-        user_content: str | Sequence[Any],
-        *,
-        system: str = "",
-        tools: Sequence[AgentTool] = (),
-        max_rounds: int = MAX_ROUNDS,
-        piece: Callable[[str], None] | None = None,
-        orders: bool = False,
-    ) -> Outcome:
-        """A turn: store what the user says, let the model call tools and answer, store what it says.
-
-        The model is always given the memory tools, reading and writing, also when it has no other. Two turns of one
-        session wait for each other. `/new` is answered without the model, see `new`.
-
-        Args:
-            llm: The model, or a function; None takes that of the memory. It is kept within the budgets of the settings.
-            user_content: What the user says: text, or blocks of content.
-            system: The host's own words.
-            tools: The agent's own.
-            max_rounds: Rounds of tools, at least 0.
-            piece: Given the answer piece by piece, as it comes, see `converse`.
-            orders: Whether what the user plainly tells to remember or forget is done at once, see `obey`.
-
-        Raises:
-            Unavailable: There is no model; LLMFailed, BudgetSpent: it failed. What the user said is stored.
-            InvalidInput: Two tools of one name.
-            KeyboardInterrupt: The user's. What they said is stored, and the part of the answer that came.
-        """
-        if words_of(user_content).strip() == NEW:
-            return Outcome(self.new().text)
-        message = {"role": "user", "content": user_content}
-        return self._take_turn(llm, message, system, tools, max_rounds, piece=piece, orders=orders)
-
-    def obey(self, message: Message) -> Obeyed | None:
-        """Carry out at once what a message that was added plainly tells to remember or forget; None if nothing is.
-
-        There is an event `obeyed`. The session's end finds it done.
-
-        Raises:
-            As `Book.apply`.
-        """
-        from memorybook.verbs.orders import obey
-
-        with self._in_use() as talk:
-            turn = turn_of(talk.memory, message, talk.uuid) if talk.session is not None else None
-            if turn is None or talk.session is None or not talk.memory.config.enabled:
-                return None
-            done = obey(talk.memory, talk.session, turn)
-            if done is not None:
-                self._tell(talk, "obeyed", told(done, talk.language(turn.text)), done=done)
-            return done
-
-    def heartbeat(
-        self,
-        llm: LLM | Function | None,
-        prompt: str,
-        *,
-        system: str = "",
-        tools: Sequence[AgentTool] = (),
-        max_rounds: int = MAX_ROUNDS,
-    ) -> Outcome:
-        """A turn that nobody asked for: as `run`, but the prompt is not the user's word; memorized at its end."""
-        outcome = self._take_turn(llm, {"role": "user", "content": prompt, "boot": True}, system, tools, max_rounds)
-        with self._in_use() as talk:
-            with self._lock:
-                kept = list(talk.kept)
-            self._remembering.remember(talk, talk.uuid, kept, archive_all=True)
-        return outcome
-
-    def delegate(
-        self,
-        llm: LLM | Function | None,
-        task: str,
-        *,
-        system: str = "",
-        tools: Sequence[AgentTool] = (),
-        max_rounds: int = MAX_ROUNDS,
-    ) -> Outcome:
-        """Let a worker do a task with its own tools and the memory tools; its talk is not the user's and is not kept.
-
-        Arguments and errors are those of `run`. May be called by a tool of a turn.
-        """
-        with self._in_use() as talk:
-            language = talk.language(system, task)
-            known = self._gathered(talk, task, language, whole=False).context.text
-            messages = [*self._head(talk, system, known, language), {"role": "user", "content": task}]
-            return self._converse(talk, llm, messages, tools, max_rounds, language, lambda message: None)
-
-    def _take_turn(
-        self,
-        llm: LLM | Function | None,
-        message: Mapping[str, Any],
-        system: str,
-        tools: Sequence[AgentTool],
-        max_rounds: int,
-        *,
-        piece: Callable[[str], None] | None = None,
-        orders: bool = False,
-    ) -> Outcome:
-        with self._turn, self._in_use() as talk:
-            with self._lock:
-                history = talk.history(self._workspace.memory_window)
-            kept = self.add(message)
-            obeyed = self.obey(kept) if orders else None
-            asked = words_of(message["content"])
-            language = talk.language(system, asked)
-            known = self._gathered(talk, asked, language, whole=True)
-            done = f"{WORDS[language].told}\n{told(obeyed, language)}" if obeyed is not None else ""
-            head = self._head(talk, system, "\n\n".join(filter(None, (known.context.text, done))), language)
-            messages = [*head, *history, {"role": "user", "content": message["content"]}]
-            outcome = self._converse(talk, llm, messages, tools, max_rounds, language, self.add, piece)
-            return outcome._replace(context=known.context, found=known.found)
-
-    def _converse(
-        self,
-        talk: Conversation,
-        llm: LLM | Function | None,
-        messages: Sequence[Message],
-        tools: Sequence[AgentTool],
-        max_rounds: int,
-        language: str,
-        keep: Callable[[Message], Any],
-        piece: Callable[[str], None] | None = None,
-    ) -> Outcome:
-        model = talk.memory.metered(llm)
-        if model is None:
-            raise Unavailable("there is no language model: set llm.model, or give one")
-
-        def called(name: str, ok: bool) -> None:
-            self._tell(talk, "tool", name, name=name, ok=ok)
-
-        own = [*tools, *tools_of(talk.memory)]
-        bounds: dict[str, Any] = {"max_rounds": max_rounds, "language": language}
-        return converse(model, messages, own, **bounds, keep=keep, called=called, piece=piece)

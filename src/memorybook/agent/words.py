@@ -91,6 +91,9 @@ WORDS = {
 }
 
 
+_TITLE = 40  # characters of a session's title
+
+
 def remembered(count: int, language: str) -> str:
     """`remembered 1 thing`, `记住了 2 件事`."""
     return _counted(WORDS[language].remembered, count)
@@ -122,7 +125,7 @@ def found_text(found: Recollection, language: str) -> str:
     counts = [(words.sessions, len(found.sessions)), (words.turns, len(found.turns))]
     many = ("，" if language == "zh" else ", ").join(_counted(word, count) for word, count in counts if count)
     titles = [
-        f"{one.title or one.name}{f' ({one.started:%Y-%m-%d})' if one.started else ''}"
+        f"{(one.title or one.name)[:_TITLE]}{f' ({one.started:%Y-%m-%d})' if one.started else ''}"
         for one in found.sessions[:2]
         if one.title or one.name
     ]

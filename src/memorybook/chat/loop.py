@@ -21,7 +21,7 @@ from memorybook.cli import show
 from memorybook.cli.call import Call
 from memorybook.errors import MemoryBookError, Unavailable
 from memorybook.hits import Query
-from memorybook.text.tokens import count_tokens, is_telling, query_words
+from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
 from memorybook.verbs.read import WORTH_A_LOOK, language_of
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Chat:
         """The turn without one: it is kept, done where it is an order, and answered with what is found."""
         kept = self._session.add({"role": "user", "content": text})
         done = self._session.obey(kept)
-        known = self._session.gather(text)
+        known = self._session.gather("" if done is not None and done.forgotten else text)
         self._turns.append({"user": text, "assistant": None})
         trouble = known.found.degraded if known.found is not None else ()
         if done is None:
@@ -247,10 +247,12 @@ class Chat:
         return tuple(degraded)
 
     def _found(self, text: str, limit: int) -> Answer:
-        """What the book says, but for what was said in this very session."""
-        current = self._session.uuid
+        """What the book says, but for what was said in this very session, and the same question asked before."""
+        current, asked = self._session.uuid, normalise(text)
         return self._memory.book.search(
-            Query(text), limit=limit, keep=lambda one: one.source != "turn" or one.session != current
+            Query(text),
+            limit=limit,
+            keep=lambda one: one.source != "turn" or (one.session != current and normalise(one.text) != asked),
         )
 
     def _nearest(self, text: str) -> list[dict[str, Any]]:
@@ -319,6 +321,8 @@ class Chat:
 
     def _do(self, verb: str, words: list[str]) -> None:
         """A verb of the command line, on this book, shown as it shows it."""
+        if verb in _LOOKING_BACK and self._session.uuid:
+            words = ["--session", self._session.uuid, *words]
         own = [
             flag for flag, on in (("--no-color", self._call.options.no_color), ("-q", self._call.options.quiet)) if on
         ]

@@ -100,7 +100,7 @@ class Metered:
             raise
         except InvalidInput:
             raise
-        except (Exception, GeneratorExit, KeyboardInterrupt):  # anybody's model may raise anything; a stream may be left before its end
+        except (Exception, GeneratorExit, KeyboardInterrupt):  # a model may raise anything, a stream be left early
             self._note(Usage(1, 1, ahead))
             raise
         for reply in replies:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.model import Session, Turn
 
+
 class Obeyed(NamedTuple):
     """What was done at a user's word.
 
