@@ -249,6 +249,25 @@ def test_what_was_forgotten_does_not_come_back_by_accepting(memory: Memory) -> N
     assert texts(memory) == {}
 
 
+def test_nothing_of_a_session_that_is_forgotten_comes_back_by_accepting(reopen: Reopen) -> None:
+    memory = reopen(require_user_confirmation=True)
+    told = ("Remember that my cat is called Tom.", "We moved the office to Oslo last week.")
+    memory.process_session_end([{"role": "user", "content": text} for text in told], "s1")
+    assert {each.proposal.kind for each in review(memory).proposals} == {"new", "note", "summary"}
+    memory.forget(session="s1")
+    assert {why for _, why in accept(memory, every=True).stale} == {"it was forgotten since"}
+    assert (texts(memory), list(memory.book.documents.list())) == ({}, [])
+
+
+def test_each_request_to_forget_has_its_turns_proposed(memory: Memory) -> None:
+    told = ("Remember that my cat is called Tom.", "Remember that my dog is called Rex.")
+    memory.process_session_end([{"role": "user", "content": text} for text in told], "s1")
+    asks = [{"role": "user", "content": text.replace("Remember", "Forget")} for text in told]
+    assert len(memory.process_session_end(asks, "s2").proposals) == 2
+    accept(memory, every=True)
+    assert [turn for each in ("s1", "s2") for turn in memory.book.transcripts.turns(each)] == []
+
+
 def test_what_is_forgotten_by_a_word_does_not_come_back(memory: Memory, tmp_path: Path) -> None:
     """However often it was said since, and from an import neither."""
     id = stored(memory, "The user prefers green tea in the morning.")

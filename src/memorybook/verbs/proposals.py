@@ -5,6 +5,7 @@ Beside each change stands how the entry was that it is about (`seen`), and the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from memorybook.model import (
 )
 from memorybook.pages import statement
 from memorybook.text.tokens import digest, text_digest
-from memorybook.verbs.forgotten import phrases, tombstones_of
+from memorybook.verbs.forgotten import phrases, tombstones_of, turn_key, unlabelled
 
 if TYPE_CHECKING:
     from memorybook.book import Book
@@ -78,7 +79,8 @@ def _key(change: Mapping[str, Any], named: Mapping[str, str]) -> str:
     fields = {name: value for name, value in change.get("fields", {}).items() if name not in _PASSING}
     fields = {name: named.get(value, value) if isinstance(value, str) else value for name, value in fields.items()}
     by = change.get("by", "")
-    where = (change.get("path"), change.get("line"), change.get("session") if kind == "removeturns" else None)
+    turns = (change.get("session"), sorted(change.get("turn_ids") or ())) if kind == "removeturns" else None
+    where = (change.get("path"), change.get("line"), turns)
     return f"{kind} {change.get('id')} {named.get(by, by)} {change.get('seen')} {where} {sorted(fields.items())}"
 
 
@@ -244,11 +246,11 @@ def _against(
         change = changes_json.parse(shown)
     except ValueError as error:
         return str(error)
-    if isinstance(change, Add):
-        if change.entry.id in entries:
-            return f"entry {change.entry.id} is in the book already"
-        buried = book.journal.buried([digest(change.entry.text)], since=proposal.time)
-        return "it was forgotten since" if buried else ""
+    if isinstance(change, Add) and change.entry.id in entries:
+        return f"entry {change.entry.id} is in the book already"
+    brings = () if proposal.kind == FORGET else _says_and_rests_on(change, shown.get("session") or "")
+    if book.journal.buried(brings, since=proposal.time):
+        return "it was forgotten since"
     if isinstance(change, Put):
         standing = _text(book, change.path)
         return "" if change.made_from in (None, standing) else f"{change.path} was changed since"
@@ -262,6 +264,22 @@ def _against(
     if isinstance(change, Supersede) and change.by not in entries and change.by not in added:
         return f"entry {change.by} is gone"
     return ""
+
+
+def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
+    """Tombstones that stand against a change: of what it says, and of the turns of its session in which it was said."""
+    if isinstance(change, Add):
+        source = change.entry.source or ""
+        yield digest(change.entry.text)
+        yield turn_key(change.entry.session or session, source.removeprefix("turn:"))
+    elif isinstance(change, Append):
+        yield digest(statement(change.line))
+        yield from (turn_key(session, turn) for turn in re.findall(r"\bturn:(\S+)", change.reason))
+    elif isinstance(change, Put) and change.path.startswith("sessions/"):
+        page = session_md.parse(change.text)
+        said = (*phrases(page.summary), *page.decisions, *page.open_questions)
+        yield from (digest(form) for text in said for form in (text, unlabelled(text)))
+        yield from (turn_key(page.session, turn) for turn in page.turn_ids)
 
 
 def _text(book: Book, path: str) -> str:
