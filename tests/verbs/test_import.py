@@ -117,7 +117,7 @@ def test_a_folder_is_taken_in_whole_and_twice_is_once(memory: Memory, folder: Pa
         "我们用 PostgreSQL 做主数据库。",
         "用户对芒果过敏。",
     ]
-    assert "hold nothing that could be imported: message_feedback.json, user.json" in brought.warnings[0]
+    assert "without anything to import: message_feedback.json, user.json" in brought.warnings[0]
     before = files(memory.root, "*.md")
     again = memory.import_file(str(folder))
     assert (again.new_turns, again.entries, again.strengthened, again.notes, again.known) == (0, 0, 0, 0, 4)
@@ -148,7 +148,7 @@ def test_what_cannot_be_imported_is_named(memory: Memory, tmp_path: Path, folder
     for path, said in {
         str(broken): "is a broken zip archive",
         str(torn): "is broken in its archive",
-        str(tmp_path / "empty"): "it has no files of a kind that could be read",
+        str(tmp_path / "empty"): "0 files of a kind that could be read",
         str(folder / "user.json"): "nothing in .* looks like a conversation",
     }.items():
         with pytest.raises(InvalidInput, match=said):
@@ -202,8 +202,8 @@ def test_only_what_is_of_a_day_or_later(memory: Memory, folder: Path, write: Cal
     assert [each.name for each in memory.book.transcripts.sessions()] == ["cx-1", "c-1"]
     assert not any("tea" in text or "terse" in text for text in texts(memory))
     assert brought.notes == 2
-    assert any("3 sessions or memories are of before 2026-02-01" in warning for warning in brought.warnings)
-    assert any("2 sessions or memories have no time" in warning for warning in brought.warnings)
+    assert any("3 sessions or memories before 2026-02-01" in warning for warning in brought.warnings)
+    assert any("2 sessions or memories without a time" in warning for warning in brought.warnings)
 
 
 # --- memories that nobody is quoted with ---------------------------------------------------------

@@ -11,13 +11,14 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
-from memorybook.importers.records import Record, Said, Warn, clean, cut, first, role_of, word
+from memorybook.importers.records import Record, Said, Warn, clean, cut, first, role_of, several, word
 from memorybook.importers.times import parse_time
 
 NAME = "chatgpt"
 APART = True
 
 _OWN = frozenset(("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"))
+_HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 _MEDIA = {"image": "image", "audio": "audio", "video": "video"}
 
 
@@ -51,7 +52,7 @@ def _path(record: Record, mapping: Mapping[str, Any], warn: Warn) -> list[Mappin
     """The messages from the root down to the current node, or to the newest end where none is named."""
     nodes = {id: node for id, node in mapping.items() if isinstance(node, dict)}
     if len(nodes) < len(mapping):
-        warn(f"conversation {record.line}: {len(mapping) - len(nodes)} nodes are no objects, skipped")
+        warn(f"conversation {record.line}: {several(len(mapping) - len(nodes), 'node')} that are no objects, left out")
     here = record.fields.get("current_node")
     if not isinstance(here, str) or here not in nodes:
         here = _newest_end(nodes)
@@ -88,7 +89,7 @@ def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
     """The turn of a message; None for one that was never shown, or is empty."""
     author, content = _object(message.get("author")), _object(message.get("content"))
     metadata = _object(message.get("metadata"))
-    if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") in _OWN:
+    if any(metadata.get(flag) for flag in _HIDDEN) or word(content.get("content_type")) in _OWN:
         return None
     role = role_of(author.get("role"))
     text, media = _text(content)
@@ -96,6 +97,8 @@ def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
     recipient = word(message.get("recipient"))
     if role == "assistant" and recipient not in ("", "all"):
         text, calls = "", ({"name": recipient, "arguments": text},)
+    elif word(message.get("channel")) == "analysis":
+        return None  # thoughts
     media += [word(file.get("name")) for file in _objects(metadata.get("attachments")) if word(file.get("name"))]
     if not text.strip() and media and role != "tool":
         text = f"[{', '.join(media)}]"

@@ -10,7 +10,7 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Page, Record, Said, Warn, clean, cut, first, role_of, word
+from memorybook.importers.records import Page, Record, Said, Warn, clean, cut, first, role_of, several, word
 from memorybook.importers.times import parse_time
 
 NAME = "claude"
@@ -41,7 +41,7 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
             titles[name] = title
         broken = sum(not isinstance(message, dict) for message in messages)
         if broken:
-            warn(f"conversation {record.line}: {broken} messages are no objects, skipped")
+            warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
         for message in _shown(record.fields, [one for one in messages if isinstance(one, dict)]):
             for said in _message(message, timezone):
                 yield said._replace(session=name, lasting=bool(id), line=record.line)

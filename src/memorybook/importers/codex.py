@@ -14,7 +14,7 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Record, Said, Warn, clean, cut, first, json_safe, role_of, word
+from memorybook.importers.records import Record, Said, Warn, clean, cut, first, json_safe, role_of, several, word
 from memorybook.importers.times import parse_time
 
 NAME = "codex"
@@ -33,8 +33,8 @@ _INJECTED = (
 def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
     """Whether these first objects of a file are lines of a session."""
     return any(
-        (fields.get("type") in _WRAPPED and isinstance(fields.get("payload"), dict))
-        or (fields.get("type") in _CALLS | _OUTPUTS and "call_id" in fields)
+        (word(fields.get("type")) in _WRAPPED and isinstance(fields.get("payload"), dict))
+        or (word(fields.get("type")) in _CALLS | _OUTPUTS and "call_id" in fields)
         or ("instructions" in fields and "id" in fields and "timestamp" in fields)
         for fields in sample
     )
@@ -49,7 +49,7 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
         warn("a sub-agent's own session, left out: what it found is in the session that asked it")
         return
     for what, count in reader.unknown.items():
-        warn(f"{count} lines of an unknown kind, {what!r}, skipped")
+        warn(f"{several(count, 'line')} of an unknown kind, {what or 'none'!r}, left out")
     for said in reader.told():
         yield said._replace(session=reader.session, lasting=bool(reader.session))
 
@@ -79,8 +79,8 @@ class _Reader:
         """Look at a line."""
         fields = record.fields
         payload = fields.get("payload")
-        kind = fields.get("type")
-        if kind == "session_meta" or (kind is None and "instructions" in fields and not self.session):
+        kind = word(fields.get("type"))
+        if kind == "session_meta" or (not kind and "instructions" in fields and not self.session):
             self._meta(payload if isinstance(payload, dict) else fields)
         elif kind == "event_msg" and isinstance(payload, dict):
             self._event(record, payload)
@@ -89,8 +89,7 @@ class _Reader:
         elif kind in _CALLS | _OUTPUTS | {"message"}:
             self._item(record, fields)
         elif kind not in ("turn_context", "compacted", "reasoning") and "record_type" not in fields:
-            name = word(kind) or "no type"
-            self.unknown[name] = self.unknown.get(name, 0) + 1
+            self.unknown[kind] = self.unknown.get(kind, 0) + 1
 
     def _meta(self, fields: Mapping[str, Any]) -> None:
         if self.session:
@@ -112,7 +111,7 @@ class _Reader:
             self._say(record, payload, role, clean(text), event=True)
 
     def _item(self, record: Record, item: Mapping[str, Any]) -> None:
-        kind = item.get("type")
+        kind = word(item.get("type"))
         if kind == "message":
             role = role_of(item.get("role"))
             text = content_of(item.get("content"))[0]
@@ -126,7 +125,7 @@ class _Reader:
             self._say(record, item, "tool", text, speaker=self._tools.get(call, "tool"), call=call)
 
     def _call(self, record: Record, item: Mapping[str, Any]) -> None:
-        name = word(item.get("name")) or str(item.get("type")).removesuffix("_call")
+        name = word(item.get("name")) or word(item.get("type")).removesuffix("_call")
         id = word(first(item, "call_id", "id"))
         self._tools[id] = name
         call = {"id": id, "name": name, "arguments": json_safe(first(item, "arguments", "input", "action"))}

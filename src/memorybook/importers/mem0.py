@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import Any
 
-from memorybook.importers.records import Record, Statement, Warn, clean, first, json_safe, word
+from memorybook.importers.records import Record, Statement, Warn, clean, first, json_safe, several, word
 from memorybook.importers.times import parse_time
 
 NAME = "mem0"
@@ -44,7 +44,7 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
         else:
             yield _statement(fields, clean(text).strip(), timezone)
     if deleted:
-        warn(f"{deleted} memories were deleted there, left out")
+        warn(f"{several(deleted, 'memory', 'memories')} deleted there, left out")
 
 
 def _statement(fields: Mapping[str, Any], text: str, timezone: tzinfo) -> Statement:

@@ -127,6 +127,11 @@ ROLES: Mapping[str, Role] = {
 }
 
 
+def several(count: int, one: str, many: str = "") -> str:
+    """`1 line`, `2 lines`, `2 memories`."""
+    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
+
+
 def role_of(value: Any) -> Role:
     """The role that a word such as `human` or `AI` stands for; "" for a name or nothing."""
     return ROLES.get(value.strip().lower(), "") if isinstance(value, str) else ""

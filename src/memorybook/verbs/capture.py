@@ -17,6 +17,7 @@ from memorybook.draft import Draft
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.formats.sessions_json import Exported
 from memorybook.importers import ImportedSession, Page, Statement
+from memorybook.importers.records import several
 from memorybook.importers.sources import Counted, Source, broken, sources
 from memorybook.model import Session, Turn
 from memorybook.verbs.brought import brought, keep
@@ -138,10 +139,10 @@ class _Taking:
             self._before += source.size
         if self._files == files:
             why = f": {left[0][1]}" if left else " of a kind that could be read"
-            raise InvalidInput(f"nothing in {path!r} could be imported, it has {len(left) or 'no'} files{why}")
+            raise InvalidInput(f"nothing in {path!r} could be imported; {several(len(left), 'file')}{why}")
         if left:
             names = ", ".join(dict.fromkeys(name for name, _ in left[:5])) + (" …" if len(left) > 5 else "")
-            self.warnings.append(f"{len(left)} files of {path!r} hold nothing that could be imported: {names}")
+            self.warnings.append(f"{several(len(left), 'file')} in {path!r} without anything to import: {names}")
 
     def _one(self, source: Source) -> None:
         try:
@@ -237,10 +238,9 @@ class _Taking:
         )
 
     def _left_out(self) -> Iterator[str]:
-        if self._early:
-            yield f"{self._early} sessions or memories are of before {self.asked.since}, left out"
-        if self._undated:
-            yield f"{self._undated} sessions or memories have no time, left out: they may be older"
+        for count, why in ((self._early, f"before {self.asked.since}"), (self._undated, "without a time")):
+            if count:
+                yield f"{several(count, 'session or memory', 'sessions or memories')} {why}, left out"
 
 
 def _size(one: importers.Taken) -> int:
