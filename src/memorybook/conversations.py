@@ -5,6 +5,7 @@ from __future__ import annotations
 from memorybook.typed import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from memorybook.answers import Memorized
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
     from memorybook.recall.detect import Recall
@@ -159,6 +160,21 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recollect(self._talks, text, session=session, max_tokens=max_tokens)
+
+    def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
+        """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.
+
+        So those that a killed process left open. The command line does it by itself after most commands.
+
+        Args:
+            limit: At most this many, the oldest first; None takes all.
+
+        Returns:
+            What each of them brought, or that it waits in the queue.
+        """
+        from memorybook.verbs import left_open
+
+        return left_open.close_idle(self._talks._on, limit=limit)
 
     # --- taking them along ---------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from memorybook.agent import Workspace
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.model import Session, Turn
 from memorybook.replies import Reply, ToolCall
+from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import ScriptedLLM
 
 # --- isolation -----------------------------------------------------------------------------------
@@ -476,7 +479,8 @@ from memorybook.config import Config
 
 def model(messages):
     if sys.argv[3] == "asked":
-        print("asked", flush=True)
+        sys.stdout.write("asked\\n")  # in one piece: a summary may be asked for at the same moment
+        sys.stdout.flush()
         time.sleep(60)
     return extracting(messages)
 
@@ -593,3 +597,83 @@ def test_what_is_wanted_while_the_workspace_closes_waits_on_disk(place: Place) -
     talk(session, 1, start=3)
     again.wait(10)
     assert place.provider(session).taken == [["message 0", "message 1", "message 2"]]
+
+
+# --- summaries, names, what nobody ended -----------------------------------------------------------
+
+
+def test_a_reply_has_the_summaries_follow_in_the_background(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    session.add(said("We are moving to Leipzig in May because of the new job."))
+    assert workspace.wait(10)
+    with session.memory() as memory:
+        assert memory.book.transcripts.told(session.uuid).session.summary == ""
+    session.add(said("Great!", "assistant"))
+    assert workspace.wait(10)
+    with session.memory() as memory:
+        told = memory.book.transcripts.told(session.uuid)
+        assert (told.session.summary, told.by) == (
+            "User: We are moving to Leipzig in May because of the new job.",
+            "rules",
+        )
+        assert list(memory.book.transcripts.chat_summaries(session.uuid).values()) == [told.session.summary]
+
+
+def test_a_summary_has_no_conversation_read_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    talk(session, 4)
+    assert workspace.wait(10)
+    other = place.workspace().session("a", "1")
+    assert len(other.messages) == 4
+    read: list[str] = []
+    turns = SqliteTranscripts.turns
+
+    def reading(store: SqliteTranscripts, uuid: str) -> Sequence[Turn]:
+        read.append(uuid)
+        return turns(store, uuid)
+
+    monkeypatch.setattr(SqliteTranscripts, "turns", reading)
+    with session.memory() as memory:
+        memory.book.transcripts.set_chat_summary(session.uuid, str(session.messages[0]["id"]), "of messages")
+        memory.book.transcripts.append(Session(uuid="x", source="import"), [])
+    assert len(other.messages) == len(session.messages) == 4
+    assert read == []
+    session.add(said("what another process must see"))
+    assert texts(other.messages)[-1] == "what another process must see"
+    assert read == [session.uuid]
+
+
+def test_sessions_that_open_by_name_alone_refuse_what_comes_before(place: Place) -> None:
+    config = CONFIG._replace(transcripts=CONFIG.transcripts._replace(auto_session=False))
+    session = place.workspace(config=config).session("a", "1")
+    with pytest.raises(InvalidInput, match=r"auto_session is false: open one by name, /new NAME"):
+        session.add(said("hello"))
+    assert session.run(None, "/new boats and  piers").text == "New session started."
+    session.add(said("The pier is closed."))
+    with session.memory() as memory:
+        [kept] = memory.book.transcripts.sessions()
+    assert (kept.name, kept.uuid, len(kept.turn_ids)) == ("boats and piers", session.uuid, 1)
+
+
+def test_a_session_of_a_name_goes_on_until_it_is_over(place: Place) -> None:
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    session.new("boats")
+    first = session.uuid
+    assert texts(place.workspace().session("a", "1").messages) == []
+    session.add(said("one"))
+    again = place.workspace().session("a", "1")
+    again.add(said("two"))
+    assert (again.uuid, texts(session.messages)) == (first, ["one", "two"])
+    session.new("planes")
+    assert session.messages == ()
+    with pytest.raises(InvalidInput, match="'boats' already"):
+        session.new("boats")
+
+
+def test_turns_on_a_server_are_refused_for_many_tenants(place: Place) -> None:
+    config = CONFIG._replace(transcripts=CONFIG.transcripts._replace(url="libsql://host"))
+    with pytest.raises(ConfigError, match=r"transcripts\.url would put the books of all tenants into one place"):
+        place.workspace(config=config)

@@ -144,7 +144,7 @@ class Workspace:
             if self._closed:
                 return 0
             resting = [session for session, idle_at in self._resting.values() if idle_at < now]
-            due = [session for session in self._open.values() if not session.uses and session.due]
+            due = [session for session in self._open.values() if session.uses <= session.quiet and session.due]
         for session in (*due, *resting):
             self._notice(session)
         return len(due) + len(resting)
@@ -238,7 +238,7 @@ class Workspace:
             memory.close()
             raise
 
-    def submit(self, session: AgentSession, work: Callable[[], None], done: Callable[[], None]) -> None:
+    def submit(self, session: AgentSession, work: Callable[[], object], done: Callable[[], None]) -> None:
         """Have something done in the background, with the session in use until it is; `done` is called in any case."""
         self.take(session)
 

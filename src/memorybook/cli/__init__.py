@@ -65,6 +65,9 @@ ALIASES = {"remember": "add", "delete": "forget"}
 _LONG = frozenset("import memorize sync rebuild purge tidy watch compare demo chat export backup restore".split())
 """Verbs that may work for long and so need their garbage collected."""
 
+_QUICK = frozenset({"search", "recall", "get", "append"})
+"""Verbs that agents wait for: they leave sessions that nobody ended to the others."""
+
 _WITH_VALUE = ("--book", "--project", "--set")
 _SWITCHES = ("--json", "--no-color", "--quiet", "-q")
 
@@ -164,7 +167,10 @@ def _run(arguments: list[str]) -> int:
     except SystemExit as leaving:  # argparse has shown a help page
         return int(leaving.code or 0)
     try:
-        return _answer(call)
+        code = _answer(call)
+        if verb not in _QUICK:
+            call.close_idle()
+        return code
     finally:
         call.close()
 

@@ -246,6 +246,20 @@ class Call:
 
         return tools.disabled(self.verb)
 
+    def close_idle(self) -> None:
+        """Close sessions that nobody ended, if the book was opened; what fails is told, and seen again next time."""
+        if self._memory is None or not self._ours or not self._memory.config.auto_capture_on_new_session:
+            return
+        self.flush()
+        from memorybook.verbs.left_open import AT_ONCE, left_open
+
+        try:
+            if left_open(self._memory, limit=1):
+                found = self._memory.close_idle(limit=AT_ONCE)
+                self.warn(f"sessions that had been left open are closed and remembered: {len(found)}")
+        except MemoryBookError as error:
+            self.warn(f"a session that was left open could not be closed: {error}")
+
     def close(self) -> None:
         """Close the book if it was opened."""
         if self._memory is not None and self._ours:

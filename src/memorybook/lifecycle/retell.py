@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LONGEST = 1_500
 """Characters of a summary."""
 
-FIRST = 6
+FIRST = 12
 """Turns from which on a model is asked for the first time."""
 
 _MOST = 4_000
@@ -50,8 +50,8 @@ class Retold(NamedTuple):
 def due(known: int, fresh: int, *, by_model: bool) -> bool:
     """Whether a session of which `known` turns are told and `fresh` are not is to be told anew.
 
-    By a model when it gets to 6 turns, 12, 18, 24, then whenever it has grown by a third: a talk of a thousand turns
-    takes 17 calls, and one that fails is not tried again before the next of them. By rules with each reply at first,
+    By a model when it gets to 12 turns, 24, 36, 48, then whenever it has grown by a third: a talk of a thousand turns
+    takes 14 calls, and one that fails is not tried again before the next of them. By rules with each reply at first,
     later with every eighth of the talk: all of it costs in proportion to its length.
     """
     if not by_model:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
-
 from memorybook.errors import NotFound
-from memorybook.verbs.retelling import refresh
+from memorybook.standard import Sequence, datetime, timedelta
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memorybook.answers import Memorized
     from memorybook.memory import Memory
 
@@ -50,6 +45,10 @@ def _closed(memory: Memory, uuid: str) -> Memorized:
 
 def end(memory: Memory, session: str, time: datetime) -> None:
     """Record that a session is over, with its summaries as they stand then; of one that is gone nothing is done."""
+    from dataclasses import replace
+
+    from memorybook.verbs.retelling import refresh
+
     memory.book.journal.reach(session, OVER, time=memory.book.now())
     transcripts = memory.book.transcripts
     try:
