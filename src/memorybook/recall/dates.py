@@ -16,45 +16,47 @@ Span = tuple[int, int]
 LATER = 14
 """Days after a span in which it may still be spoken of."""
 
-_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _MONTH_NAMES = frozenset(
     "january february march april june july august sept september october november december".split()
-).union(_MONTHS)
-_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+).union(MONTHS)
+WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _UNITS = frozenset(
     "today yesterday ago week month year monday tuesday wednesday thursday friday saturday sunday"
-    " mon tue tues wed thu thur thurs fri sat sun weekend night".split()
+    " mon tue tues wed thu thur thurs fri sat sun weekend night days weeks months mondays tuesdays wednesdays thursdays"
+    " fridays saturdays sundays spring summer autumn winter fall other".split()
 )
-_HAN_UNITS = frozenset("年月日号周天星前拜今昨")
+_HAN_UNITS = frozenset("年月日号周天星前拜今昨季")
 _NUMBERS = "a one two three four five six seven eight nine ten eleven twelve".split()
 _HAN = {numeral: number for number, numeral in enumerate("一二三四五六七八九", 1)}
 
 
-_MONTH = (
+MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
-_YEAR = r"(?:19|20)\d\d"
-_NUMERAL = "(?:[0-3]?[0-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])"
+YEAR = r"(?:19|20)\d\d"
+NUMERAL = "(?:[0-3]?[0-9]|[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])"
 
 _CALENDAR = lazily(
     "(?i)"
-    rf"\b(?P<y1>{_YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
-    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{_MONTH})\b\.?(?:,?\s+(?P<y2>{_YEAR})\b)?"
-    rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))|(?=\w+\.?\s+(?:(?:the\s+)?\d|(?:of\s+)?(?:last|this)\s+year)))"
-    rf"\b(?P<m3>{_MONTH})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{_YEAR})\b)?"
-    rf"|(?:(?P<y4>{_YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{_NUMERAL})月(?:份|(?P<d4>{_NUMERAL})[日号]?)?"
-    rf"|(?<![0-9a-z_])(?P<y5>{_YEAR})(?:年|\b)"
+    rf"\b(?P<y1>{YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
+    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{MONTH})\b\.?(?:,?\s+(?P<y2>{YEAR})\b)?"
+    rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))"
+    rf"|(?=\w+\.?\s+(?:(?:the\s+)?\d|(?:of\s+)?(?:last|this)\s+year)))"
+    rf"\b(?P<m3>{MONTH})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{YEAR})\b)?"
+    rf"|(?:(?P<y4>{YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{NUMERAL})月(?:份|(?P<d4>{NUMERAL})[日号]?)?"
+    rf"|(?<![0-9a-z_])(?P<y5>{YEAR})(?:年|\b)"
 )
 
-_AGO = rf"(?:\d{{1,3}}|an|{'|'.join(_NUMBERS)})"
-_HAN_AGO = "(?:[0-9]{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+AGO = rf"(?:\d{{1,3}}|an|{'|'.join(_NUMBERS)})"
+HAN_AGO = "(?:[0-9]{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
 _NOT_AGO = "(?<![从以之目年月天周期拜])"  # 三天前天气很好 speaks of no 前天
 
 _RELATIVE = lazily(
     "(?i)"
-    rf"\b(?P<n>{_AGO})\s+(?P<unit>day|week|month|year)s?\s+ago\b"
-    rf"|(?<![\d.十百千])(?P<hn>{_HAN_AGO})(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|年)(?:之|以)?前"
+    rf"\b(?P<n>{AGO})\s+(?P<unit>day|week|month|year)s?\s+ago\b"
+    rf"|(?<![\d.十百千])(?P<hn>{HAN_AGO})(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|年)(?:之|以)?前"
     r"|(?P<half>\bhalf\s+a\s+(?:month|year)\s+ago\b|(?<![个年])半(?:个?月|年)(?:之|以)?前)"
     r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
     r"|(?P<week>上+|[这本])个?(?:周|星期|礼拜)(?P<hday>[二三四五六日天末]|一(?![起些直]))?"
@@ -78,15 +80,32 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
+    from memorybook.recall import rough_days
+
     question = _plain(question)
-    written = list(_CALENDAR.finditer(question))
-    reached = [] if today is None else [(m, span) for m in _RELATIVE.finditer(question) if (span := _reached(m, today))]
+    told = rough_days.found(question, sorted(years), today)
+    taken = [place for place, _ in told]
+    written = [m for m in _CALENDAR.finditer(question) if not _within(m, taken)]
+    relative = [] if today is None else [m for m in _RELATIVE.finditer(question) if not _within(m, taken)]
+    reached = [(m, span) for m in relative if today and (span := _reached(m, today))]
     of_years = set()
     if any(match["m2"] or match["m3"] or match["m4"] for match in written if not _year_of(match)):
         of_years = {date.fromordinal(first).year for match, (first, _) in reached if match["year"]}
     known = sorted(of_years or set(years))  # 去年5月 is the May of that year, neither any May nor all of the year
     found = [span for match in written for span in _of_calendar(match, known)]
-    return found + [span for match, span in reached if not (of_years and match["year"])]
+    found += [span for match, span in reached if not (of_years and match["year"])]
+    return found + [span for _, span in told]
+
+
+def _within(match: re.Match[str], taken: Iterable[Span]) -> bool:
+    """Whether a longer phrase has it: the last month of "the end of last month" is not meant as a whole."""
+    return any(start < match.end() and match.start() < end for start, end in taken)
+
+
+def by_calendar(question: str, start: int, years: list[int]) -> tuple[list[Span], int]:
+    """The days of a date that stands right there, and where it ends; none if it is no date."""
+    match = _CALENDAR.match(question, start)
+    return (list(_of_calendar(match, years)), match.end()) if match else ([], start)
 
 
 def may_name_days(question: str) -> bool:
@@ -126,12 +145,12 @@ def closeness(day: int, wanted: Iterable[Span]) -> float:
 def _of_calendar(match: re.Match[str], years: list[int]) -> Iterator[Span]:
     year = _year_of(match)
     named = match["m2"] or match["m3"]
-    months = [match["m1"], match["m4"], str(_MONTHS[named[:3].lower()]) if named else None]
+    months = [match["m1"], match["m4"], str(MONTHS[named[:3].lower()]) if named else None]
     month = next((number(text) for text in months if text), None)
     day = next((number(match[name]) for name in ("d1", "d2", "d3", "d4") if match[name]), None)
     for each in [year] if year else years:
         try:
-            yield _span(each, month, day)
+            yield span_of(each, month, day)
         except ValueError:  # the 31st of June
             continue
 
@@ -140,7 +159,8 @@ def _year_of(match: re.Match[str]) -> int | None:
     return next((int(match[name]) for name in ("y1", "y2", "y3", "y4", "y5") if match[name]), None)
 
 
-def _span(year: int, month: int | None, day: int | None) -> Span:
+def span_of(year: int, month: int | None, day: int | None) -> Span:
+    """A year, a month of it, or a day of that; raises ValueError for what the calendar does not have."""
     if month is None:
         return date(year, 1, 1).toordinal(), date(year, 12, 31).toordinal()
     if day is None:
@@ -174,7 +194,7 @@ def _of_today(match: re.Match[str], today: date) -> Span | None:
             today, *((183, 45) if match["half"][:2] == "半年" or "year" in match["half"].lower() else (15, 5))
         )
     if match["weekday"]:  # last Wednesday is the one before today, 上周三 is of the week before
-        back = (today.weekday() - _WEEKDAYS.index(match["weekday"][:3].lower())) % 7 or 7
+        back = (today.weekday() - WEEKDAYS.index(match["weekday"][:3].lower())) % 7 or 7
         return (today.toordinal() - back,) * 2
     if match["week"]:
         return _of_week(match["hday"], match["week"].count("上"), today)
@@ -233,13 +253,13 @@ def _month(back: int) -> Callable[[date], Span]:
         first = today.replace(day=1)
         for _ in range(back):
             first = (first - timedelta(days=1)).replace(day=1)
-        return _span(first.year, first.month, None)
+        return span_of(first.year, first.month, None)
 
     return span
 
 
 def _year(back: int) -> Callable[[date], Span]:
-    return lambda today: _span(today.year - back, None, None)
+    return lambda today: span_of(today.year - back, None, None)
 
 
 def _weekend(back: int) -> Callable[[date], Span]:

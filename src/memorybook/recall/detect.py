@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from memorybook.patterns import lazily
 from memorybook.recall import asking_en, asking_zh
-from memorybook.recall.dates import Span, may_name_days, spans
 from memorybook.standard import Sequence, date
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from memorybook.recall.cues import Scene
+    from memorybook.recall.dates import Span
 
 READ = 600
 """Characters read at either end of an input: who pastes a page asks before it or after it."""
@@ -116,8 +116,8 @@ def _by_keyword(text: str, said: str, keywords: Sequence[str]) -> tuple[Scene, s
 
 
 def _span(text: str, today: date | None) -> Span | None:
-    """From the first to the last day that it names."""
-    if today is None or not may_name_days(text):
+    if today is None:
         return None
-    named = spans(text, [today.year], today)
-    return (min(first for first, _ in named), max(last for _, last in named)) if named else None
+    from memorybook.recall.when import days_of
+
+    return days_of(text, today)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memorybook.errors import Conflict, NotFound
@@ -85,14 +85,18 @@ def _by_beginning(memory: Memory, words: str) -> tuple[Session, str] | None:
 def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
     if _DAY.fullmatch(words):
         return None
-    try:
-        from memorybook.recall.order import pick
-    except ImportError:
-        return None
+    from memorybook.recall.order import Listed, pick
+
     known = {session.uuid: session for session in talks.newest(memory, without=without)}
-    listed = [(one.uuid, one.name, one.created, one.updated) for one in known.values()]
+    listed = [
+        Listed(one.uuid, one.name, _local(memory, one.created), _local(memory, one.updated)) for one in known.values()
+    ]
     uuid, reason = pick(words, listed, memory.book.day(memory.book.now()))
     return None if uuid is None else (known[uuid], reason)
+
+
+def _local(memory: Memory, time: datetime | None) -> datetime | None:
+    return time and time.astimezone(memory.book.zone)
 
 
 def _by_day(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:

@@ -1,0 +1,115 @@
+"""The days that words mean which are given to say when: "last Tuesday", 周末, "14 May", 14号; never after today."""
+
+from __future__ import annotations
+
+from memorybook.patterns import lazily
+from memorybook.recall.dates import WEEKDAYS, Span, number, spans
+from memorybook.standard import date, timedelta
+from memorybook.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memorybook.standard import Iterator
+
+_LEAP = 8
+"""Years back to the last 29 February."""
+
+_AHEAD = lazily(
+    r"(?i)\b(?:next|tomorrow|coming|upcoming|in\s+\w+\s+(?:days?|weeks?|months?))\b|[下明后][周天年个]"
+    r"|下+个?(?:星期|礼拜)"
+)
+_WEEKDAY = lazily(r"(?i)\b(?P<en>mon|tue|wed|thu|fri|sat|sun)[a-z]*\b|(?:周|星期|礼拜)(?P<zh>[一二三四五六日天])")
+_NAMES = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun".split()
+)
+_WEEKEND = lazily(r"(?i)\bweekend\b|周末")
+_TODAY = lazily(r"(?i)\b(?:this\s+(?:morning|afternoon|evening)|earlier\s+today|tonight)\b|今[早晨晚]|早上|刚才|方才")
+_DAY_OF_MONTH = lazily(
+    r"(?i)\bthe\s+(?P<en>\d{1,2})(?:st|nd|rd|th)\b(?!\s+(?:conversation|chat|session|discussion|talk|time|one"
+    r"|call))|(?<![\d月])(?P<zh>\d{1,2}|[一二三]?十[一二三四五六七八九]?"
+    r"|[一二三四五六七八九])[号日](?![线楼院门机码])"
+)
+_FIGURES = lazily(r"(?<![\w./-])\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?![\w/-])")
+
+
+def days_of(words: str, today: date) -> Span | None:
+    """From the first to the last day that the words mean; None if they name none, or only days to come.
+
+    A date without its year is the newest that is not after today; a weekday the newest before today.
+
+    Args:
+        words: In English or Chinese, a phrase or a whole question.
+        today: The day on which they are said.
+
+    >>> [str(date.fromordinal(day)) for day in days_of("on Wednesday", date(2023, 5, 12))]
+    ['2023-05-10', '2023-05-10']
+    >>> days_of("下周三", date(2023, 5, 12)) is None
+    True
+    """
+    from unicodedata import normalize
+
+    words = normalize("NFKC", words)
+    if figures := _FIGURES.search(words):
+        return _figures(figures[0], today)
+    named = _named(words, today)
+    if not named and not _AHEAD.search(words):
+        named = [span for span in (_weekday(words, today), _day_of_month(words, today), *_near(words, today)) if span]
+    return (min(first for first, _ in named), max(last for _, last in named)) if named else None
+
+
+def _named(words: str, today: date) -> list[Span]:
+    for year in range(today.year, max(0, today.year - _LEAP - 1), -1):
+        found = [span for span in spans(words, [year], today) if span[0] <= today.toordinal()]
+        if found:
+            return found
+    return []
+
+
+def _weekday(words: str, today: date) -> Span | None:
+    for match in _WEEKDAY.finditer(words):
+        if match["en"] and match[0].lower() not in _NAMES:
+            continue
+        name = (
+            WEEKDAYS.index(match["en"].lower())
+            if match["en"]
+            else "一二三四五六日".index(match["zh"].replace("天", "日"))
+        )
+        return (today.toordinal() - ((today.weekday() - name) % 7 or 7),) * 2
+    return None
+
+
+def _near(words: str, today: date) -> Iterator[Span]:
+    now = today.toordinal()
+    if _WEEKEND.search(words):
+        saturday = now - (today.weekday() - 5) % 7
+        yield saturday, saturday + 1
+    if _TODAY.search(words):
+        yield now, now
+
+
+def _day_of_month(words: str, today: date) -> Span | None:
+    match = _DAY_OF_MONTH.search(words)
+    if not match:
+        return None
+    day, month = number(match["en"] or match["zh"]), today.replace(day=1)
+    for _ in range(4):  # a month in three has a 31st
+        try:
+            if (found := month.replace(day=day)) <= today:
+                return (found.toordinal(),) * 2
+        except ValueError:
+            pass
+        if month <= date.min + timedelta(days=31):
+            return None
+        month = (month - timedelta(days=1)).replace(day=1)
+    return None
+
+
+def _figures(text: str, today: date) -> Span | None:
+    """A date in figures that says the same whether the day or the month comes first."""
+    from dateutil import parser
+
+    try:
+        read = {parser.parse(text, dayfirst=first).date() for first in (False, True)}
+    except (ValueError, OverflowError):
+        return None
+    day = read.pop()
+    return (day.toordinal(),) * 2 if not read and day <= today else None
