@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from memorybook.recall import past
 from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
 from memorybook.text.tokens import count_tokens, normalise
 
@@ -14,9 +15,16 @@ MAX_TOKENS = 4_000
 
 _SUMMARY = {"en": "=== Summary of this session ===", "zh": "=== 当前会话摘要 ==="}
 
-_FRAME = frozenset({OPEN, CLOSE, *(word for one in WORDING.values() for word in (one.title, one.data))})
+_FRAME = frozenset(
+    {OPEN, CLOSE}
+    | {word for one in WORDING.values() for word in (one.title, one.data)}
+    | {one.data for one in past.WORDING.values()}
+)
 
 _ITEM = re.compile(r"\s*[-*] (?:\[[^\]]{1,40}\] )?(?P<said>.*?)(?: \((?P<place>[^()\s]{3,})\))?\s*$")
+_QUOTABLE = 12
+"""Characters from which a text counts as said where a longer one holds it."""
+
 _SPEAKER = re.compile(r"[^:：]{1,40}[:：] ")
 
 
@@ -40,7 +48,6 @@ def context(
     long_term: str,
     *,
     said: Iterable[str] = (),
-    turns: Collection[str] = (),
     language: str = "en",
     max_tokens: int = MAX_TOKENS,
     whole: bool = False,
@@ -56,21 +63,21 @@ def context(
         recalled: Blocks of recalled sessions and turns, the most wanted first; markers and titles of their own go.
         long_term: The block of the provider, likewise.
         said: What the prompt shows anyway: the messages of the talk.
-        turns: Ids of the turns that it shows.
         language: Of the fixed words, `en` or `zh`.
         max_tokens: Of the block, markers included; at least 1.
         whole: Whether `long_term` is never cut, whatever its size: then only the rest is bounded.
     """
     wording = WORDING[language]
-    seen = {normalise(text) for text in said} | {f"turn:{id}" for id in turns}
+    seen = [("", normalise(text)) for text in said]
     frame = [OPEN, wording.title, wording.data, CLOSE]
     room = max(0, max_tokens - _cost(frame))
     now = _summary(summary, room // 3, language)
     room -= _cost(now)
     known, cut_known = _fitting(_once(_blocks(long_term), seen), None if whole else room)
     room -= _cost(known)
-    past, cut_past = _fitting(_once([block for text in recalled for block in _blocks(text)], seen), max(0, room))
-    body = [*known, *past, *now]
+    found = [block for text in recalled for block in _once(_blocks(text), seen)]
+    before, cut_past = _fitting(found, max(0, room))
+    body = [*known, *before, *now]
     if not body:
         return Context(left_out=cut_known + cut_past)
     text = "\n".join([*frame[:3], *body, CLOSE])
@@ -109,27 +116,30 @@ def _blocks(text: str) -> list[list[str]]:
     return [block for block in blocks if block]
 
 
-def _once(blocks: Iterable[list[str]], seen: set[str]) -> list[list[str]]:
-    """The blocks without items that were seen before, and without titles of which no item is left; adds to `seen`."""
+def _once(blocks: Iterable[list[str]], seen: list[tuple[str, str]]) -> list[list[str]]:
+    """The blocks without items that were seen before, nor titles of which no item is left; adds to `seen`."""
     kept = []
     for block in blocks:
         lines = [line for line in block if _is_new(line, seen)]
         if lines and (len(lines) == len(block) or any(_ITEM.match(line) for line in lines)):
             kept.append(lines)
-    return kept
+    return kept if any(not line.startswith("#") for block in kept for line in block) else []
 
 
-def _is_new(line: str, seen: set[str]) -> bool:
-    """Whether an item says, of a turn or in words, what was not seen yet; lines that are no items are new."""
+def _is_new(line: str, seen: list[tuple[str, str]]) -> bool:
+    """Whether an item says what was not seen yet, by (place, words); lines that are no items are new."""
     item = _ITEM.match(line)
     if item is None:
         return True
-    words = normalise(item["said"])
-    keys = {words, normalise(_SPEAKER.sub("", item["said"], count=1))}
-    keys |= {item["place"]} if (item["place"] or "").startswith("turn:") else set()
-    if keys & seen:
-        return False
-    seen |= keys
+    place = item["place"] or ""
+    told = normalise(item["said"].strip("…"))
+    words = normalise(_SPEAKER.sub("", item["said"], count=1).strip("…"))
+    for where, known in seen:
+        if known in (words, told) or (len(words) >= _QUOTABLE and words in known):
+            return False
+        if place and where == place and known in words:  # of the same turn, a piece
+            return False
+    seen.append((place, words))
     return True
 
 

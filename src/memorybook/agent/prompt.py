@@ -66,7 +66,6 @@ def gathered(talk: Conversation, asked: str, language: str, *, most: int, before
         blocks,
         known,
         said=[asked, *(text_of(each.message) for each in shown)],
-        turns=[str(each.message["id"]) for each in shown],
         language=language,
         max_tokens=config.recall.max_context_tokens,
         whole=talk.provider.name == "flat",
