@@ -316,6 +316,18 @@ def test_without_transcripts_what_waits_is_kept_in_the_queue_and_forgotten_with_
     assert texts(memory) == sorted([WORK, TEA])
 
 
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_only_waited_is_erased_with_all_that_was_forgotten(opened: Open, clock: Clock, gone: bool) -> None:
+    memory = opened([LLMFailed("down")], transcripts=CONFIG.transcripts._replace(enabled=False))
+    memory.process_session_end(said(TEA), "s1")
+    memory.forget(session="s1")
+    clock.now += timedelta(days=1)
+    assert len(memory.retry_parked() if gone else ()) == gone
+    memory.purge(forgotten=True)
+    assert [path for path, held in files(memory.root).items() if TEA.encode() in held] == []
+    assert memory.status()["waiting"]["sessions"] == 0
+
+
 @pytest.mark.parametrize("erased", [False, True])
 def test_without_transcripts_a_session_is_forgotten_with_its_summary_and_what_waits_of_it(
     opened: Open, clock: Clock, erased: bool

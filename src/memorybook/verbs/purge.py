@@ -20,7 +20,7 @@ from memorybook.text.tokens import normalise
 from memorybook.verbs.export import renew
 from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
 from memorybook.verbs.forgotten import sifted, turns_of, unlabelled
-from memorybook.verbs.sessions import drop_empty
+from memorybook.verbs.sessions import drop_empty, forgotten_in_queue
 from memorybook.verbs.summary import last_page, mirror, page_at
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def purge(
     receipt = receipt_of(memory, meant, dry_run=dry_run)
     if dry_run:
         return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
-    if not (meant or texts or targets):
+    if not (meant or texts or targets or forgotten):  # what was forgotten may stand in pages that are free by now
         return receipt
     if meant:
         pages = _pages(memory, meant, _telling(texts))
@@ -109,6 +109,7 @@ def _erased(
     if not (target or query or session or source):
         standing = {normalise(entry.text) for entry in book.entries()}
         texts = {text for each in _forgetting(book) for text in _gone(each)}
+        texts |= {turn.text for turn in forgotten_in_queue(memory)}
         return Meant(), {text for text in texts if text.strip() and normalise(text) not in standing}, set()
     try:
         meant = meant_by(memory, target=target, query=query, session=session, source=source)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.answers import Left, Memorized
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.formats import turns_json
-from memorybook.model import Parked, Session
+from memorybook.model import Parked, Session, Turn
 from memorybook.replies import Usage
 from memorybook.verbs.forgotten import turn_key
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, looked_through, taken, written
@@ -347,6 +347,14 @@ def drop_empty(memory: Memory) -> None:
     for waits in parked(memory):
         if not _kept(memory, waits).turns:
             memory.book.journal.unpark(waits.id)
+
+
+def forgotten_in_queue(memory: Memory) -> Iterator[Turn]:
+    """The turns that the queue alone keeps, and that were forgotten."""
+    for waits in parked(memory):
+        if "kept" in waits.payload:
+            left = _kept(memory, waits).turns
+            yield from (turn for turn in turns_json.parse(waits.payload["kept"])[1] if turn not in left)
 
 
 def _kept(memory: Memory, waits: Parked) -> Stored:
