@@ -1,4 +1,4 @@
-"""Verbs that take the book's contents along: export, backup, restore."""
+"""Verbs that take the book's contents along: export, backup, restore, sync-summaries."""
 
 from __future__ import annotations
 
@@ -65,6 +65,37 @@ def _restore(call: Call) -> dict[str, Any] | None:
     return call.unless_off(take)
 
 
+def _collect_arguments(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--from",
+        dest="sources",
+        metavar="DIR",
+        nargs="+",
+        action="append",
+        default=[],
+        help="another machine's book or what it handed out, DIR or NAME=DIR; only read",
+    )
+    add("--to", metavar="DIR", help="a folder that machines share: what this book may give goes into DIR/NODE")
+    add("--group", metavar="G", help="entries of this group, too, and of those below it")
+    add("--node", metavar="NAME", help="what this machine is called there; else the host's name")
+    add("--dry-run", action="store_true", help="only say what would happen")
+    parser.epilog = """examples:
+  memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
+  memorybook sync-summaries --from ~/Shared --to ~/Shared --group work
+  */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared"""
+
+
+def _collect(call: Call) -> dict[str, Any] | None:
+    def take(memory: Memory) -> dict[str, Any]:
+        o = call.options
+        places = [place for given in o.sources for place in ([given] if isinstance(given, str) else given)]
+        done = memory.sync_summaries(places, to=o.to, group=o.group, node=o.node, dry_run=o.dry_run)
+        return done.json()
+
+    return call.unless_off(take)
+
+
 # --- shown ---------------------------------------------------------------------------------------
 
 
@@ -94,6 +125,33 @@ def _shown_restored(shown: dict[str, Any], page: Page) -> None:
         page.remark(f"what stood there before is kept in {shown['kept']}")
 
 
+def _shown_collected(shown: dict[str, Any], page: Page) -> None:
+    for each in shown["nodes"]:
+        came = [
+            f"{_count(each[what][kind], one, what)} {kind}"
+            for one, what in (("summary", "summaries"), ("entry", "entries"))
+            for kind in ("new", "updated", "edited", "known")
+            if each[what][kind]
+        ]
+        page.line(("strong", f"{each['node']}: "), ("good", ", ".join(came) or "nothing new"))
+        for left in each["left_out"]:
+            page.text(f"left out ({left['reason']}): {left['what']}", "  ")
+        if each["gone"]:
+            page.text(f"no longer there, kept here: {', '.join(each['gone'])}", "  ")
+    if shown["handed"]:
+        handed = shown["handed"]
+        counts = f"{handed['written']} written, {handed['removed']} removed, {handed['unchanged']} as they were"
+        page.line("handed out in ", ("place", handed["root"]), ": ", ("good", counts))
+    if shown["dry_run"]:
+        page.remark("nothing was done, as --dry-run asks")
+    for each in shown["skipped"]:
+        page.remark(f"skipped {each['place']}: {each['reason']}")
+    for sentence in shown["degraded"]:
+        page.remark(sentence)
+    if shown["operation"]:
+        page.remark(f"to take it back: memorybook undo {shown['operation']}")
+
+
 def _size(count: int) -> str:
     if count < 1000:
         return f"{count} bytes"
@@ -104,7 +162,13 @@ COMMANDS: dict[str, Command] = {
     "export": (_export_arguments, _export),
     "backup": (_backup_arguments, _backup),
     "restore": (_restore_arguments, _restore),
+    "sync-summaries": (_collect_arguments, _collect),
 }
 
-SHOWN: dict[str, Drawing] = {"export": _shown_export, "backup": _shown_backup, "restore": _shown_restored}
+SHOWN: dict[str, Drawing] = {
+    "export": _shown_export,
+    "backup": _shown_backup,
+    "restore": _shown_restored,
+    "sync-summaries": _shown_collected,
+}
 """What their answers look like; `cli.show` asks for it."""

@@ -271,6 +271,11 @@ def node_of(path: str) -> str:
     return parts[1] if len(parts) == 3 and parts[0] == "sessions" else ""
 
 
+def is_uuid(session: str) -> bool:
+    """Whether it names one session of the whole world, and not one of each machine, such as `main`."""
+    return _UUID.fullmatch(session) is not None
+
+
 def _short(uuid: str) -> str:
     if _UUID.fullmatch(uuid):
         return uuid[-6:].lower()

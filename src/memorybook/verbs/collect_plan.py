@@ -22,11 +22,12 @@ from memorybook.verbs.collected import (
     node_in,
     own_entries,
     pages,
+    session_here,
     session_key,
     source_of,
 )  # fmt: skip
 from memorybook.verbs.forgotten import FORGOTTEN, remembered
-from memorybook.verbs.summary import COLLECTED, page_at, standing
+from memorybook.verbs.summary import COLLECTED, standing
 
 if TYPE_CHECKING:
     from memorybook.foreign import Node, Read
@@ -149,11 +150,12 @@ class Plan:
                 told.left_out.append((file.name, file.why))
                 continue
             summary = session_md.parse(file.text)
-            if summary.session in present:
+            session = session_here(node.name, summary.session)
+            if session in present:
                 told.left_out.append((file.name, f"another file is of session {summary.session!r} too"))
                 continue
-            present.add(summary.session)
-            fit, reason, redacted = fit_summary(self._memory, summary)
+            present.add(session)
+            fit, reason, redacted = fit_summary(self._memory, node.name, summary)
             if fit is None:
                 told.left_out.append((file.name, reason))
             else:
@@ -188,7 +190,7 @@ class Plan:
         text = session_md.render(best.summary, language=self._memory.config.language)
         if here is not None and not moved and here.text == text:
             told.summaries["unchanged"] += 1
-        elif here is not None and not page_at(self._memory, here.path).ours:
+        elif here is not None and not self._is_as_taken(here):
             told.summaries["edited"] += 1
         elif reason := self._against(path, "" if moved or here is None else here.path, told):
             told.left_out.append((best.file, reason))
@@ -203,8 +205,14 @@ class Plan:
 
     def _drop(self, here: Standing | None, reason: str) -> None:
         """Take out what was collected, unless a person edited it."""
-        if here is not None and page_at(self._memory, here.path).ours:
+        if here is not None and self._is_as_taken(here):
             self._changes.append(Drop(path=here.path, reason=reason))
+
+    def _is_as_taken(self, here: Standing) -> bool:
+        """Whether it is what a run wrote, and no words of a person."""
+        operations = self._memory.book.journal.operations(target=here.path)
+        changes = (change for operation in operations for change in operation.changes if change.target == here.path)
+        return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
     def _against(self, path: str, here: str, told: FromNode) -> str:
         """Why nothing can be written at that path, where `here` stands, or nothing if that is ""; "" if it can."""

@@ -44,16 +44,21 @@ class Standing(NamedTuple):
     summary: SessionSummary
 
 
-def pages(book: Book, *, collected: bool) -> Iterator[Standing]:
-    """The summaries that were collected, or those of the book's own sessions, by path."""
+def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
+    """Every summary by path; only those that were collected, or only those of the book's own sessions."""
     for info in sorted(book.documents.list()):
         node = session_md.node_of(info.path)
-        if info.path.startswith("sessions/") and bool(node) == collected and (node or info.path.count("/") == 1):
+        if info.path.startswith("sessions/") and collected in (None, bool(node)):
             try:
                 text = book.documents.read(info.path).text
             except (InvalidInput, MissingDocument):  # gone, or a link, by now
                 continue
             yield Standing(info.path, node, text, session_md.parse(text))
+
+
+def session_here(node: str, session: str) -> str:
+    """The session of another machine as it is called here: another one than this book's, if both have a `main`."""
+    return session if not session or session_md.is_uuid(session) else f"{node}/{session}"
 
 
 def session_key(uuid: str) -> str:
@@ -85,13 +90,14 @@ def is_in(entry: Entry, group: str) -> bool:
 # --- made fit ------------------------------------------------------------------------------------
 
 
-def fit_summary(memory: Memory, told: SessionSummary) -> tuple[SessionSummary | None, str, int]:
+def fit_summary(memory: Memory, node: str, told: SessionSummary) -> tuple[SessionSummary | None, str, int]:
     """Another machine's summary as it may stand here; None with the reason if it may not; how many secrets it had.
 
     Without secrets, without what instructs its reader, without what was forgotten here, and without the ids of its
     turns, which are there.
     """
-    if not _is_name(told.session):
+    session = session_here(node, told.session)
+    if not _is_name(session):
         return None, "it names no session", 0
     calm = _calm(told)
     if screen(_all_of(calm)):  # across sentences
@@ -102,6 +108,7 @@ def fit_summary(memory: Memory, told: SessionSummary) -> tuple[SessionSummary | 
     fit = _unless_same(masked, without_forgotten(memory, masked))
     fit = replace(
         fit,
+        session=session,
         name=fit.name if _is_name(fit.name) else "",
         title=fit.title[:LONGEST],
         started=_moment(told.started, now),
@@ -161,7 +168,7 @@ def fit_entry(memory: Memory, node: str, told: Entry) -> tuple[Entry | None, str
     now = memory.book.now()
     today = now.date()
     metadata = mask.json(dict(told.metadata))
-    source = source_of(node, told.id)
+    source, session = source_of(node, told.id), session_here(node, told.session or "")
     entry = Entry(
         id=made_id(source, ()),
         text=mask.text(told.text),
@@ -171,7 +178,7 @@ def fit_entry(memory: Memory, node: str, told: Entry) -> tuple[Entry | None, str
         last_activated=min(told.last_activated, today),
         hits=min(told.hits, 10_000),
         created=_moment(told.created, now),
-        session=told.session if told.session and _is_name(told.session) else None,
+        session=session if _is_name(session) else None,
         source=source,
         tags=_names(mask, told.tags),
         entities=_names(mask, told.entities),
@@ -216,7 +223,8 @@ def own_entries(memory: Memory, entries: Iterable[Entry], group: str) -> Iterato
 def files_of(memory: Memory, group: str | None) -> dict[str, str]:
     """What this book hands out, text by path: its own summaries, and its own entries of the group if one is given."""
     mask = Mask(memory)
-    files = {page.path: mask.text(page.text) for page in pages(memory.book, collected=False) if page.summary.session}
+    own = (page for page in pages(memory.book, collected=False) if page.summary.session and page.path.count("/") == 1)
+    files = {page.path: mask.text(page.text) for page in own}
     if group is not None:
         chosen = sorted(own_entries(memory, memory.book.memory().entries, group), key=lambda entry: entry.id)
         shown = [memory_md.render_entry(_handed(mask, entry)) for entry in chosen]

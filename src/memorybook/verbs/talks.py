@@ -80,7 +80,7 @@ def _page(memory: Memory, path: str) -> SessionSummary | None:
 def _pages(memory: Memory) -> Iterator[tuple[str, SessionSummary]]:
     """Every summary with its path, by the day in its name, newest first."""
     paths = (info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER))
-    for path in sorted(paths, reverse=True):
+    for path in sorted(paths, key=_file, reverse=True):
         page = _page(memory, path)
         if page is not None:
             yield path, page
@@ -144,7 +144,8 @@ def newest(memory: Memory, days: Days = (None, None), *, without: str | None = N
 
 def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
     """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
-    paths = sorted(info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER))
+    paths = [info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER)]
+    paths.sort(key=_file)
     known: set[str] = set()
     told: list[Session] = []
     for batch in _stored(memory):
@@ -176,11 +177,16 @@ def _told_only(memory: Memory, paths: list[str], known: set[str], since: str) ->
 
     Pages that are `known` to be of others need not be read.
     """
-    while paths and paths[-1].removeprefix(FOLDER)[:10] >= since:
+    while paths and _file(paths[-1])[:10] >= since:
         path = paths.pop()
         page = None if path in known else _page(memory, path)
         if page is not None and not (page.session and _is_stored(memory, page.session)):
             yield _only_told(path, page)
+
+
+def _file(path: str) -> str:
+    """The name of a page, which begins with its day, whether it is of this book or of another machine's folder."""
+    return path.rpartition("/")[2]
 
 
 def _is_stored(memory: Memory, uuid: str) -> bool:
