@@ -180,9 +180,11 @@ class SqliteTranscripts:
         db = self._store.existing()
         if db is None:
             return []
+        newest = "FROM sessions ORDER BY updated DESC, id DESC LIMIT ?"
+        if not turn_ids:
+            return [session_of(row, ()) for row in db.execute(f"SELECT {SESSION} {newest}", (rows,))]
         with reading(db):
-            numbers = db.execute("SELECT id FROM sessions ORDER BY updated DESC, id DESC LIMIT ?", (rows,))
-            return [_read_session(db, number, turn_ids=turn_ids) for (number,) in numbers]
+            return [_read_session(db, number) for (number,) in db.execute(f"SELECT id {newest}", (rows,))]
 
     def left_open(self, source: str, before: datetime, *, limit: int | None = None) -> Sequence[str]:
         """Sessions (uuid) of that source that have not ended, with their last turn before that time; oldest first."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from memorybook.errors import Conflict, NotFound
 from memorybook.patterns import lazily
 from memorybook.recall.dates import may_name_days, spans
+from memorybook.recall.order import Listed, pick
+from memorybook.recall.when import days_of
 from memorybook.verbs import talks
 
 if TYPE_CHECKING:
@@ -41,8 +43,8 @@ _DAY = lazily(r"\d{4}-\d\d?-\d\d?")
 def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[Session, str]:
     """The session that the words mean, and how they were read ("" for a uuid or a name).
 
-    In this order: the path of its summary, a uuid or a name, the beginning of a uuid, words of order ("last time",
-    第二次), a day or days, what a summary in the book calls it.
+    In this order: the path of its summary, a uuid or a name, the beginning of a uuid, words of order and time ("last
+    time", 第二次, a day), what a summary in the book calls it.
 
     Args:
         memory: Where it is looked for.
@@ -60,7 +62,7 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
         return memory.book.transcripts.session(words), ""
     except NotFound as error:
         unknown = error
-    found = _by_beginning(memory, words) or _by_order(memory, words, without) or _by_day(memory, words, without)
+    found = _by_beginning(memory, words) or _by_order(memory, words, without)
     if found is None:
         told = talks.told_of(memory, words) if len(words) <= LONGEST_NAME else None
         if told is None:
@@ -83,30 +85,20 @@ def _by_beginning(memory: Memory, words: str) -> tuple[Session, str] | None:
 
 
 def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
-    if _DAY.fullmatch(words):
-        return None
-    from memorybook.recall.order import Listed, pick
-
-    known = {session.uuid: session for session in talks.newest(memory, without=without)}
+    """By words of order and time; of several sessions of a day the last, where they say nothing else."""
+    today = memory.book.day(memory.book.now())
+    meant = days_of(words, today)
+    days = _days(meant) if meant is not None else (None, None)
+    known = {session.uuid: session for session in talks.newest(memory, days, without=without)}
     listed = [
-        Listed(one.uuid, one.name, _local(memory, one.created), _local(memory, one.updated)) for one in known.values()
+        Listed(one.uuid, one.name, _here(memory, one.created), _here(memory, one.updated)) for one in known.values()
     ]
-    uuid, reason = pick(words, listed, memory.book.day(memory.book.now()))
+    uuid, reason = pick(words, listed, today)
     return None if uuid is None else (known[uuid], reason)
 
 
-def _local(memory: Memory, time: datetime | None) -> datetime | None:
-    return time and time.astimezone(memory.book.zone)
-
-
-def _by_day(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
-    """The last session of the days that are named, where there is one."""
-    for first, last in [_days(span) for span in _named(memory, words)]:
-        found = [*talks.newest(memory, (first, last), without=without)]
-        if found:
-            when = first if first == last else f"{first} to {last}"
-            return found[0], f"the last of {len(found)} sessions of {when}" if len(found) > 1 else f"of {when}"
-    return None
+def _here(memory: Memory, time: datetime | None) -> datetime | None:
+    return None if time is None else time.astimezone(memory.book.zone)
 
 
 # --- which days ------------------------------------------------------------------------------------
