@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memorybook.patterns import lazily
 from memorybook.recall.dates import WEEKDAYS, Span, number, spans
-from memorybook.standard import date, timedelta
+from memorybook.standard import date, suppress, timedelta
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _DAY_OF_MONTH = lazily(
     r"|call))|(?<![\d月])(?P<zh>\d{1,2}|[一二三]?十[一二三四五六七八九]?"
     r"|[一二三四五六七八九])[号日](?![线楼院门机码])"
 )
-_FIGURES = lazily(r"(?<![\w./-])\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d{2})(?![\w/-])")
+_FIGURES = lazily(r"(?<![\w./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)(?![\w/-])")
 
 
 def days_of(words: str, today: date) -> Span | None:
@@ -49,7 +49,7 @@ def days_of(words: str, today: date) -> Span | None:
 
     words = normalize("NFKC", words)
     if figures := _FIGURES.search(words):
-        return _figures(figures[0], today)
+        return _figures(int(figures[1]), int(figures[3]), int(figures[4]), today)
     named = _named(words, today)
     if not named and not _AHEAD.search(words):
         named = [span for span in (_weekday(words, today), _day_of_month(words, today), *_near(words, today)) if span]
@@ -103,13 +103,11 @@ def _day_of_month(words: str, today: date) -> Span | None:
     return None
 
 
-def _figures(text: str, today: date) -> Span | None:
+def _figures(one: int, other: int, year: int, today: date) -> Span | None:
     """A date in figures that says the same whether the day or the month comes first."""
-    from dateutil import parser
-
-    try:
-        read = {parser.parse(text, dayfirst=first).date() for first in (False, True)}
-    except (ValueError, OverflowError):
-        return None
-    day = read.pop()
-    return (day.toordinal(),) * 2 if not read and day <= today else None
+    read = set()
+    for month, day in ((one, other), (other, one)):
+        with suppress(ValueError):
+            read.add(date(year, month, day))
+    found = read.pop() if len(read) == 1 else None
+    return (found.toordinal(),) * 2 if found and found <= today else None
