@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from memorybook.patterns import lazily
 from memorybook.recall.dates import number
 from memorybook.recall.when import days_of
-from memorybook.standard import Sequence, date, datetime
+from memorybook.standard import Iterable, date, datetime
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -62,25 +64,28 @@ class Listed(NamedTuple):
     ended: datetime | None
 
 
-def pick(words: str, sessions: Sequence[Listed], today: date) -> tuple[str | None, str]:
+def pick(words: str, sessions: Iterable[Listed], today: date) -> tuple[str | None, str]:
     """The session that words of order or time mean, and why; None and "" if they name none.
 
     Args:
         words: In English or Chinese, a phrase or a whole question.
-        sessions: Newest first, without the current one.
+        sessions: Newest first, without the current one; read no further than must be.
         today: The day on which the words are said.
 
     >>> known = [Listed(str(day), "", datetime(2023, 5, day), None) for day in (11, 9, 2)]
     >>> [pick(words, known, date(2023, 5, 12))[0] for words in ("last time", "上上次", "the first one", "last Tuesday")]
     ['11', '9', '2', '9']
     """
-    listed = list(sessions)
     days, place = days_of(words, today), _place(words)
-    if days:
-        listed = _at_hours(words, [one for one in listed if _overlaps(one, *days)])
     if place is None and days is None:
         return None, ""
     at, why = place or (0, "the last")
+    if days is None and at >= 0:
+        one = next(islice(sessions, at, None), None)
+        return (None, "") if one is None else (one.uuid, f"{why} session" if at == 0 else why)
+    listed = list(sessions)
+    if days is not None:
+        listed = _at_hours(words, [one for one in listed if _overlaps(one, *days)])
     if not -len(listed) <= at < len(listed):
         return None, ""
     when = f" of {_told(*days)}" if days else ""

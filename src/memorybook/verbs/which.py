@@ -13,7 +13,7 @@ from memorybook.recall.when import days_of
 from memorybook.verbs import talks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from memorybook.hits import Passage
     from memorybook.memory import Memory
@@ -89,11 +89,14 @@ def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session,
     today = memory.book.day(memory.book.now())
     meant = days_of(words, today)
     days = _days(meant) if meant is not None else (None, None)
-    known = {session.uuid: session for session in talks.newest(memory, days, without=without)}
-    listed = [
-        Listed(one.uuid, one.name, _here(memory, one.created), _here(memory, one.updated)) for one in known.values()
-    ]
-    uuid, reason = pick(words, listed, today)
+    known: dict[str, Session] = {}
+
+    def listed() -> Iterator[Listed]:
+        for one in talks.newest(memory, days, without=without):
+            known[one.uuid] = one
+            yield Listed(one.uuid, one.name, _here(memory, one.created), _here(memory, one.updated))
+
+    uuid, reason = pick(words, listed(), today)
     return None if uuid is None else (known[uuid], reason)
 
 
