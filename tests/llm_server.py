@@ -84,11 +84,11 @@ def quoting(handler: Handler, body: dict[str, Any]) -> None:
     best = max(lines, key=lambda line: len(asked & _words(line)), default="")
     chinese = any("\u4e00" <= letter <= "\u9fff" for letter in str(messages[-1]["content"]))
     known, noted = ("我记得：{}", "好的。") if chinese else ("I remember: {}", "I see.")
-    return say(known.format(best) if len(asked & _words(best)) > 1 else noted)(handler, body)
+    return say(known.format(best) if asked & _words(best) else noted)(handler, body)
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in query_words(text) if len(word) > 1}
+    return {word for word in query_words(text) if len(word) > (3 if word.isascii() else 1)}
 
 
 def _names(body: Mapping[str, Any]) -> list[str]:

@@ -219,6 +219,10 @@ def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path:
     assert "undid order" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert memory.entries().total == 0
+    talk("Remember that my dentist is called Doctor Marlow.")
+    talk("Forget what I said about my dentist Doctor Marlow.", "/undo")
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert "Doctor Marlow" in memory.entries().entries[0].entry.text
 
 
 @pytest.mark.parametrize("command", ["/help", "/帮助"])

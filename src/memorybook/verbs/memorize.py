@@ -177,11 +177,12 @@ def planned(memory: Memory, works: Sequence[Work], *, door: str, evolving: bool 
 def _planned(
     memory: Memory, work: Work, entries: dict[str, Entry], near: Near, alike: Alike, door: str, evolving: bool
 ) -> Plan:
-    found = cast("Extraction", work.found)
+    found = _standing(memory, work)
     orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=work.last.path)
     for id in orders.gone:
         entries.pop(id, None)
-    kept, buried = _unforgotten(memory, found, work.fresh, now=None if door == BY_IMPORT else memory.book.now())
+    now = None if door == BY_IMPORT else memory.book.now()
+    kept, buried = _unforgotten(memory, found, work.fresh, orders, now=now)
     talk = _talk(memory, work)
     matched = (
         _evolved(memory, work, kept, entries, talk, near, alike)
@@ -199,19 +200,17 @@ def _planned(
 
 
 def _unforgotten(
-    memory: Memory, found: Extraction, turns: Sequence[Turn], *, now: datetime | None
+    memory: Memory, found: Extraction, turns: Sequence[Turn], orders: Orders, *, now: datetime | None
 ) -> tuple[Extraction, list[Discarded]]:
-    """What was found without what a person wanted forgotten, unless they asked to remember it since; and that."""
+    """What was found without what a person wants forgotten, unless they asked to remember it since; and that."""
     kept = remembered(memory, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
-    back = taken_back(memory, turns[0].session) if turns else set()
 
     def wanted(one: Candidate) -> bool:
-        if one.turn_ids and back.issuperset(one.turn_ids):
-            return False
-        if kept(one.content):
+        going = digest(one.content) in orders.bury
+        if kept(one.content) and not going:
             return True
         asked = asked_to_remember(one, turns, now)
-        return asked is not None and remembered(memory, [one.content], since=asked)(one.content)
+        return asked is not None and (going or remembered(memory, [one.content], since=asked)(one.content))
 
     candidates = tuple(filter(wanted, found.candidates))
     left = tuple(each for each in found.notes if kept(each.text))
@@ -245,17 +244,31 @@ def heard(memory: Memory, session: str) -> set[str]:
 
 
 def taken_back(memory: Memory, session: str) -> set[str]:
-    """Ids of the turns of a session whose order to remember was carried out and then taken back."""
+    """Ids of the turns of a session whose order, to remember or to forget, was carried out and then taken back."""
     journal = memory.book.journal
     undone = journal.undone()
-    added = [
-        parse_entry(change.after, modified=memory.book.now())
+    done = [
+        change
         for operation in journal.operations(session=session)
         if operation.kind == ORDER and operation.id in undone
         for change in operation.changes
-        if change.kind == "add" and change.after
     ]
-    return {entry.source.removeprefix("turn:") for entry in added if entry.source}
+    added = [parse_entry(one.after, modified=memory.book.now()) for one in done if one.kind == "add" and one.after]
+    sources = [entry.source or "" for entry in added] + [one.reason for one in done if one.kind != "add"]
+    return {id for source in sources if (id := source.rpartition("turn:")[2])}
+
+
+def _standing(memory: Memory, work: Work) -> Extraction:
+    """What was found, without what rests on turns alone whose order was taken back."""
+    found = cast("Extraction", work.found)
+    back = taken_back(memory, work.stored.session.uuid)
+    if not back:
+        return found
+    return replace(
+        found,
+        candidates=tuple(one for one in found.candidates if not one.turn_ids or not back.issuperset(one.turn_ids)),
+        forget_requests=tuple(one for one in found.forget_requests if one.turn_id not in back),
+    )
 
 
 def _talk(memory: Memory, work: Work) -> Talk:
@@ -350,7 +363,7 @@ def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolvi
 
 
 def _group(memory: Memory, work: Work, plan: Plan) -> Group:
-    found = cast("Extraction", work.found)
+    found = _standing(memory, work)
     session = work.stored.session
     requests = _requests(memory, work, found)
     kept = remembered(memory, sentences_of(work.stored.turns))
@@ -379,7 +392,9 @@ def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetReque
     """What was asked to be forgotten in what is new of a session, and before: its turns are told anew."""
     fresh = {turn.id for turn in work.fresh}
     before = [turn for turn in work.stored.turns if turn.id not in fresh]
-    return [*found.forget_requests, *by_rules(before, session=None, now=memory.book.now()).forget_requests]
+    back = taken_back(memory, work.stored.session.uuid)
+    earlier = by_rules(before, session=None, now=memory.book.now()).forget_requests
+    return [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
 
 
 def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
