@@ -204,7 +204,7 @@ def test_a_broken_last_day_is_left_out(given: object, day: date | None) -> None:
 
 
 def test_tags_may_be_one_text_with_chinese_commas() -> None:
-    assert one(tags="游泳，女儿、周三").tags == ("游泳", "女儿", "周三")
+    assert one(tags="游泳，女儿、周三").tags == one(tags="#游泳 #女儿 #周三").tags == ("游泳", "女儿", "周三")
     assert one(tags=["#a", "a", "", None, 3, "b" * 41]).tags == ("a",)
 
 
@@ -224,9 +224,17 @@ def test_what_is_contradicted_is_not_reinforced() -> None:
     assert one(reinforces="m1, m2", contradicts="m1") == candidate
 
 
-@pytest.mark.parametrize("nothing", ["", "-", "None", "n/a", "无"])
+@pytest.mark.parametrize("nothing", ["", "-", "None", "n/a", "无", "nothing", "[]", '""', "(none)", "no"])
 def test_a_word_for_nothing_names_nothing(nothing: str) -> None:
-    assert (one(reinforces=nothing).reinforces, one(contradicts=nothing).contradicts) == ((), ())
+    found = one(reinforces=nothing, contradicts=nothing, group=nothing, tags=nothing, entities=[nothing])
+    assert (found.reinforces, found.contradicts, found.group, found.tags, found.entities) == ((), (), None, (), ())
+
+
+@pytest.mark.parametrize(
+    "named", ["m1, m2", "m1 and m2", '["m1", "m2"]', ["m1: Mira has 3 cats", "m2"], ["m1 Mira has 3 cats", "m2 (Oslo)"]]
+)
+def test_an_alias_may_come_with_what_it_stands_for(named: object) -> None:
+    assert one(reinforces=named, contradicts=[]).reinforces == ("e1", "e2")
 
 
 def test_the_same_statement_twice_is_one() -> None:

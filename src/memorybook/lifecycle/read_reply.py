@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
 from memorybook.lifecycle.candidate import Candidate, ForgetRequest
@@ -178,10 +179,21 @@ def _names(value: Any, letter: str) -> list[str]:
         return [name for one in value if not isinstance(one, list) for name in _names(one, letter)]
     if isinstance(value, int) and not isinstance(value, bool):
         return [f"{letter}{value}"] if 0 < value < 1_000_000 else ["a number"]
-    if not isinstance(value, str) or value.strip().lower() in ("", "-", "none", "null", "n/a", "无"):
+    if not isinstance(value, str) or _is_nothing(value):
         return []
-    parts = [part for part in re.split(r"[\s,;，、；\[\]()]+", value.lower()) if part]
+    bare = re.split(r"[:：=]", re.sub(r"[(（][^)）]*[)）]|\band\b|[和与&]", " ", value.lower()))[0]
+    parts = [part for part in re.split(r"[\s,;，、；\[\]()\"'`]+", bare) if part]
+    named = list(takewhile(lambda part: part[-1].isdigit(), parts))
+    parts = named or parts  # after its alias a model may copy what stands there
     return [f"{letter}{part}" if part.isascii() and part.isdigit() else _clean(part)[:40] for part in parts]
+
+
+def _is_nothing(value: str) -> bool:
+    """Whether a text, where there may be none, stands for none."""
+    return value.strip().strip("\"'`()[]<>").strip().lower() in _NOTHING
+
+
+_NOTHING = frozenset(("", "-", "none", "null", "nil", "n/a", "na", "no", "nothing", "false", "empty", "无", "没有"))
 
 
 def trust_of(turns: Iterable[Turn]) -> Trust:
@@ -243,11 +255,11 @@ _IMPORTANCES: Mapping[str, Importance] = {
 
 def _group(value: Any) -> str | None:
     """A path of at most three names, `work/api`; None if there is none."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _is_nothing(value):
         return None
     parts = [" ".join(part.split()) for part in re.split(r"[/／>]", _clean(value))]
     path = "/".join([part for part in parts if re.search(r"\w", part)][:3])
-    return path if path and len(path) <= 60 and path.lower() not in ("none", "null") else None
+    return path if path and len(path) <= 60 else None
 
 
 def _day(value: Any) -> date | None:
@@ -316,11 +328,12 @@ def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
 def _lines(value: Any, limit: int, width: int) -> tuple[str, ...]:
     """The texts of a list (or of one text with commas), each in one line; longer ones are left out."""
     if isinstance(value, str):
-        value = re.split(r"[,，、;；\n]", value) if width < 200 else [value]
+        value = re.split(r"[,，、;；\n]|\s+(?=#)", value) if width < 200 else [value]
     if not isinstance(value, list):
         return ()
     lines = [_line(one, width + 1) for one in value[: limit * 4]]
-    return tuple(dict.fromkeys(line for line in lines if re.search(r"\w", line) and len(line) <= width))[:limit]
+    said = (line for line in lines if re.search(r"\w", line) and len(line) <= width and not _is_nothing(line))
+    return tuple(dict.fromkeys(said))[:limit]
 
 
 def _line(value: Any, width: int) -> str:
