@@ -202,6 +202,16 @@ def test_a_session_is_opened_by_name_id_or_day(talks: Memory, which: str) -> Non
     assert [turn.id for turn in found.turns] == ["boat-0", "boat-1", "boat-2"]
 
 
+@pytest.mark.parametrize(
+    ("which", "name"),
+    [("last time", "搬家"), ("上上次", "boat"), ("the first session", "garden"), ("last Tuesday", "搬家")],
+)
+def test_words_of_order_and_time_do_not_mean_the_current_session(talks: Memory, which: str, name: str) -> None:
+    found = talks.recall_session(which, session="now")
+    assert found.sessions[0].name == name
+    assert found.reason
+
+
 def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(book: Memory) -> None:
     for uuid in ("3f2a77aa-1", "3f2a88bb-2"):
         turn = Turn(id="1", session=uuid, text="hello there", role="user", time=NOW)
