@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memorybook
 from memorybook.cli.call import Call
+from memorybook.model import Session, Turn
 
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
 
@@ -275,3 +278,17 @@ def test_the_search_path_imports_little(nowhere: Path) -> None:
     assert "likes tea" in done.stdout
     heavy = {"json", "rich", "shtab", "difflib", "pathlib", "dataclasses", "shutil", "locale", "textwrap", "tempfile"}
     assert not heavy & set(done.stderr.split())
+
+
+def test_a_session_that_nobody_ended_is_closed_after_a_command_that_nobody_waits_for(shell: Any, nowhere: Path) -> None:
+    with memorybook.open(str(nowhere / "book"), clock=lambda: datetime(2026, 2, 24, 10, 0, tzinfo=UTC)) as memory:
+        said = "Remember that the staging database is called heron."
+        turn = Turn(id="t", session="s", role="user", text=said, time=memory.book.now())
+        memory.book.transcripts.append(Session(uuid="s", source="agent"), [turn])
+    for quick in (("search", "heron"), ("recall", "heron"), ("append", "a note"), ("get", "daily/x.md")):
+        assert "left open" not in shell(*quick, "--book", "book").err, quick
+    kept = shell("list", "--book", "book", "--set", "auto_capture_on_new_session=false")
+    assert "heron" not in kept.out + kept.err
+    done = shell("list", "--book", "book")
+    assert done.err == "memorybook: sessions that had been left open are closed and remembered: 1\n"
+    assert "heron" in shell("list", "--book", "book").out

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _ESCAPE = "backslashreplace"
 
+_AT_ONCE = 3
+"""Sessions left open that one command closes."""
+
 
 class Declined(MemoryBookError):
     """The person at the terminal said no."""
@@ -248,17 +251,17 @@ class Call:
 
     def close_idle(self) -> None:
         """Close sessions that nobody ended, if the book was opened; what fails is told, and seen again next time."""
-        if self._memory is None or not self._ours or not self._memory.config.auto_capture_on_new_session:
+        memory = self._memory
+        if memory is None or not (self._ours and memory.config.enabled and memory.config.auto_capture_on_new_session):
             return
         self.flush()
-        from memorybook.verbs.left_open import AT_ONCE, left_open
-
         try:
-            if left_open(self._memory, limit=1):
-                found = self._memory.close_idle(limit=AT_ONCE)
-                self.warn(f"sessions that had been left open are closed and remembered: {len(found)}")
+            found = memory.close_idle(limit=_AT_ONCE)
         except MemoryBookError as error:
             self.warn(f"a session that was left open could not be closed: {error}")
+        else:
+            if found:
+                self.warn(f"sessions that had been left open are closed and remembered: {len(found)}")
 
     def close(self) -> None:
         """Close the book if it was opened."""

@@ -8,12 +8,9 @@ from memorybook.storage.columns import as_json, bindable, readable, row_limit, s
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
-    EMBEDDING,
     MIGRATIONS,
     SESSION,
-    chat_row,
     check,
-    last_time,
     marks,
     session_of,
     session_row,
@@ -208,6 +205,12 @@ class SqliteTranscripts:
         )
         found = [turn for chat in chats for turn in turns_of(session, chat)]
         return sorted(found, key=lambda turn: turn.position)  # turns put back stand in chats of their own
+
+    def each_turn(self, session: str) -> Iterator[Turn]:
+        """The turns of a session (uuid) in order, of which never all are held; read as they are asked for."""
+        from memorybook.storage.turn_stream import each_turn
+
+        return each_turn(self._store, session)
 
     def find(self, turn_id: str) -> Sequence[Turn]:
         """Turns of that id, one per session that has one, in the order they were stored."""
@@ -447,11 +450,6 @@ def _changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]
         snapshot.close()
 
 
-def _chat(db: Connection, chat: int, session: str) -> dict[str, Turn]:
-    [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
-    return {turn.id: turn for turn in turns_of(session, row)}
-
-
 # --- removing ---
 
 
@@ -474,25 +472,13 @@ def _remove_turns(db: Connection, number: int, turn_ids: Iterable[str]) -> list[
             first = row[1] if first is None else min(first, row[1])
     if first is not None:
         from memorybook.storage.transcript_summaries import unsaid
+        from memorybook.storage.turn_places import take_out
 
         unsaid(db, number, first)
-    for chat in set(gone.values()):
-        left = [turn for turn in _chat(db, chat, "").values() if turn.id not in gone]
-        _reduce(db, chat, left)
+        for chat in set(gone.values()):
+            take_out(db, chat, gone)
     _keep_turn_ids(db, number)
     return list(gone)
-
-
-def _reduce(db: Connection, chat: int, left: Sequence[Turn]) -> None:
-    """Leave only these turns in the chat, and no summary of the others."""
-    if not left:
-        db.execute("DELETE FROM chats WHERE id=?", (chat,))
-        return
-    db.execute(
-        f"UPDATE chats SET ({CHAT}, updated, summary) = ({marks(CHAT)}, ?, '') WHERE id=?",
-        (*chat_row(left), last_time(left), chat),
-    )
-    db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
 
 
 def _bury(db: Connection, session: str, turn_ids: Iterable[str], revision: int) -> None:

@@ -7,6 +7,7 @@ from memorybook.storage.columns import as_json, bindable, readable
 from memorybook.storage.sqlite import Connection
 from memorybook.storage.transcript_rows import (
     CHAT,
+    EMBEDDING,
     MOST_REPLIES,
     REPLIES,
     chat_row,
@@ -14,10 +15,13 @@ from memorybook.storage.transcript_rows import (
     marks,
     reply_of,
     split,
+    turns_of,
 )
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from memorybook.model import Turn
 
 
@@ -103,3 +107,17 @@ def _begin(db: Connection, number: int, turns: Sequence[Turn], revision: int) ->
         f"INSERT INTO chats ({CHAT}, updated, session, revision) VALUES ({marks(CHAT)}, ?, ?, ?)",
         (*chat_row(turns), last_time(turns), number, revision),
     )
+
+
+def take_out(db: Connection, chat: int, gone: Container[str]) -> None:
+    """Leave the chat without the turns of these ids, and without the summary that told of them; or leave no chat."""
+    [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+    left = [turn for turn in turns_of("", row) if turn.id not in gone]
+    if not left:
+        db.execute("DELETE FROM chats WHERE id=?", (chat,))
+        return
+    db.execute(
+        f"UPDATE chats SET ({CHAT}, updated, summary) = ({marks(CHAT)}, ?, '') WHERE id=?",
+        (*chat_row(left), last_time(left), chat),
+    )
+    db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))

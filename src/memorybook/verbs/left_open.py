@@ -16,9 +16,6 @@ SOURCE = "agent"
 OVER = 2**62
 """Position up to which a session is memorized that is over: nothing is ever added to it."""
 
-AT_ONCE = 3
-"""Sessions that one command closes."""
-
 
 def left_open(memory: Memory, *, limit: int | None = None) -> Sequence[str]:
     """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, the oldest first. Cheap."""
@@ -31,6 +28,8 @@ def left_open(memory: Memory, *, limit: int | None = None) -> Sequence[str]:
 
 def close_idle(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, ...]:
     """See `Memory.close_idle`; what another process closes at this moment is left to it."""
+    if not left_open(memory, limit=1):
+        return ()
     with memory.alone("closing") as ours:
         return tuple(_closed(memory, uuid) for uuid in left_open(memory, limit=limit)) if ours else ()
 
