@@ -649,11 +649,7 @@ def test_settings_that_nothing_reads_yet_are_told_of(memory: Memory) -> None:
     recall = CONFIG.recall._replace(similarity_threshold=0.4, max_search_results=9, auto_recall=False)
     with reopened(memory, transcripts=transcripts, recall=recall) as other:
         names = [warning.removesuffix(" is not used by this version") for warning in other.status()["warnings"]]
-    assert names == [
-        "transcripts.auto_session",
-        "recall.similarity_threshold",
-        "recall.max_search_results",
-    ]
+    assert names == ["transcripts.auto_session"]
 
 
 # --- upkeep --------------------------------------------------------------------------------------

@@ -109,8 +109,8 @@ class RecallSettings(NamedTuple):
     Attributes:
         keywords: Words that ask for a recall, besides the built-in ones.
         auto_recall: Whether it happens without being asked.
-        similarity_threshold: Least relevance, 0..1.
-        max_search_results: 1..200.
+        similarity_threshold: Relevance, 0..1, from which what is like an input that asks for nothing is recalled; 0: never.
+        max_search_results: How many sessions and turns a recall brings unless it is told, 1..200.
         max_context_tokens: Size of what a prompt is given besides the talk, 100..1,000,000.
     """
 
@@ -380,10 +380,7 @@ def _risky(given: list[Given]) -> list[Given]:
     return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]
 
 
-_UNUSED = {
-    "transcripts": ("auto_session",),
-    "recall": ("similarity_threshold", "max_search_results"),
-}
+_UNUSED = {"transcripts": ("auto_session",)}
 
 
 def unused(config: Config) -> tuple[str, ...]:
