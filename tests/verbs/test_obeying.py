@@ -72,6 +72,14 @@ def test_what_a_user_asks_to_forget_in_other_words_goes_by_the_models_word(opene
     assert (memory.process_session_end(said(then), "s2").removed, texts(memory)) == (1, [])
 
 
+@pytest.mark.parametrize(("again", "left"), [(f"Well, {WORK}", []), (f"No, wait. Remember that {WORK}", [WORK])])
+def test_a_mention_after_the_request_brings_nothing_back(opened: Open, again: str, left: list[str]) -> None:
+    ask = f"Forget that {WORK}"
+    memory = opened(answer(candidate(WORK)), answer(candidate(WORK, "t2"), forget=[wish("t1", ask, "m1")]))
+    memory.process_session_end(said(WORK), "s1")
+    assert (memory.process_session_end(said(ask, again), "s2").removed, texts(memory)) == (1, left)
+
+
 def test_many_entries_are_not_forgotten_by_many_requests(opened: Open) -> None:
     told = [f"The {name} database is slow." for name in ("heron", "otter", "ibis", "crane", "stork")]
     asks = [f"Please forget what I said about the {text.split()[1]} database." for text in told]
