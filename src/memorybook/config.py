@@ -109,7 +109,7 @@ class RecallSettings(NamedTuple):
     Attributes:
         keywords: Words that ask for a recall, besides the built-in ones.
         auto_recall: Whether it happens without being asked.
-        similarity_threshold: Relevance, 0..1, from which what is like an input that asks for nothing is recalled; 0: never.
+        similarity_threshold: Relevance, 0..1, from which what is like an input is recalled unasked; 0: never.
         max_search_results: How many sessions and turns a recall brings unless it is told, 1..200.
         max_context_tokens: Size of what a prompt is given besides the talk, 100..1,000,000.
     """
@@ -378,19 +378,6 @@ def _risky(given: list[Given]) -> list[Given]:
 
     names = _names()
     return [one for one in given if needs_trust(_find(one.name, names) or "", one.value)]
-
-
-_UNUSED = {"transcripts": ("auto_session",)}
-
-
-def unused(config: Config) -> tuple[str, ...]:
-    """What is set that this version does not use, one sentence each."""
-    found: list[str] = []
-    for group, names in _UNUSED.items():
-        settings: Any = getattr(config, group)
-        changed = (name for name in names if getattr(settings, name) != settings._field_defaults[name])
-        found += [f"{group}.{name} is not used by this version" for name in changed]
-    return tuple(found)
 
 
 def trust(path: str, *, env: Mapping[str, str], home: str | None = None) -> list[str]:
