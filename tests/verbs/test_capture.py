@@ -139,7 +139,10 @@ def test_a_hit_of_a_turn_says_whose_it_is_and_where_its_summary_stands(memory: M
     assert memory.book.transcripts.session(hit["session"]).name == "s1"
 
 
-def test_progress_tells_how_much_of_the_files_is_taken_in(memory: Memory, chat: Any) -> None:
+def test_progress_tells_how_much_of_the_files_is_taken_in(
+    memory: Memory, chat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memorybook.verbs.capture.BATCH", 4)
     told: list[tuple[int, int]] = []
     paths = [chat(ENGLISH), chat(CHINESE, "zh.jsonl")]
     memory.import_file(*paths, progress=lambda done, total: told.append((done, total)))

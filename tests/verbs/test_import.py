@@ -162,8 +162,10 @@ def test_what_cannot_be_imported_is_named(memory: Memory, tmp_path: Path, folder
     assert texts(memory) == []
 
 
-def test_every_format_is_named_in_the_help() -> None:
+def test_every_format_is_named_in_the_help_and_on_its_page() -> None:
     assert sorted(cli._FORMATS.split(", ")) == sorted(NAMES)
+    page = (Path(__file__).parents[2] / "docs" / "import.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"\n| `{name}` |" not in page] == []
 
 
 # --- only saying what would be -------------------------------------------------------------------
@@ -172,7 +174,10 @@ def test_every_format_is_named_in_the_help() -> None:
 def test_a_dry_run_writes_nothing_and_says_what_an_import_then_does(
     tmp_path: Path, folder: Path, write: Callable[[str, Any], str]
 ) -> None:
-    paths = [str(folder), write("mem0.json", {"results": MEM0})]
+    said = {"id": "c-1-2", "author": {"role": "user"}, "content": {"parts": ["We decided to deploy on Thursdays."]}}
+    second = {"parent": "1", "message": said}
+    grown = [{**TALKS[0], "mapping": {**TALKS[0]["mapping"], "2": second}, "current_node": "2"}]
+    paths = [str(folder), write("mem0.json", {"results": MEM0}), write("grown.json", grown)]
     with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=lambda: NOW) as memory:
         memory.import_file(write("first.json", TALKS[:1]))
         memory.sync()
@@ -185,7 +190,7 @@ def test_a_dry_run_writes_nothing_and_says_what_an_import_then_does(
         brought = memory.import_file(*paths)
     assert foreseen.dry_run
     assert foreseen._replace(dry_run=False) == brought
-    assert (brought.new_turns, brought.notes) == (2, 2)
+    assert (brought.new_turns, brought.notes) == (3, 2)
 
 
 def kept(root: Path) -> dict[str, bytes]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import groupby
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook import importers
@@ -102,6 +103,7 @@ def import_files(
         taking.total = sum(source.size for _, each in found for source in each)
         for path, each in found:
             taking.all_of(path, each)
+    taking.flush()
     return taking.report(() if dry_run else memory.book.sync().degraded)
 
 
@@ -109,6 +111,14 @@ def _sources(path: str, taking: _Taking) -> AbstractContextManager[list[Source]]
     if path == "-":
         return nullcontext([Source("-", 0, lambda: sys.stdin.buffer, named=True)])
     return sources(path, taking.warnings.append)
+
+
+class _Held(NamedTuple):
+    """What was found, until it is taken in, with the format and the name of its file."""
+
+    one: importers.Taken
+    format: str
+    name: str
 
 
 class _Taking:
@@ -120,10 +130,14 @@ class _Taking:
         self.total = 0
         self.warnings: list[str] = []
         self._progress = progress
-        self._before = 0
+        self._before = self._at = 0
         self._captured: list[Captured] = []
         self._stated: list[Stated] = []
         self._formats: dict[str, None] = {}
+        self._held: list[_Held] = []
+        self._holding = 0
+        self._uuids: set[str] = set()
+        self._foreseen: dict[str, set[str]] = {}
         self._files = self._sessions = self._turns = self._early = self._undated = 0
 
     def all_of(self, path: str, found: Sequence[Source]) -> None:
@@ -171,20 +185,17 @@ class _Taking:
         found: Iterable[importers.Taken] = reading.found if reading.lazy else list(reading.found)
         whole = 0 if isinstance(found, Iterator) else sum(map(_size, found))
         done = 0
-        for batch in _batches(found):
-            self._take(source, reading.format, [one for one in batch if self._wanted(one)])
-            done += sum(map(_size, batch))
-            self._tell(counted.read_so_far * done // (whole or done))
+        for one in found:
+            done += _size(one)
+            if self._wanted(one):
+                self._hold(_Held(one, reading.format, os.path.basename(source.name)))
+            self._at = self._before + counted.read_so_far * done // (whole or done)
         if not done:
             raise importers.nothing_in(source.name, reading.warnings)
         self._files += 1
         self._formats[reading.format] = None
         prefix = "" if source.named else f"{os.path.basename(source.name)}: "
         self.warnings += [prefix + warning for warning in importers.few(reading.warnings)]
-
-    def _tell(self, read: int) -> None:
-        if self._progress is not None:
-            self._progress(self._before + read, self.total)
 
     def _wanted(self, one: importers.Taken) -> bool:
         """Whether it is of the days that are asked for: a session whole, if anything in it is."""
@@ -198,18 +209,40 @@ class _Taking:
         self._early += early
         return not early
 
-    def _take(self, source: Source, format: str, batch: Sequence[importers.Taken]) -> None:
-        sessions = [one for one in batch if isinstance(one, ImportedSession | Exported)]
+    def _hold(self, held: _Held) -> None:
+        """Take in what is held first, where this would be too much, or is of a session that is held."""
+        uuid = held.one.session.uuid if isinstance(held.one, ImportedSession | Exported) else ""
+        if self._held and (self._holding + _size(held.one) > BATCH or uuid in self._uuids):
+            self.flush()
+        self._uuids |= {uuid} if uuid else set()
+        self._held.append(held)
+        self._holding += _size(held.one)
+
+    def flush(self) -> None:
+        """Take in what is held, for which each document is written once."""
+        sessions = [held.one for held in self._held if isinstance(held.one, ImportedSession | Exported)]
         self._sessions += len(sessions)
         self._turns += sum(len(one.turns) for one in sessions)
+        if self.asked.draft is not None:
+            sessions = list(map(self._unforeseen, sessions))
         if self.asked.by_model:
             self._captured += [_by_model(self.memory, one.session, one.turns) for one in sessions]
         elif sessions:
             self._captured += _capture_each(self.memory, sessions, self.asked.draft)
-        stated = [one for one in batch if isinstance(one, Statement | Page)]
-        if stated:
-            name, draft = os.path.basename(source.name), self.asked.draft
-            self._stated.append(take(self.memory, stated, format=format, name=name, draft=draft))
+        for (format, name), group in groupby(self._held, key=lambda held: (held.format, held.name)):
+            stated = [held.one for held in group if isinstance(held.one, Statement | Page)]
+            if stated:
+                self._stated.append(take(self.memory, stated, format=format, name=name, draft=self.asked.draft))
+        self._held, self._holding, self._uuids = [], 0, set()
+        if self._progress is not None:
+            self._progress(self._at, self.total)
+
+    def _unforeseen(self, one: ImportedSession | Exported) -> ImportedSession | Exported:
+        """The session without the turns that another file has brought; without a dry run the transcripts know it."""
+        seen = self._foreseen.setdefault(one.session.uuid, set())
+        new = tuple(turn for turn in one.turns if turn.id not in seen)
+        seen.update(turn.id for turn in new)
+        return one._replace(turns=new)
 
     def report(self, degraded: Iterable[str]) -> Imported:
         """What all of it brought."""
@@ -252,20 +285,6 @@ def _last(one: importers.Taken) -> datetime | None:
     if isinstance(one, ImportedSession | Exported):
         return one.session.ended or one.session.updated
     return (one.changed or one.time) if isinstance(one, Statement) else one.time
-
-
-def _batches(found: Iterable[importers.Taken]) -> Iterator[list[importers.Taken]]:
-    """What was found in groups of about as many turns, for which each document is written once."""
-    batch: list[importers.Taken] = []
-    size = 0
-    for one in found:
-        if batch and size + _size(one) > BATCH:
-            yield batch
-            batch, size = [], 0
-        batch.append(one)
-        size += _size(one)
-    if batch:
-        yield batch
 
 
 def _capture_each(
