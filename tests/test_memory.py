@@ -644,14 +644,6 @@ def test_turns_are_kept_in_one_place(memory: Memory) -> None:
         reopened(memory, transcripts=two)
 
 
-def test_settings_that_nothing_reads_yet_are_told_of(memory: Memory) -> None:
-    transcripts = CONFIG.transcripts._replace(auto_session=False)
-    recall = CONFIG.recall._replace(similarity_threshold=0.4, max_search_results=9, auto_recall=False)
-    with reopened(memory, transcripts=transcripts, recall=recall) as other:
-        names = [warning.removesuffix(" is not used by this version") for warning in other.status()["warnings"]]
-    assert names == ["transcripts.auto_session"]
-
-
 # --- upkeep --------------------------------------------------------------------------------------
 
 

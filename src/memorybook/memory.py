@@ -6,7 +6,6 @@ import os
 
 from memorybook import arguments as given
 from memorybook.book import Book
-from memorybook.config import unused
 from memorybook.conversations import Conversations
 from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
@@ -422,7 +421,6 @@ def open(
         config = load(cwd=cwd, env=os.environ)
     root = book_root(config, cwd=cwd, book=book, project=project)
     machine = os.path.join(root, MACHINE)
-    config = config._replace(warnings=(*config.warnings, *unused(config)))
     kept = config.transcripts
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id

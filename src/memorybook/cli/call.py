@@ -231,8 +231,6 @@ class Call:
             from memorybook.memory import open as open_memory
 
             self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
-            for warning in self._memory.config.warnings[len(config.warnings) :] if self.verb != "status" else ():
-                self.warn(warning)
         return self._memory
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
