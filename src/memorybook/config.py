@@ -109,7 +109,7 @@ class RecallSettings(NamedTuple):
     Attributes:
         keywords: Words that ask for a recall, besides the built-in ones.
         auto_recall: Whether it happens without being asked.
-        similarity_threshold: Relevance, 0..1, from which talk like an input that asks for nothing is recalled; 0: never.
+        similarity_threshold: Relevance, 0..1, from which talk like input that asks for nothing is recalled; 0: never.
         max_search_results: How many sessions and turns a recall brings unless it is told, 1..200.
         max_context_tokens: Size of what a prompt is given besides the talk, 100..1,000,000.
     """
