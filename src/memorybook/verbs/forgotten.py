@@ -147,4 +147,5 @@ def unlabelled(line: str) -> str:
     return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)
 
 
-_SENTENCE = re.compile(r".+?(?:[。！？；]+|[.!?]+(?=\s|$)|$)\s*")
+_SENTENCE = re.compile(r".(?:[^.!?。！？；\n]++|[.!?]++(?!\s|$))*+(?:[。！？；]++|[.!?]++|$)\s*")
+"""Possessive, so that its time grows with the text alone, however many dots it has."""
