@@ -157,6 +157,9 @@ def test_a_day_in_the_question_narrows_unless_it_was_said_at_another_time(talks:
     assert elsewhere.sessions[0].name == "搬家"
     assert elsewhere.span is None
     assert "all days were searched" in elsewhere.reason
+    unknown = talks.recall_topic("the quarterly submarine audit of 3 February 2026")
+    assert [session.name for session in unknown.sessions] == ["garden"]
+    assert not unknown.has_relevant
 
 
 def test_days_begin_where_the_book_is(book: Memory) -> None:
@@ -290,6 +293,9 @@ def test_a_page_that_a_person_edited_is_what_is_told(book: Memory) -> None:
     [found] = book.recall_history().sessions
     assert (found.title, found.turns) == ("Moving the office", 1)
     assert "above the bakery" in found.summary
+    book.book.documents.remove(page)
+    [found] = book.recall_history().sessions
+    assert found.summary == "old"
 
 
 # --- what a text asks for ----------------------------------------------------------------------------
@@ -325,6 +331,24 @@ def test_what_was_said_in_this_talk_is_looked_for_in_it_and_not_the_question_its
     assert found.scene == "within"
     assert found.turns[0].text == "In the harbour of Lisbon, berth number 14."
     assert question not in [turn.text for turn in found.turns]
+
+
+def test_where_the_session_that_is_meant_is_not_there_the_newest_are_told_of(talks: Memory) -> None:
+    found = talks.recollect("上周日咱们聊了些什么", session="now")
+    assert found is not None
+    assert (found.scene, [session.name for session in found.sessions]) == ("history", ["搬家", "boat", "garden"])
+    assert not found.has_relevant
+    assert "没有找到" in found.text
+
+
+def test_what_was_forgotten_is_not_recalled(book: Memory) -> None:
+    say(book, "boat", BEGUN["boat"], *TALKS["boat"])
+    say(book, "garden", BEGUN["garden"], *TALKS["garden"])
+    book.forget(session="boat")
+    assert [session.name for session in book.recall_history().sessions] == ["garden"]
+    assert "boat" not in book.recall_topic("sailing boat with a red sail").text
+    with pytest.raises(NotFound):
+        book.recall_session("boat")
 
 
 def test_what_is_like_a_past_session_is_recalled_from_the_threshold_on(book: Memory) -> None:
@@ -367,6 +391,10 @@ def test_an_empty_book_has_nothing_to_tell(book: Memory) -> None:
     assert book.recall_topic("anything").json()["has_relevant"] is False
     with pytest.raises(NotFound, match="there are none yet"):
         book.recall_session("last time")
+    asked = book.recollect("Where did we leave off last time?")
+    assert asked is not None
+    assert (asked.scene, asked.sessions, asked.text) == ("history", (), "")
+    assert asked.reason == "no session is known that these words mean"
 
 
 def test_bad_values_are_named(talks: Memory) -> None:

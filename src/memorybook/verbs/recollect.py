@@ -30,6 +30,8 @@ LOOKED_AT = 100
 
 NO_TURNS = "the turns of this session are not kept here: its summary is all there is"
 
+NONE_MEANT = "no session is known that these words mean"
+
 ALWAYS: Days = (None, None)
 
 
@@ -127,7 +129,7 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
 
     def keep(passage: Passage) -> bool:
         others = asked.without is None or passage.session != asked.without
-        return others and not (asked.by_user and passage.role == "assistant") and said_then(passage)
+        return others and not (asked.by_user and passage.role in ("assistant", "tool")) and said_then(passage)
 
     first, last = which.widened(asked.days)
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
@@ -210,23 +212,27 @@ def recollect(memory: Memory, text: str, *, session: str | None, max_tokens: int
 
 
 def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) -> Recollection:
-    """What the text asks for; by its topic, where the session that it means cannot be made out."""
+    """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
     top, current = memory.config.recall.max_search_results, talks.uuid_of(memory, session)
-    about = asked.query if _tells(asked.query) else text
-    topic = _Topic(about, top, named=which.days_in(memory, text), without=current)
+    subject = asked.query if _tells(asked.query) else ""
+    days = which.days_in(memory, text)
+    topic = _Topic(subject or text, top, named=days, without=current)
+    reason = ""
     try:
         if asked.scene == "session":
             return _session(memory, text, None, current)
         if asked.scene == "within" and session:
-            return _within(memory, session, about, top, echo=text.strip())
+            return _within(memory, session, subject or text, top, echo=text.strip())
     except (NotFound, Conflict) as error:
-        return _topic(memory, topic)._replace(reason=str(error))
-    if topic.named and about is text:  # of no subject but a time
-        return _history(memory, top, which.around(topic.named), current)
+        reason = NONE_MEANT if isinstance(error, NotFound) else str(error)
+    if not subject and (reason or days):
+        found = _history(memory, top, ALWAYS if reason else which.around(days), current)
+        return found._replace(reason=reason, has_relevant=found.has_relevant and not reason)
     if asked.scene != "history":
-        return _topic(memory, topic)
+        found = _topic(memory, topic)
+        return found._replace(reason=reason) if reason else found
     told = _topic(memory, topic._replace(by_user=True))
-    return told._replace(scene="history") if told.has_relevant else _history(memory, top, ALWAYS, current)
+    return told._replace(scene="history") if subject or told.has_relevant else _history(memory, top, ALWAYS, current)
 
 
 def _tells(words: str) -> bool:
