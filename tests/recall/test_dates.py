@@ -102,7 +102,78 @@ def test_days_from_today(question: str, expected: str) -> None:
     assert days(question) == [expected]
 
 
-@pytest.mark.parametrize("question", ["last week", "上周三", "两周前", "前年", "a week ago"])
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("this Wednesday", "2023-05-10"),
+        ("last May", "2022-05-01…2022-05-31"),
+        ("last March", "2023-03-01…2023-03-31"),
+        ("this May", "2023-05-01…2023-05-31"),
+        ("two Fridays ago", "2023-04-28"),
+        ("the Friday before last", "2023-04-28"),
+        ("Tuesday last week", "2023-05-02"),
+        ("last week on Monday", "2023-05-01"),
+        ("the week of May 5", "2023-05-01…2023-05-07"),
+        ("the week of 5 May", "2023-05-01…2023-05-07"),
+        ("5月5号那周", "2023-05-01…2023-05-07"),
+        ("over the weekend", "2023-05-06…2023-05-07"),
+        ("the weekend before last", "2023-04-29…2023-04-30"),
+        ("a few days ago", "2023-05-06…2023-05-10"),
+        ("几天前", "2023-05-06…2023-05-10"),
+        ("several weeks back", "2023-03-28…2023-05-01"),
+        ("a couple of months ago", "2023-02-26…2023-03-28"),
+        ("a fortnight ago", "2023-04-21…2023-05-05"),
+        ("the past three days", "2023-05-09…2023-05-12"),
+        ("最近三天", "2023-05-09…2023-05-12"),
+        ("过去半年", "2022-11-11…2023-05-12"),
+        ("the other day", "2023-05-05…2023-05-11"),
+        ("前几天", "2023-05-05…2023-05-11"),
+        ("前两天", "2023-05-08…2023-05-11"),
+        ("这几天", "2023-05-08…2023-05-12"),
+        ("前阵子", "2023-02-26…2023-05-05"),
+        ("early last month", "2023-04-01…2023-04-10"),
+        ("at the end of the month", "2023-04-21…2023-04-30"),
+        ("mid-February", "2023-02-11…2023-02-20"),
+        ("late April 2022", "2022-04-21…2022-04-30"),
+        ("beginning of the year", "2023-01-01…2023-02-28"),
+        ("the end of last year", "2022-11-01…2022-12-31"),
+        ("last winter", "2022-12-01…2023-02-28"),
+        ("last summer", "2022-06-01…2022-08-31"),
+        ("winter last year", "2022-12-01…2023-02-28"),
+        ("the summer of 2021", "2021-06-01…2021-08-31"),
+        ("this spring", "2023-03-01…2023-05-31"),
+        ("上个月5号", "2023-04-05"),
+        ("本月3号", "2023-05-03"),
+        ("上月底", "2023-04-21…2023-04-30"),
+        ("上上个月", "2023-03-01…2023-03-31"),
+        ("年初", "2023-01-01…2023-02-28"),
+        ("月底", "2023-04-21…2023-04-30"),
+        ("月初", "2023-05-01…2023-05-10"),
+        ("四月中旬", "2023-04-11…2023-04-20"),
+        ("四月底", "2023-04-21…2023-04-30"),
+        ("去年四月底", "2022-04-21…2022-04-30"),
+        ("去年年底", "2022-11-01…2022-12-31"),
+        ("去年冬天", "2022-12-01…2023-02-28"),
+        ("2022年夏天", "2022-06-01…2022-08-31"),
+        ("三个礼拜前", "2023-04-18…2023-04-24"),
+    ],
+)
+def test_days_told_roughly(question: str, expected: str) -> None:
+    assert may_name_days(question)
+    assert days(question) == [expected]
+
+
+@pytest.mark.parametrize(
+    "question", ["下周三", "一年初", "年初二", "四月中国", "the 31st week of nothing", "the past", "上个月31号"]
+)
+def test_a_longer_phrase_names_no_rough_day(question: str) -> None:
+    rough = {"四月中国": ["2023-04-01…2023-04-30"], "上个月31号": ["2023-04-01…2023-04-30"]}
+    assert days(question) == rough.get(question, [])
+
+
+@pytest.mark.parametrize(
+    "question", ["last week", "上周三", "两周前", "前年", "a week ago", "月底", "last summer", "前几天"]
+)
 def test_days_from_today_are_none_while_today_is_not_known(question: str) -> None:
     assert days(question, today=None) == []
 
@@ -171,7 +242,8 @@ def test_no_question_is_too_strange(question: str, today: date) -> None:
 
 _PIECES = (
     "7 2023 ２０２３ ５ 二十 may May. June 7th in of last this the before yesterday week weekend night year ago a two"
-    " half month 上 这 周 三 末 礼拜 去年 前 天 半 个 月 号 今 晚 – _ x 在 \0 ."
+    " half month 上 这 周 三 末 礼拜 去年 前 天 半 个 月 号 今 晚 – _ x 在 \0 . other day few weeks past spring of last"
+    " early 春 季 初 底 最近 几 那 阵"
 ).split()
 
 

@@ -390,16 +390,16 @@ _TYPOS = dict(
         " summerize:summarize youve:you've"
     ).split()
 )
-_WORD = lazily(r"[a-z]+(?:'[a-z]+)?")
+_WORD = lazily(r"(?i)[a-z]+(?:'[a-z]+)?")
 
 _EMPTY = lazily(
     rf"(?i)\b(?:(?:from\s+)?{TIME}|{ORDER}|{TALK})(?:'s)?\b|\b"
     + words(
-        "i i'd i've i'm me my mine we we'd we've us our you you'd you've your it it's its that this these"
+        "i  me my mine we  us our you  your it  its that this these"
         " those the an? there ones?"
-        " what what's which who whose when where where'd why how did didn't do does don't was wasn't were is"
+        " what  which who whose when where  why how did  do does  was  were is"
         " are be been have"
-        " haven't has had can could would will should to of for in on at from with about regarding by into and"
+        "  has had can could would will should to of for in on at from with about regarding by into and"
         " or but so if as up"
         " off out over down back again please pls kindly just now then ever still also all any some exactly"
         " actually once already"
@@ -409,13 +409,13 @@ _EMPTY = lazily(
         " concluded? land(?:ed)?"
         " suggest(?:ed)? recommend(?:ed)? explain(?:ed)? give gave given ask(?:ed|ing)? know knew doing done"
         " get got go went come"
-        " came left leave stop(?:ped)? continue resume carry pick(?:ed)? finish keep going let let's show open"
+        " came left leave stop(?:ped)? continue resume carry pick(?:ed)? finish keep going let  show open"
         " pull bring repeat"
         " list recap summari[sz]e summary gist transcript things? topics? subject work(?:ed|ing)? cover(?:ed)?"
         " like want need here"
         " time last happened look(?:ed)? find found point must think sure believe am"
     )
-    + r"\b"
+    + r"(?:n't|'(?:s|d|m|re|ve|ll))?\b"
 )
 _SPACE = lazily(r"[\s,.;:!?▢()\-–—]+")
 
@@ -434,9 +434,13 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
 
 def subject(text: str) -> str:
     """The text without English words that ask, point at a time or mean nothing by themselves."""
-    return _SPACE.sub(" ", _EMPTY.sub(" ", text)).strip()
+    return _SPACE.sub(" ", _EMPTY.sub(" ", _mended(text))).strip()
 
 
 def _plain(text: str) -> str:
-    """In lower case, with plain quote marks and spaces, frequent slips of the keyboard mended."""
-    return _WORD.sub(lambda word: _TYPOS.get(word[0], word[0]), " ".join(text.lower().split()))
+    """In lower case, with single spaces, frequent slips of the keyboard mended."""
+    return _mended(" ".join(text.lower().split()))
+
+
+def _mended(text: str) -> str:
+    return _WORD.sub(lambda word: _TYPOS.get(word[0].lower(), word[0]), text)

@@ -312,20 +312,25 @@ _SAME = (
 )
 """Words that are read as one."""
 
-_EMPTY = lazily(
-    f"(?:{_TIME}|{_BEFORE}|{_NTH}|{_ONCE}(?={_TALK}|没|说|聊)|最近|刚才|刚刚|方才|一开始|开头|最开始|上面|前面"
-    f"|以上|到目前为止)"
-    "|我们|你们|我|你|为什么|什么时候|时候|什么|哪些|哪个|哪种|哪一?[步条家款版次]|哪里|哪|多少"
-    "|几[个次点号步条种版]|怎么样?|如何|没有|有没有|是不是"
-    "|来着|到底|最后|后来|最终|还?记不?记?得|忘了|记不清|想不起来?|印象[里中]?|回忆|回顾|总结|概括|整理|纪要"
-    "|摘要|要点|交接|一下|帮我|麻烦|请问?|能不能"
-    "|可以|继续|接着|往下|再|重新|重复|发我|给我|看看|说说|列一?下|调出来?|打开|展开|收尾|停下?|断|地方|开始"
-    "|结束|进行|完成|收工|内容|哪"
-    f"|告诉|讨论|商量|聊天记录|聊天|对话|会话|谈话|交流|聊|谈|说|讲|提到?|决定|敲定|定|结论|得出|{_UNFINISHED}"
-    f"|下线|掉线|临时|一半|弄|忙|干|搞|做"
-    "|[的了过吗呢吧啊呀嘛么着是在有都还也就把将被给对跟和与从到里中上下来去那这个些次场段回轮份没不第几好要想会能一次,，。.?？!！、:：；;~…▢\\s]"
+_PHRASES = lazily(
+    f"{_TIME}|{_BEFORE}|{_NTH}|最近|刚才|刚刚|方才|一开始|开头|最开始|上面|前面|以上|到目前为止|我们|你们|我"
+    f"|你|关于|对于|有关"
+    "|为什么|(?:什么)?时候|什么|哪些|哪[个种]|哪一?[步条家款版次]|哪里?|多少|几[个次点号步条种版]|怎么样?|如何"
+    "|[有没]没?有|是不是|来着|到底|最后|后来|最终"
+    "|还?记不?记?得|忘了|记不清|想不起来?|印象[里中]?|回忆|回顾|总结|概括|整理|纪要|摘要|要点|交接|一下|帮我"
+    "|麻烦|请问?|能不能|可以|继续|接着|往下|重新"
+    "|重复|发我|给我|看看|说说|列一?下|调出来?|打开|展开|收尾|停下?|断开?|地方|开始|结束|进行|完成|收工|内容"
+    "|告诉|讨论|商量|聊天记录|聊天|对话|会话|谈话"
+    f"|交流|{_UNFINISHED}|聊[过的到了]?|谈[过的到了]?|说[过的到了]|讲[过的到了]|提[过到]|决定|敲定|结论|得出"
+    f"|下线|掉线|临时|一半|找到|找出来?"
+    "|那[个次些份版段条]|这[个次些]|[，。,.?？!！、:：；;~…▢\\s]|[的了过吗呢吧啊呀嘛么]"
 )
-_HAN_LEFT = lazily("[\u3400-\u9fff]|[A-Za-z0-9]{2}")
+"""What says nothing about the subject."""
+
+_FILLERS = lazily(
+    "[着是在有都还也就把将被给对跟和与从到里中上下来去那这个些次场段回轮份没不第几好要想会能一再弄忙干搞做说聊谈讲定 ]"
+)
+"""Of what is left: characters that name no subject by themselves."""
 
 
 def scene_of(text: str) -> tuple[Scene, str, float] | None:
@@ -334,18 +339,15 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
     if _NEVER.search(text):
         return None
     whole = first(_WHAT_WE_DID, text)
-    if whole and len(_left(text)) > 1:
+    if whole and subject(text):
         whole = None
     return first(_WITHIN, text) or first(_WHOLE, text) or whole or first(_HISTORY, text) or first(_TOPIC, text)
 
 
 def subject(text: str) -> str:
     """The text without Chinese words that ask, point at a time or mean nothing by themselves."""
-    return " ".join(_EMPTY.sub(" ", _plain(text)).split())
-
-
-def _left(text: str) -> str:
-    return "".join(_HAN_LEFT.findall(_EMPTY.sub("", text)))
+    left = _PHRASES.sub(" ", _plain(text))
+    return " ".join(left.split()) if len(_FILLERS.sub("", left)) > 1 else ""
 
 
 def _plain(text: str) -> str:

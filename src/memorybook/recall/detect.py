@@ -63,11 +63,14 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     found = asking_zh.scene_of(said) if _HAN.search(said) else None
     found = found or asking_en.scene_of(said)
     if found is None:
-        found = _by_keyword(text, said, keywords)
+        found = _by_keyword(text, keywords)
     if found is None:
         return None
     scene, reason, confidence = found
-    return Recall(scene, reason, confidence, subject(said), _span(said, today))
+    query = subject(said)
+    if scene == "topic" and not query:  # nothing is named but the talk
+        scene = "session"
+    return Recall(scene, reason, confidence, query, _span(said, today))
 
 
 def resembles(best: float, threshold: float, text: str, *, today: date | None = None) -> Recall | None:
@@ -107,12 +110,10 @@ def _said(text: str) -> str:
     return _QUOTED.sub(" ▢ ", text)
 
 
-def _by_keyword(text: str, said: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:
+def _by_keyword(text: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:
     lower = text.lower()
     word = next((word for word in keywords if word.strip() and word.lower() in lower), None)
-    if word is None:
-        return None
-    return ("topic" if subject(said) else "session"), word, 0.6
+    return ("topic", word, 0.6) if word else None
 
 
 def _span(text: str, today: date | None) -> Span | None:

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from benchmarks import detect as measured
+from memorybook.recall.detect import READ, detect, resembles
+
+TODAY = date(2023, 5, 12)  # a Friday
+DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+SHIPPED = measured.read(measured.SHIPPED)
+
+
+def scene(text: str) -> str | None:
+    found = detect(text)
+    return found.scene if found else None
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_inputs_kept_aside_from_tuning_are_told_apart(language: str) -> None:
+    inputs = [one for one in SHIPPED if one.language == language and one.part == "kept aside"]
+    found = measured.figures(measured.tried(inputs))
+    assert found["inputs"] > 150
+    assert min(found["precision"], found["recall"]) >= 90
+    assert found["scene right"] >= 90
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_half_of_the_inputs_are_look_alikes(language: str) -> None:
+    inputs = [one for one in SHIPPED if one.language == language]
+    assert len({one.text for one in inputs}) == len(inputs) > 400
+    assert 0.4 < sum(one.scene is None for one in inputs) / len(inputs) < 0.6
+
+
+def test_the_labelled_inputs_that_define_the_scenes_are_told_apart() -> None:
+    path = DATA / "zh-agent" / "detect.jsonl"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    assert measured.failures(measured.tried(measured.read(path, "given"))) == []
+
+
+@pytest.mark.parametrize("one", [one for one in SHIPPED if one.scene][::7], ids=lambda one: one.id)
+def test_what_stands_in_quotes_asks_for_nothing(one: measured.Input) -> None:
+    bare = one.text.translate(dict.fromkeys(map(ord, "\"'“”「」《》`"), " "))
+    for opened, closed in ("“”", "「」", '""', "``", "《》"):
+        assert detect(f"{opened}{bare}{closed}") is None
+    assert detect(f"```\n{bare}\n```") is None
+
+
+@given(st.text(), st.dates())
+@example("我" * 5000, TODAY)
+@example("we " * 3000 + "?", TODAY)
+@example("你" * 300 + "?", date.min)
+@example("\ud800上次我们聊到哪儿了\0", date.max)
+def test_no_text_is_too_strange(text: str, today: date) -> None:
+    found = detect(text, ["x"], today=today)
+    assert found is None or 0 < found.confidence <= 1
+    if found and found.span:
+        assert found.span[0] <= min(found.span[1], today.toordinal())
+
+
+@given(st.sampled_from([one.text for one in SHIPPED]), st.sampled_from(["", " ", "\n", "\t"]), st.booleans())
+def test_blanks_around_and_capitals_change_nothing(text: str, blank: str, upper: bool) -> None:
+    assert scene(blank + (text.upper() if upper else text) + blank) == scene(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("What did we decide about token expiry?", "token expiry"),
+        ("关于内存泄漏，我们上次聊到什么结论", "内存泄漏"),
+        ("continue yesterday's conversation", ""),
+        ("上次我们聊到哪儿了", ""),
+    ],
+)
+def test_the_query_is_what_is_left_without_the_words_that_ask(text: str, query: str) -> None:
+    found = detect(text)
+    assert found is not None
+    assert found.query == query
+
+
+def test_days_are_read_where_today_is_known() -> None:
+    day = date(2023, 5, 9).toordinal()
+    asked = [("last Tuesday's chat, give me the gist", TODAY), ("上周三咱们聊了什么", None)]
+    assert [found and found.span for text, today in asked for found in [detect(text, today=today)]] == [
+        (day, day),
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("Open the Tea-Box", "topic"), ("翻一下小本本", "topic"), ("the tea box", None)]
+)
+def test_configured_keywords_ask_too(text: str, expected: str | None) -> None:
+    found = detect(text, [" ", "", "tea-box", "小本本"])
+    assert (found.scene if found else None) == expected
+
+
+def test_a_keyword_makes_no_other_scene_of_what_asks_anyway() -> None:
+    assert detect("What did we decide about tea?", ["tea"]) == detect("What did we decide about tea?")
+
+
+def test_of_a_pasted_page_both_ends_are_read() -> None:
+    page = "lorem ipsum dolor sit amet. " * (READ // 5)
+    assert scene(f"{page}\nWhat did we decide about this last week?") == "topic"
+    assert scene(f"What did we decide about this last week?\n{page}") == "topic"
+    assert scene(f"{page} What did we decide about this? {page}") is None
+
+
+def test_likeness_alone_recalls_by_topic_from_its_threshold_on() -> None:
+    found = [resembles(best, 0.6, "the  ndots issue") for best in (0.6, 0.8, 1.5)]
+    sure = [one.confidence for one in found if one and one[::3] == ("topic", "the ndots issue")]
+    assert sure == [0.5, pytest.approx(0.75), 1.0]
+    assert [resembles(*case, "x") for case in ((0.59, 0.6), (1.0, 0.0))] == [None, None]
+    assert resembles(1.0, 1.0, "x") is not None

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.recall.when import days_of
+
+TODAY = date(2023, 5, 12)  # a Friday
+
+
+def days(words: str, today: date = TODAY) -> str | None:
+    found = days_of(words, today)
+    if found is None:
+        return None
+    first, last = (str(date.fromordinal(day)) for day in found)
+    return first if first == last else f"{first}…{last}"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("on Wednesday", "2023-05-10"),
+        ("Friday", "2023-05-05"),
+        ("周三", "2023-05-10"),
+        ("星期天那次", "2023-05-07"),
+        ("the weekend", "2023-05-06…2023-05-07"),
+        ("周末", "2023-05-06…2023-05-07"),
+        ("this morning", "2023-05-12"),
+        ("今早那段", "2023-05-12"),
+        ("on the 14th", "2023-04-14"),
+        ("the 31st", "2023-03-31"),
+        ("14号", "2023-04-14"),
+        ("May 20", "2022-05-20"),
+        ("五月二十号", "2022-05-20"),
+        ("on 29 February", "2020-02-29"),
+        ("between May 2 and May 9", "2023-05-02…2023-05-09"),
+        ("28.04.2023", "2023-04-28"),
+        ("4/28/2023", "2023-04-28"),
+        ("last Tuesday", "2023-05-09"),
+        ("四月底", "2023-04-21…2023-04-30"),
+    ],
+)
+def test_the_newest_such_days_are_meant(words: str, expected: str) -> None:
+    assert days(words) == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "hello",
+        "next Wednesday",
+        "下周三",
+        "tomorrow",
+        "明天",
+        "the 3rd session",
+        "05/06/2023",
+        "30/30/2023",
+        "saturn",
+        "3号线",
+        "第二次",
+    ],
+)
+def test_no_past_day_is_meant(words: str) -> None:
+    assert days(words) is None
+
+
+def test_the_calendar_has_a_beginning() -> None:
+    assert days("the 31st", date(1, 1, 5)) is None
+    assert days("on 29 February", date(1, 3, 5)) is None
+
+
+@given(st.text(st.sampled_from("第周末上个月底年初三四五五号日天 mayfristhe0123456789/.-")), st.dates())
+def test_no_day_to_come_begins_a_span(words: str, today: date) -> None:
+    found = days_of(words, today)
+    assert found is None or found[0] <= min(found[1], today.toordinal())
