@@ -73,6 +73,14 @@ def gathered(talk: Conversation, asked: str, language: str, *, most: int, before
     return Gathered(made, found, tuple(failures))
 
 
+def recollected(talk: Conversation, asked: str) -> Gathered:
+    """What the words ask to be recalled, without a context; nothing with `recall.auto_recall = false`."""
+    failures: list[str] = []
+    config = talk.memory.config
+    found = _recollected(talk, asked, failures) if config.enabled and config.recall.auto_recall else None
+    return Gathered(found=found, failures=tuple(failures))
+
+
 def _provided(provider: MemoryProvider, query: str, failures: list[str]) -> str:
     try:
         text = provider.recall(query)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
 from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, words_of
-from memorybook.agent.prompt import Gathered, gathered, system_text
+from memorybook.agent.prompt import Gathered, gathered, recollected, system_text
 from memorybook.agent.remembering import Remembered, Remembering
 from memorybook.agent.turning import Turning
 from memorybook.agent.words import WORDS, found_text, remembered, waiting
@@ -22,6 +22,7 @@ from memorybook.verbs.retelling import refresh
 if TYPE_CHECKING:
     from memorybook.agent.workspace import Workspace
     from memorybook.memory import Memory
+    from memorybook.recollection import Recollection
     from memorybook.replies import Message
 
 
@@ -185,11 +186,10 @@ class AgentSession(Turning):
                 history = talk.history(self._workspace.memory_window)
             return [*self._head(talk, system, known, language), *history, {"role": "user", "content": user_content}]
 
-    def gather(self, user_content: str | Sequence[Any]) -> Gathered:
-        """What a turn with these words is given besides the talk, for a host that has no model."""
+    def recollect(self, text: str) -> Recollection | None:
+        """What a user's words ask to be recalled of past talks, told as in a turn: for a host without a model."""
         with self._in_use() as talk:
-            asked = words_of(user_content)
-            return self._gathered(talk, asked, talk.language(asked), whole=True)
+            return self._announced(talk, recollected(talk, text), talk.language(text)).found
 
     def _head(self, talk: Conversation, system: str, known: str, language: str) -> list[Message]:
         text = system_text(system, rule=talk.memory.config.enabled, known=known, language=language)
@@ -199,6 +199,10 @@ class AgentSession(Turning):
         """What is known for these words; `whole` for a prompt that shows the talk."""
         most = self._workspace.memory_window if whole else 0
         known = gathered(talk, asked, language, most=most, before=self.before)
+        return self._announced(talk, known, language)
+
+    def _announced(self, talk: Conversation, known: Gathered, language: str) -> Gathered:
+        """The same, its events told."""
         if known.found is not None and (known.found.sessions or known.found.turns):
             self._tell(talk, "recalled", found_text(known.found, language), found=known.found)
         for reason in known.failures:

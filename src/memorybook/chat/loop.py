@@ -223,12 +223,12 @@ class Chat:
         """The turn without one: it is kept, done where it is an order, and answered with what is found."""
         kept = self._session.add({"role": "user", "content": text})
         done = self._session.obey(kept)
-        known = self._session.gather("" if done is not None and done.forgotten else text)
+        found = self._session.recollect(text) if done is None else None
         self._turns.append({"user": text, "assistant": None})
-        trouble = known.found.degraded if known.found is not None else ()
+        trouble = found.degraded if found is not None else ()
         if done is None:
-            trouble = (*trouble, *self._show_found(text, known.found))
-        return Status(0.0, trouble=tuple(dict.fromkeys(trouble)), tokens=known.context.tokens)
+            trouble = (*trouble, *self._show_found(text, found))
+        return Status(0.0, trouble=tuple(dict.fromkeys(trouble)))
 
     def _show_found(self, text: str, found: Any) -> tuple[str, ...]:
         """Show what was found, of past talks if that was asked for, else in the whole book; why it may be less."""
