@@ -169,6 +169,9 @@ class Transcripts(Protocol):
     def turns(self, session: str) -> Sequence[Turn]:
         """All turns of a session (uuid) in order; empty if there is none."""
 
+    def each_turn(self, session: str) -> Iterator[Turn]:
+        """As `turns`, of which never all are held; read as they are asked for."""
+
     def find(self, turn_id: str) -> Sequence[Turn]:
         """Turns of that id, one per session that has one."""
 

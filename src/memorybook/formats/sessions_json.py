@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from math import isfinite
@@ -45,11 +46,14 @@ class Extra(NamedTuple):
     replies: Mapping[str, Mapping[str, Any]] = {}
 
 
+NO_EXTRA = Extra()
+
+
 class Exported(NamedTuple):
     """One session of a document.
 
     Attributes:
-        session: Its own fields.
+        session: Its own fields, with the ids of its turns.
         turns: In order; their positions are their places.
         summaries: Summaries of chats, by the id of the turn that each begins with.
         extra: What else stood there.
@@ -58,24 +62,27 @@ class Exported(NamedTuple):
     session: Session
     turns: tuple[Turn, ...]
     summaries: Mapping[str, str] = {}
-    extra: Extra = Extra()
+    extra: Extra = NO_EXTRA
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
-def render(exported: Exported) -> bytes:
-    """The session's object, a line for each chat, without a line break at its end."""
-    session, turns, summaries, extra = exported
+def render(
+    session: Session, turns: Iterable[Turn], summaries: Mapping[str, str], extra: Extra = NO_EXTRA
+) -> Iterator[bytes]:
+    """The session's object in pieces, a line for each chat, without a line break at its end; see `Exported`."""
     head: Fields = {"_id": _oid(session.uuid), "uuid": session.uuid}
     head |= {name: getattr(session, name) for name in _TEXTS}
     head |= {name: _date(getattr(session, name)) for name in _TIMES}
-    head |= {"turn_ids": [turn.id for turn in turns], **extra.session}
-    chats = ",".join(f"\n{_dumped(chat)}" for chat in _chats(session.uuid, turns, summaries, extra))
-    return _encoded(f'{_dumped(head)[:-1]},"chats":[{chats}\n]}}')
+    head |= {"turn_ids": session.turn_ids, **extra.session}
+    yield _encoded(f'{_dumped(head)[:-1]},"chats":[')
+    for number, chat in enumerate(_chats(session.uuid, turns, summaries, extra)):
+        yield _encoded(f",\n{_dumped(chat)}" if number else f"\n{_dumped(chat)}")
+    yield b"\n]}"
 
 
-def _chats(uuid: str, turns: Sequence[Turn], summaries: Mapping[str, str], extra: Extra) -> Iterator[Fields]:
+def _chats(uuid: str, turns: Iterable[Turn], summaries: Mapping[str, str], extra: Extra) -> Iterator[Fields]:
     for said in _grouped(turns):
         head = None if said[0].role in _REPLIES else said[0]
         id = _oid(uuid, said[0].id)
@@ -206,14 +213,14 @@ def parse(value: Mapping[str, Any]) -> Exported:
             summaries |= {said[0][0].id: summary} if summary else {}
             chats |= {_oid(session.uuid, said[0][0].id)["$oid"]: left} if left else {}
     extra = Extra(_left(value, _SESSION), chats, replies)
-    return Exported(session, numbered(turns.values()), summaries, extra)
+    session = replace(session, turn_ids=tuple(turns))
+    return Exported(session, tuple(numbered(turns.values())), summaries, extra)
 
 
-def numbered(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+def numbered(turns: Iterable[Turn]) -> Iterator[Turn]:
     """The turns with their places as positions."""
-    from dataclasses import replace
-
-    return tuple(turn if turn.position == place else replace(turn, position=place) for place, turn in enumerate(turns))
+    for place, turn in enumerate(turns):
+        yield turn if turn.position == place else replace(turn, position=place)
 
 
 def session_of(value: Mapping[str, Any]) -> Session:

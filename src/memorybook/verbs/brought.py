@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import Conflict, NotFound, UnsafePath
 from memorybook.formats.session_md import parse
@@ -21,6 +21,9 @@ from memorybook.verbs.write import Mask
 if TYPE_CHECKING:
     from memorybook.formats.sessions_json import Exported
     from memorybook.memory import Memory
+
+
+_MASKED = ("name", "title", "source", "channel", "chat_id")
 
 
 class Brought(NamedTuple):
@@ -108,8 +111,8 @@ def _is_newer(session: Session, known: Session) -> bool:
 
 def _fit(memory: Memory, mask: Mask, session: Session) -> Session:
     """The session as it may stand here."""
-    texts = {name: mask.text(getattr(session, name)) for name in ("name", "title", "source", "channel", "chat_id")}
-    session = replace(session, **texts, turn_ids=())
+    masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in _MASKED}
+    session = replace(session, **masked, turn_ids=())
     before = SessionSummary(session=session.uuid, title=session.title, summary=_calm(mask.text(session.summary)))
     after = without_forgotten(memory, before)
     told = before if _same(before, after) else after

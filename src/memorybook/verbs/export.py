@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.formats import sessions_json
@@ -25,6 +25,8 @@ PLACE = os.path.join(".memorybook", "exports", "sessions.json")
 """Where in the book it is exported to unless something else is said: neither searched nor kept by git."""
 
 _log = logging.getLogger("memorybook")
+
+T = TypeVar("T")
 
 Tally = dict[str, int]
 
@@ -150,8 +152,9 @@ def _document(
     wanted = {transcripts.session(only).uuid} if only else None
     known = {session.uuid: session for session in sorted(transcripts.sessions(), key=_begun)}
     opening = b"[\n"
-    for done, piece in enumerate(_pieces(memory, known, wanted, before, tally), 1):
-        yield opening + piece
+    for done, pieces in enumerate(_sessions(memory, known, wanted, before, tally), 1):
+        yield opening
+        yield from pieces
         opening = b",\n"
         if progress is not None:
             progress(done, max(done, len(known)))
@@ -163,13 +166,13 @@ def _begun(session: Session) -> tuple[bool, float, str]:
     return session.created is None, session.created.timestamp() if session.created else 0.0, session.uuid
 
 
-def _pieces(
+def _sessions(
     memory: Memory,
     known: dict[str, Session],
     wanted: Collection[str] | None,
     before: IO[str] | None,
     tally: Tally,
-) -> Iterator[bytes]:
+) -> Iterator[Iterable[bytes]]:
     """The sessions one by one; of those that the file has not, the `wanted` ones (None: all)."""
     there: set[str] = set()
     for value, text in () if before is None else _objects(before):
@@ -178,26 +181,28 @@ def _pieces(
         there.add(session.uuid)
         if _is_same(memory, ours, session, value):
             _count(tally, len(session.turn_ids), len(session.turn_ids))
-            yield text.encode()
+            yield [text.encode()]
             continue
         stood = sessions_json.parse(value)
-        merged = _merged(memory, ours, stood)
-        gone = {turn.id for turn in stood.turns} - {turn.id for turn in merged.turns}
+        gone = _forgotten(memory, session.uuid, {*stood.session.turn_ids} - {*(ours.turn_ids if ours else ())})
+        left = len(stood.session.turn_ids) - len(gone)
         tally["left_out"] += len(gone)
-        if merged.turns or not stood.turns or ours is not None:
-            _count(tally, len(merged.turns), len(stood.turns) - len(gone))
-            yield sessions_json.render(merged)
+        if left or not gone or ours is not None:
+            merged, pieces = _merged(memory, ours, stood, gone)
+            _count(tally, len(merged.turn_ids), left)
+            yield pieces
     for uuid, session in known.items():
         if uuid not in there and (wanted is None or uuid in wanted):
-            yield _whole(memory, session, tally)
+            tally["new_sessions"] += 1
+            _count(tally, len(session.turn_ids), 0)
+            turns = sessions_json.numbered(_turns(memory, session))
+            yield sessions_json.render(session, turns, _summaries(memory, session))
 
 
-def _whole(memory: Memory, session: Session, tally: Tally) -> bytes:
-    """A session that the file has not."""
-    turns = sessions_json.numbered(memory.book.transcripts.turns(session.uuid))
-    tally["new_sessions"] += 1
-    _count(tally, len(turns), 0)
-    return sessions_json.render(Exported(session, turns, _summaries(memory, session)))
+def _turns(memory: Memory, session: Session) -> Iterator[Turn]:
+    """Those turns of the session that it has had when this export began."""
+    ids = {*session.turn_ids}
+    return (turn for turn in memory.book.transcripts.each_turn(session.uuid) if turn.id in ids)
 
 
 def _objects(before: IO[str]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -228,19 +233,27 @@ def _is_same(memory: Memory, known: Session | None, stood: Session, value: dict[
     return known == stood and _summaries(memory, known) == sessions_json.summaries_of(value)
 
 
-def _merged(memory: Memory, known: Session | None, stood: Exported) -> Exported:
-    """The session with the turns of both, as the book tells it where it does, without what was forgotten."""
-    ours = memory.book.transcripts.turns(stood.session.uuid) if known is not None else ()
-    ids = {turn.id for turn in ours}
-    forgotten = _forgotten(memory, stood.session.uuid, {turn.id for turn in stood.turns} - ids)
-    turns = sessions_json.numbered(_joined(ours, [turn for turn in stood.turns if turn.id not in forgotten]))
-    left = {turn.id for turn in turns}
-    summaries = {id: text for id, text in stood.summaries.items() if id in left and not forgotten}
-    if known is None:
-        session = _untold(memory, stood.session) if forgotten else stood.session
-    else:
-        session, summaries = known, summaries | _summaries(memory, known)
-    return Exported(replace(session, turn_ids=()), turns, summaries, stood.extra)
+def _merged(
+    memory: Memory, known: Session | None, stood: Exported, gone: Collection[str]
+) -> tuple[Session, Iterator[bytes]]:
+    """The session with the turns of both but for those that are gone, as the book tells it where it does."""
+    ids = dict.fromkeys(known.turn_ids if known is not None else ())
+    after: dict[str, list[Turn]] = {}
+    last = ""
+    for turn in stood.turns:
+        if turn.id in ids:
+            last = turn.id
+        elif turn.id not in gone:
+            after.setdefault(last, []).append(turn)
+    session = known or (_untold(memory, stood.session) if gone else stood.session)
+    names = {id: [turn.id for turn in turns] for id, turns in after.items()}
+    session = replace(session, turn_ids=tuple(_joined(ids, lambda id: id, names)))
+    summaries = {} if gone else dict(stood.summaries)
+    if known is not None:
+        summaries |= _summaries(memory, known)
+    ours = _turns(memory, known) if known is not None else ()
+    turns = sessions_json.numbered(_joined(ours, lambda turn: turn.id, after))
+    return session, sessions_json.render(session, turns, summaries, stood.extra)
 
 
 def _forgotten(memory: Memory, session: str, turns: Iterable[str]) -> set[str]:
@@ -249,21 +262,12 @@ def _forgotten(memory: Memory, session: str, turns: Iterable[str]) -> set[str]:
     return {keys[key] for key in memory.book.journal.buried(keys)} if keys else set()
 
 
-def _joined(ours: Iterable[Turn], theirs: Iterable[Turn]) -> Iterator[Turn]:
-    """The turns of the book in their order; those that the file alone has stand after the one they stood after."""
-    ours = list(ours)
-    known = {turn.id for turn in ours}
-    after: dict[str, list[Turn]] = {}
-    last = ""
-    for turn in theirs:
-        if turn.id in known:
-            last = turn.id
-        else:
-            after.setdefault(last, []).append(turn)
+def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
+    """What the book has in its order; what the file alone has stands after the one it stood after, by its id."""
     yield from after.get("", ())
-    for turn in ours:
-        yield turn
-        yield from after.get(turn.id, ())
+    for one in ours:
+        yield one
+        yield from after.get(id_of(one), ())
 
 
 def _untold(memory: Memory, session: Session) -> Session:
