@@ -153,15 +153,17 @@ def opened(
     timezone: tzinfo,
     format: str | None = None,
     strict: bool = False,
+    origin: str = "",
 ) -> Reading:
     """Begin to read a file: its format is told, and the rest is read as it is asked for.
 
     Args:
-        path: Its name, in messages and sources.
+        path: Its name.
         stream: A binary file, or lines of bytes.
         scope, timezone: See `read`.
         format: Name of its format; None finds it.
         strict: Whether a chat must say who speaks: for a file that nobody named.
+        origin: What its sessions are from, such as the archive that it is in; "" for the file itself.
 
     Raises:
         InvalidInput: As `read`; also while `found` is asked for.
@@ -178,7 +180,9 @@ def opened(
     told = chosen.read(chain(sample, records), timezone=timezone, warn=warnings.append, titles=titles)
     if scope is not None:
         told = _of_scope(path, told, scope)
-    return Reading(chosen.NAME, _gathered(told, chosen, path, titles, warnings.append), warnings, chosen.APART)
+    return Reading(
+        chosen.NAME, _gathered(told, chosen, origin or path, titles, warnings.append), warnings, chosen.APART
+    )
 
 
 def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:

@@ -33,12 +33,14 @@ class Source(NamedTuple):
         size: Its bytes; 0 if unknown.
         open: Opens it.
         named: Whether a person named this very file, and not the folder or archive that it is in.
+        origin: What it is from in the book: the archive, or the file itself.
     """
 
     name: str
     size: int
     open: Callable[[], IO[bytes]]
     named: bool = False
+    origin: str = ""
 
 
 @contextmanager
@@ -120,7 +122,7 @@ def _in_archive(path: str, archive: ZipFile, warn: Warn) -> Iterator[Source]:
         elif unpacked > _MOST_UNPACKED:
             raise InvalidInput(f"{path!r} holds more than {_MOST_UNPACKED >> 30} GB: unpack it and import the folder")
         else:
-            yield Source(name, info.file_size, _member(archive, info))
+            yield Source(name, info.file_size, _member(archive, info), origin=path)
 
 
 def _refused(info: ZipInfo) -> str:

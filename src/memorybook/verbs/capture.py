@@ -181,6 +181,7 @@ class _Taking:
             timezone=zone_of(self.memory),
             format=asked.format,
             strict=not source.named,
+            origin=source.origin,
         )
         found: Iterable[importers.Taken] = reading.found if reading.lazy else list(reading.found)
         whole = 0 if isinstance(found, Iterator) else sum(map(_size, found))
@@ -188,7 +189,7 @@ class _Taking:
         for one in found:
             done += _size(one)
             if self._wanted(one):
-                self._hold(_Held(one, reading.format, os.path.basename(source.name)))
+                self._hold(_Held(one, reading.format, os.path.basename(source.origin or source.name)))
             self._at = self._before + counted.read_so_far * done // (whole or done)
         if not done:
             raise importers.nothing_in(source.name, reading.warnings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -150,7 +151,7 @@ def _entry(memory: Memory, one: Statement, text: str, mask: Mask, name: str) -> 
         last_activated=now.date(),
         created=one.time or one.changed or now,
         source=f"import:{mask.text(name)}",
-        tags=mask.words(one.tags),
+        tags=tuple(tag for tag in mask.words(one.tags) if not screen(re.sub(r"[-_/]+", " ", tag))),
         expires=one.expires,
         archived=one.expires is not None and one.expires < now.date(),
         trust="import",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import importers
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.model import Session, Turn
+from memorybook.text.screen import screen
 from memorybook.verbs.forgotten import FORGOTTEN, turn_key
 from memorybook.verbs.write import Mask
 
@@ -72,11 +73,14 @@ def _known(memory: Memory, name: str) -> Session | None:
 
 
 def _new(memory: Memory, read: Session, name: str | None) -> Session:
-    begun = read.created or memory.book.now()
+    now = memory.book.now()
+    read = replace(
+        read, source="", created=read.created or now, updated=read.updated or now
+    )  # newer than all before it
     if name is None:
-        return replace(read, source="", created=begun)
+        return read
     plain = re.fullmatch(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", name) is None
-    return replace(read, uuid=name, name=name if plain else "", source="", created=begun)
+    return replace(read, uuid=name, name=name if plain else "")
 
 
 # --- masking -------------------------------------------------------------------------------------
@@ -126,7 +130,8 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: b
     book = memory.book
     mask = Mask(memory)
     clean = mask_turns(mask, turns)
-    session = replace(session, name=mask.text(session.name), title=mask.text(session.title))
+    title = mask.text(session.title)
+    session = replace(session, name=mask.text(session.name), title="" if screen(title) else title)
     keys = [turn_key(session.uuid, turn.id) for turn in clean]
     buried = book.journal.buried(keys)
     skipped = [(f"turn:{turn.id}", FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
