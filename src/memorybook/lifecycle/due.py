@@ -16,6 +16,8 @@ _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _WEEKDAY = r"(mon|tues|wednes|thurs|fri|satur|sun)day\b"
 _HAN_WEEK = "一二三四五六日"
+_HAN_DIGITS = "一二三四五六七八九十"
+_HAN_MONTHS = (*_HAN_DIGITS, "十一", "十二")
 
 _RECURRING = r"每(?:个?月|年|周|星期|逢)?[一二三四五六日天、和周星期\d\s号]*|\b(?:every|each)\s+\w+(?:\s+and\s+\w+day)?"
 """What comes again and again names no one day."""
@@ -101,6 +103,12 @@ def _month_end(today: date, ahead: int = 0) -> date:
     return date(today.year + years, month + 1, monthrange(today.year + years, month + 1)[1])
 
 
+def _end_of(month: int, today: date, year: str = "") -> date | None:
+    """The last day of that month, without a year of the next such one within ten months."""
+    found = _day(int(year), month, 28) if year else _near(month, 28, today)
+    return None if found is None else _month_end(found)
+
+
 def _next_weekday(found: re.Match[str], today: date) -> date:
     """`Friday`: the next one, today not counting; `next Friday`: the one of next week."""
     weekday = _WEEKDAYS.index(found[2][:3])
@@ -161,7 +169,7 @@ _ENGLISH: tuple[_Rule, ...] = (
     ),
     _word(
         "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
-        rf"\b(?:(next |this |by |on |before |until )(?:next )?)?\b{_WEEKDAY}",
+        rf"(?<!last )(?<!past )\b(?:(next |this |by |on |before |until )(?:next )?)?\b{_WEEKDAY}",
         _next_weekday,
     ),
     _word("tomorrow", r"\btomorrow\b", lambda _, today: today + timedelta(days=1)),
@@ -170,6 +178,12 @@ _ENGLISH: tuple[_Rule, ...] = (
     _word("this", r"\bthis week(?:end)?\b", lambda _, today: today + timedelta(days=6 - today.weekday())),
     _word("next", r"\bnext month\b", lambda _, today: _month_end(today, 1)),
     _word("month", r"\b(?:end of (?:the|this) month|month[- ]end)\b", lambda _, today: _month_end(today)),
+    _word(
+        "end",
+        r"\bend of (january|february|march|april|may|june|july|august|september|october|november|december)\b"
+        r"(?:,? (\d{4}))?",
+        lambda m, today: _end_of(_month(m[1]), today, m[2] or ""),
+    ),
     _word("year", r"\b(?:end of (?:the|this) year|year[- ]end)\b", lambda _, today: date(today.year, 12, 31)),
     _word("day|week|month", r"\bin (a|an|one|\d{1,3}) (day|week|month)s?\b", _in),
 )
@@ -191,9 +205,14 @@ _CHINESE: tuple[_Rule, ...] = (
     _date(
         "月",
         r"(?<![年\d])(\d{1,2})\s*月底",
-        lambda m, today: _near(int(m[1]), 28, today) if 1 <= int(m[1]) <= 12 else None,
+        lambda m, today: _end_of(int(m[1]), today) if 1 <= int(m[1]) <= 12 else None,
     ),
-    _word("周|星期|礼拜", r"(?<![上每])(下*个?)(?:周|星期|礼拜)([一二三四五六日天])", _han_weekday),
+    _word(
+        "月底",
+        rf"(?<![明去前后]年)(?<![{_HAN_DIGITS}])({'|'.join(reversed(_HAN_MONTHS))})月底",
+        lambda m, today: _end_of(_HAN_MONTHS.index(m[1]) + 1, today),
+    ),
+    _word("周|星期|礼拜", r"(?<![上每])(?<!上个)(下*个?)(?:周|星期|礼拜)([一二三四五六日天])", _han_weekday),
     _word("大后天", r"大后天", lambda _, today: today + timedelta(days=3)),
     _word("后天", r"(?<!大)后天", lambda _, today: today + timedelta(days=2)),
     _word("明", r"明(?:天|早|晚|儿)", lambda _, today: today + timedelta(days=1)),
@@ -202,7 +221,7 @@ _CHINESE: tuple[_Rule, ...] = (
         "下", r"下(?:周|星期)(?![一二三四五六日天末])", lambda _, today: today + timedelta(days=13 - today.weekday())
     ),
     _word("周末", r"(?<![上每])周末", lambda _, today: today + timedelta(days=6 - today.weekday())),
-    _word("月底", r"(?<![\d个下])(?<!\d )月底", lambda _, today: _month_end(today)),
+    _word("月底", rf"(?<![\d个上下{_HAN_DIGITS}])(?<!\d )月底", lambda _, today: _month_end(today)),
     _word("年底", r"年底", lambda _, today: date(today.year, 12, 31)),
     _word("月", r"下个?月(?:底|内|之?前)", lambda _, today: _month_end(today, 1)),
     _word("后", r"([一两二三四五六七十]|\d{1,2})\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),

@@ -16,6 +16,7 @@ from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest,
 from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, likely, without_lead
 from memorybook.lifecycle.due import due
+from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import (
     MAX_LENGTH,
     Sentence,
@@ -112,6 +113,8 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
     if content_size(content) < 2 or leans:
         return None
     expires = day if category == "todo" else None
+    if category == "decision":
+        day = due(compiled(_DECIDED_ON).sub(" ", text), context.today)
     return Candidate(
         content=_until(_ended(_by_itself(content, context)), day if category in ("todo", "decision") else None),
         category=category,
@@ -124,6 +127,14 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
         trust=context.trust,
         told=_is_told(cue, category, text),
     )
+
+
+_DECIDED_ON = (
+    r"(?i)(?:^(?:on\s+)?|\b(?:decided|agreed|settled|chose)\s+(?:on\s+)?)(?:\w+day|this\s+week(?:end)?)"
+    r"(?=\s+(?:to|that|not)\b|,?\s+(?:we|I)\b)"
+    r"|(?:周|星期|礼拜)[一二三四五六日天](?=[^，,。；决]{0,6}决定)"
+)
+"""When it was decided, no day to come: `on Friday we decided …`, `we agreed on Friday that …`, 周五我们决定."""
 
 
 def _is_told(cue: Cue, category: Category, text: str) -> bool:
