@@ -101,6 +101,14 @@ def test_a_session_without_a_summary_gets_one_of_its_own_sentences(talks: Memory
     assert session.title
 
 
+def test_a_talk_without_times_is_of_the_day_on_which_it_was_stored(book: Memory) -> None:
+    say(book, "boat", BEGUN["boat"], *TALKS["boat"])
+    book.process_session_end([{"role": "user", "content": "The kettle is mended since noon."}], "kettle")
+    assert [session.name for session in book.sessions().sessions] == ["kettle", "boat"]
+    assert book.recall_session("last time").sessions[0].name == "kettle"
+    assert [session.name for session in book.recall_history(since="2026-02-24").sessions] == ["kettle"]
+
+
 def test_history_tells_its_sessions_in_a_block_that_capture_cuts_out_again(talks: Memory) -> None:
     found = talks.recall_history(session="now")
     assert found.text.startswith(OPEN)
