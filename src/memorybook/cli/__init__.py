@@ -43,11 +43,12 @@ VERBS = {
     "undo": ("history", "take back an operation"),
     "review": ("review", "what waits for your word: list, accept, reject"),
     "tidy": ("review", "archive what has faded, propose what else is due"),
-    "import": ("capture", "take in a conversation from a file, by rules"),
+    "import": ("capture", "take in what other programs keep, by rules"),
     "memorize": ("capture", "remember a session that has ended, by the model if there is one"),
     "export": ("keep", "write the sessions into a JSON document, which grows"),
     "backup": ("keep", "write the whole book into one archive"),
     "restore": ("keep", "make a book of an archive that backup wrote"),
+    "sync-summaries": ("keep", "collect what other machines wrote of their sessions, hand out this one's"),
     "init": ("upkeep", "make a book here"),
     "status": ("upkeep", "what is in the book, and how it is set up"),
     "sync": ("upkeep", "bring the index up to the documents"),
@@ -62,7 +63,9 @@ VERBS = {
 
 ALIASES = {"remember": "add", "delete": "forget"}
 
-_LONG = frozenset("import memorize sync rebuild purge tidy watch compare demo chat export backup restore".split())
+_LONG = frozenset(
+    "import memorize sync rebuild purge tidy watch compare demo chat export backup restore sync-summaries".split()
+)
 """Verbs that may work for long and so need their garbage collected."""
 
 _QUICK = frozenset({"search", "recall", "get", "append"})
