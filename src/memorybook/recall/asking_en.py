@@ -39,7 +39,7 @@ _PIECE = words(
 _NEVER = lazily(
     rf"{_PLEASE}(?:don'?t\s+forget|do\s+remember|remember)\s+to\b|\bfrom\s+now\s+on\b|{_PLEASE}(?:note|save)\s+this\b"
     r"|\bremind\s+me\s+(?:to|in|at|on|every|tomorrow|tonight|next|later)\b|\bset\s+an?\s+(?:reminder|alarm)\b"
-    rf"|{_PLEASE}(?:remember|recall)\s+(?:that\s+|i\b|i'm\b|my\b|we\b)(?![^?]*\?)"
+    rf"|{_PLEASE}(?:remember\s+(?:that\s+|i\b|i'm\b|my\b|we\b)|recall\s+that\s)(?![^?]*\?)"
     r"|^\W*(?:translate|rewrite|rephrase|proofread|paraphrase)\b|\btranslate\b[^?]*$"
     r"|\b(?:if|suppose)\s+(?:i|you|we)\s+(?:had|were|told|said|asked)\b"
     rf"|\b(?:write|draft|compose|prepare)\b(?:\s+\w+){{0,3}}?\s+(?:an?|some)\s+(?:\w+\s+){{0,3}}?{_PIECE}\b"
@@ -52,6 +52,7 @@ _HOW_TO = (
 )
 _MANKIND = (
     r"\bwe\s+(?:\w+ly\s+)?(?:learn|evolve|discover|invent|domesticat|descend|become\s+human|come\s+from|know)"
+    r"|\bfirst\s+see\b|\b(?:which|what)\s+(?:decade|century)\b|\bdid\s+we\s+(?:get|expect)\s*\?"
     r"|\b(?:humans?|humanity|mankind|species|the\s+moon|mars|world\s+war|peak\s+oil)\b"
 )
 _PEOPLE = words(
@@ -122,6 +123,7 @@ _WITHIN = (
         "within",
         0.8,
         rf"\b(?:{SAID}|{DID}|\w+ed)\s+(?:\w+\s+){{0,4}}?(?:above|further\s+up|up\s+top)\b(?!\s+(?:the|a|my|all|\d))",
+        r"\b(?:everything|all)\s+(?:of\s+)?(?:the\s+|that\s+|this\s+)?above\b",
         rf"\b(?:{_SENT}|files?|{BIT})\s+above\b(?!\s+(?:the|a|my|all|\d))|\bthe\s+above\s+\w+",
         beside=r"\b(?:you|your|i|we|my)\b",
     ),
@@ -134,6 +136,8 @@ _WITHIN = (
         rf"\b(?:first|second|third|fourth|fifth|last|other|final)\s+(?:\w+\s+)?{BIT}\s+(?:that\s+)?(?:you"
         rf"|i)\s+(?:just\s+|have\s+)?"
         rf"(?:{SAID}|\w+ed)\b",
+        rf"\bthe\s+(?:earlier|previous|first|original"
+        rf"|last)\s+{BIT}\s+(?:of\s+\w+\s+\w+\s+)?(?:that\s+)?you\s+(?:wrote|gave|sent)\b",
         r"\bscroll(?:ing)?\s+(?:back\s+)?up\b|\btl;?dr\s+(?:of\s+)?this\b|\byou\s+(?:contradicted"
         r"|repeated)\s+yourself\b",
         r"\bthat\s+last\s+(?:remark|bit|part|point|sentence|paragraph|line|statement)\b",
@@ -186,12 +190,17 @@ _OF_MACHINES = (
     r"|tmux|vim|ssh|screen|safari|php|redis|parliament|congress|the\s+browser)))"
 )
 _TELL = (
-    r"\b(?:our|we|us|me|my|i|you|summari[sz]e|recap|resume|continue|reopen|open|write\s+up|show|gist|what"
-    r"|how\s+did|which"
-    r"|transcript|where|go\s+back|unfinished|minutes)\b"
+    r"\b"
+    + words(
+        "our we us me my i you summari[sz]e recap resume continue reopen open write_up show gist what how_did"
+        " which transcript"
+        " where go_back unfinished minutes rundown highlights recount give everything"
+    )
+    + r"\b"
 )
 _GO_ON = words(
-    r"continue carry_on resume pick_(?:\w+\s+){0,3}up finish go_on keep_going get_back go_back return proceed back"
+    r"reopen bring_me_back continue carry_on resume pick_(?:\w+\s+){0,3}up finish go_on keep_going get_back"
+    r" go_back return proceed back"
 )
 _WHOLE = (
     cue(
@@ -221,6 +230,8 @@ _WHOLE = (
         r"|worked))\b(?!\s+(?:about|on|of)\b)",
         r"\bwhen\s+(?:did\s+we\s+last|was\s+the\s+last\s+time\s+we)\s+(?:talk|speak|chat|spoke)|\bsince\s+we\s+last\b",
         rf"\b(?:last|first|latest)\s+(?:\w+\s+)?(?:thing|topic|subject)s?\s+(?:that\s+)?we\s+(?:ever\s+)?{DID}",
+        rf"\bwhere\s+i\s+(?:quit|stopped|left)\b|\bwhat\s+was\s+(?:all\s+)?that\s+about\s+{TIME}"
+        rf"|\bwe\s+were\s+half-?way|^\W*resume\W",
         r"\bwe\s+were\s+in\s+the\s+middle\s+of\b|\bhow\s+did\s+we\s+leave\b|\bdid\s+i\s+come\s+(?:to\s+you|here)\b",
         unless=_HOW_TO,
     ),
@@ -260,9 +271,11 @@ _HISTORY = (
         rf"\b(?:did|have|had|haven't|didn't)\s+i{ADV}\s+(?:say|said|mention(?:ed)?\b(?!\s+to)|(?:{SAY}"
         rf"|{SAID})\b{_TO_OTHERS})",
         rf"{I_HAVE}{ADV}\s+{_LET_OUT}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
-        r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b",
+        rf"\bi\s+(?:once|previously)\s+{SAID}\b{_TO_OTHERS}|\b{TIME}[^.?!]{{0,10}}?\bi\s+{SAID}\b{_TO_OTHERS}",
+        r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b|\bdid\s+i\s+[^.?!]{0,30}?\byou\b",
+        r"\b(?:have|did)\s+you\s+\w+\s+(?:up\s+)?(?:about|on|of)\s+(?:me|my)\b",
         beside=ASK,
-        unless=_ASKED_BY_OTHERS,
+        unless=rf"{_ASKED_BY_OTHERS}|\bsay\s+(?:that|this|it)\s+(?:right|correctly|wrong)",
     ),
     cue(
         "history",
@@ -278,6 +291,7 @@ _HISTORY = (
         r"|\babout\s+my\b[^.?!]*\byou\s+know\b",
         r"\bdo\s+you\s+(?:still\s+)?have\s+(?:my|any\w*\s+(?:\w+\s+)?(?:about|on)\s+me)\b|\b(?:stored|saved"
         r"|noted)\s+(?:on|about)\s+me\b",
+        r"\bmy\b[^.?!]*\byou(?:'d)?\s+(?:know|remember|noted|have\s+(?:noted|stored|saved))\b",
         r"\bmy\s+(?:standing\s+)?(?:instructions|preferences|rules|orders)\s+(?:to|for)\s+you\b",
         r"\bdo\s+i\s+want\s+you\s+to\b|\b(?:questions|things|topics)\s+(?:have\s+i|did\s+i|i've|i)\s+(?:been\s+)?ask",
         r"\bhave\s+i\s+been\s+asking\b|\bdid\s+i\s+want\s+you\b|\bdid\s+i\s+\w+\s+you\s+(?:to|not)\b",
@@ -289,7 +303,8 @@ _HISTORY = (
     cue(
         "history",
         0.75,
-        rf"{_PLEASE}(?:remember|recall)\s+(?:my|(?:what|which|how|who|where)\s+(?:\w+\s+)?i)\b[^?]*\?",
+        rf"{_PLEASE}(?:remember|recall)\s+(?:my|(?:what|which|how|who|where)\s+(?:\w+\s+)?i)\b[^?]*\?"
+        rf"|{_PLEASE}recall\s+my\b",
         r"\bremind\s+me\s+(?:of\s+)?(?:what|which|who|whose|where|how)\b[^.?!]*\b(?:my|i)\b|\bremind\s+me\s+of\s+my\b",
         r"\btell\s+me\s+again\s+(?:what|which|who|where|how)\b[^.?!]*\b(?:my|i)\b",
         r"^\W*(?:(?:and|so|ok|hey)[,\s]+)?(?:what|who|when|where|which|how)(?:'s|\s+is|\s+was|\s+are|\s+were"
@@ -364,6 +379,10 @@ _TOPIC = (
         0.75,
         rf"\b(?:was|were|wasn't)\s+(?:your|our)\s+(?:\w+\s+)?{_NOUN}\b",
         rf"\b(?:your|our)\s+(?:\w+\s+){{0,2}}?{_NOUN}\b[^?!]*\b(?:was|were|again)\b",
+        rf"\b(?:did|was|has|had)\s+(?:our|your)\s+(?:\w+\s+)?{_NOUN}\b"
+        rf"|\bour\s+(?:\w+\s+)?{_NOUN}\b[^?!]*\b(?:remind|recap)\b",
+        rf"\?\s*{WE_HAVE}{ADV}\s+{DID}\b",
+        r"\byou\s+who\s+\w+ed\b",
         rf"\bour\s+(?:earlier|previous|last|original|past|prior|old)\s+{_NOUN}\b",
         rf"\b{_FETCH}\b"
         rf"[^.?!]{{0,30}}?\b(?:our|your)\s+(?:\w+\s+)?{_NOUN}\b",

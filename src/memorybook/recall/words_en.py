@@ -58,13 +58,14 @@ ADVISE = words(
     " put design build calculate estimate compute pick name describe help walk teach find quote point argue"
     " promise object"
 )
+_NOT_ADVICE = words(
+    "needed wanted liked used_to failed lived died happened supposed married tired asked called missed watched considered heard"
+    " tried noticed seen imagined wondered played visited felt tasted planned guessed assumed expected started finished"
+)
 ADVISED = (
-    r"(?!(?:needed|wanted|liked|used\s+to|failed|lived|died|happened|supposed|married|tired|asked|called"
-    r"|missed|watched)\b)"
-    r"(?:\w{2,}[^\We]ed|"
+    rf"(?!{_NOT_ADVICE}\b)(?:\w+[^\We]ed|"
     + words(
-        "gave given wrote written told showed shown sent built put_together came_up made found drew taught"
-        " thought_of said"
+        "gave given wrote written told showed shown sent built put_together came_up made found drew taught thought_of said"
         " brought_up chose worked_out had_(?:an?|the|some)_(?:idea|suggestion|point|theory|list|trick|plan|way)"
     )[3:]
 )
@@ -73,9 +74,9 @@ DID = words(
     " went_(?:with|over|through"
     "|for|back) gone_(?:with|over|through|for) ruled dropped compared considered figured found fixed debugged"
     " solved worked came_up"
-    " came_to come_up planned set_(?:up|on|the) ended looked covered reached started began begun chased"
+    " came_to come_up planned set_(?:up|on|the|(?:this|that|it|them)_up) ended looked covered reached started began begun chased"
     " tracked tried rejected"
-    " preferred named called wrote written built made gave used avoided switched moved adopted evaluated"
+    " preferred named called wrote written built made gave used avoided switched leaned dug moved adopted evaluated"
     " brainstormed drafted"
     " sketched outlined estimated budgeted left stopped got_(?:to|around|rid) said did done touched handled"
     " resolved changed put"
@@ -101,12 +102,10 @@ BIT = (
 ASK = (
     r"\?|\b(?:"
     + words(
-        "what what's which who who's whose when where why how remind recap list repeat again tell_me show send"
-        " find pull dig"
-        " look_(?:it_)?up bring (?:can|could)_(?:i|you|we) do_you i'd_like give_me type_it summari[sz]e recall"
-        " refresh forgot forget"
-        " (?:did|have|had|was|were)_(?:i|we|you|there) state_(?:it|them) name(?:_it)? guess i_can't_(?:find"
-        "|remember|recall) any_idea"
+        "what what's which who who's whose when where why how remind recap list repeat again tell_me show send find pull dig"
+        " look_(?:it_)?up bring (?:can|could)_(?:i|you|we) do_you i'd_like give_me type_it summari[sz]e recall refresh forgot"
+        " forget (?:did|have|had|was|were)_(?:i|we|you|there) state_(?:it|them) name(?:_(?:it|them))? guess any_idea correct"
+        " i_can't_(?:find|remember|recall) (?:paste|post|resend|hand|print|read|put|share|get|see|want)_(?:it|them|that|those)"
     )[3:]
     + r"\b|^\W*any\b"
 )
