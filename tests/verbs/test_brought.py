@@ -160,7 +160,7 @@ def test_an_item_that_is_no_session_is_a_warning(memory: Memory, empty: Empty, f
     assert empty().import_file(file).warnings == ("item 2: no session with its chats, skipped",)
 
 
-@settings(max_examples=30)
+@settings(max_examples=settings().max_examples // 4)
 @given(st.lists(some_session(), max_size=2, unique_by=lambda one: one.session.uuid), st.booleans())
 def test_any_sessions_survive_the_way_through_another_book(sessions: list[Exported], pages: bool) -> None:
     config = PLAIN._replace(redaction=PLAIN.redaction._replace(enabled=False))  # nothing drawn was masked on its way in

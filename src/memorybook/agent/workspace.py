@@ -79,6 +79,7 @@ class Workspace:
         config = config or settings.load(cwd=os.getcwd(), env=os.environ)
         places = {"db_path": config.db_path, "transcripts.db_path": config.transcripts.db_path}
         places["transcripts.url"] = config.transcripts.url
+        places["transcripts.export_path"] = config.transcripts.export_path
         name = next((name for name, place in places.items() if place), "")
         if book is None and name:
             raise ConfigError(f"{name} would put the books of all tenants into one place: leave it out for a workspace")
