@@ -83,8 +83,7 @@ def table(inputs: Sequence[Input]) -> str:
         for (part, language), members in sorted(groups.items())
         for found in [figures(members)]
     ]
-    head = ["part", "language", "inputs", "to trigger", "precision", "recall", "scene right"]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+    return measure.table(["part", "language", "inputs", "to trigger", "precision", "recall", "scene right"], rows)
 
 
 def failures(inputs: Iterable[Input]) -> list[str]:
@@ -92,8 +91,8 @@ def failures(inputs: Iterable[Input]) -> list[str]:
     return [f"{one.id} wanted {one.scene}, found {one.found}: {one.text}" for one in inputs if one.scene != one.found]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run it."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; 0."""
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("files", type=Path, nargs="*", help="further labelled inputs")
     flags.add_argument("--part", help="only this part: tuning, kept aside, or the name of a file")
@@ -106,11 +105,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tried(inputs)
     took = 1000 * (time.perf_counter() - began) / max(1, len(inputs))
     measure.save(options, "detect", {"inputs": [one._asdict() for one in inputs]})
-    text = f"{table(inputs)}\n\n{took:.2f} ms for each input, once the patterns are compiled.\n"
+    text = f"{table(inputs)}\n{took:.2f} ms for each input, once the patterns are compiled.\n"
     measure.publish(options, "detect", text, ())
     if options.failures:
         print("\n".join(failures(inputs)))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

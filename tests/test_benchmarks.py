@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare, conversations, corpus, measure, phases, recall, speed
+from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, speed
 
 ROOT = Path(__file__).parent.parent
 
@@ -366,7 +366,24 @@ def test_without_matplotlib_a_plot_is_skipped_visibly(
     assert not (tmp_path / "x.png").exists()
 
 
-@pytest.mark.parametrize("name", ["recall", "speed"])
+def test_detection_is_counted_by_part_and_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = (
+        ("a", "en", "What did we decide?", "topic"),
+        ("b", "en", "where were we", "session"),
+        ("c", "zh", "你好", None),
+    )
+    rows = [dict(zip(("id", "lang", "text", "scene"), row, strict=True)) for row in said]
+    write_lines(tmp_path / "mine.jsonl", [*rows, {"id": "d", "lang": "en", "text": "rain", "scene": "within"}])
+    flags = [str(tmp_path / "mine.jsonl"), "--part", "mine", "--failures", "--out", str(tmp_path)]
+    assert detect.main(flags) == 0
+    told = capsys.readouterr().out
+    assert "| mine | en | 3 | 3 | 100.0 | 66.7 | 33.3 |" in told
+    assert "d wanted within, found None: rain" in told
+    assert {detect.part_of(f"en-{number:03}") for number in range(20)} == {"kept aside", "tuning"}
+    assert len(json.loads((tmp_path / "detect.json").read_text(encoding="utf-8"))["inputs"]) == 4
+
+
+@pytest.mark.parametrize("name", ["recall", "speed", "detect"])
 def test_the_page_has_a_place_for_each(name: str, tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
