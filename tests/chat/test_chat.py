@@ -39,7 +39,7 @@ def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk,
 def test_without_a_model_in_chinese(talk: Talk) -> None:
     first = talk("记住：我的渡轮下午两点半开。")
     assert "· 已记住：用户的渡轮下午两点半开。 [" in first
-    assert "存入 1 条 · 1 轮" in first
+    assert "存入 1 条 · 1 条消息" in first
     assert "· 没有新的内容要记" in first
     second = talk("我的渡轮几点开？")
     assert "没有设置模型。以下是我找到的：" in second

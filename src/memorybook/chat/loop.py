@@ -232,7 +232,7 @@ class Chat:
 
     def _show_found(self, text: str, found: Any) -> tuple[str, ...]:
         """Show what was found, of past talks if that was asked for, else in the whole book; why it may be less."""
-        if found is not None and (found.sessions or found.turns):
+        if found is not None and found.has_relevant:
             self._screen.remark(self._words.found)
             self._draw(f"recall-{found.scene}", found.json())
             return ()

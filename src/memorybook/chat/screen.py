@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from memorybook.cli.call import write
-from memorybook.cli.show import Page, cells
+from memorybook.cli.show import Page, cells, wrapped
 from memorybook.cli.visible import visible
 
 if TYPE_CHECKING:
@@ -41,9 +41,13 @@ class Screen:
             sys.stdout.flush()
 
     def remark(self, text: str, style: str = "faint") -> None:
-        """Lines of the chat itself, each with a dot before it."""
+        """Lines of the chat itself, each with a dot before it, broken at the width of a terminal."""
+        width = self.page.width
         for line in text.splitlines():
-            self.line((style, f"· {line}"))
+            first, *rest = wrapped(line, width - 2) if width else [line]
+            self.line((style, f"· {first}"))
+            for row in rest:
+                self.line((style, f"  {row}"))
 
     def text(self, text: str) -> None:
         """A text of any length, its lines broken at the width of the terminal."""

@@ -91,7 +91,7 @@ WORDS = {
         stored="存入 {count} 条",
         forgot="忘掉 {count} 条",
         waits="{count} 项待审核",
-        turns="{count} 轮",
+        turns="{count} 条消息",
         tokens="上下文 {count} 词元",
         fine="正常",
         interrupted="已打断；已收到的部分保留",
@@ -115,6 +115,6 @@ WORDS = {
 
 
 def counted(count: int, words: str) -> str:
-    """`1 turn`, `2 turns`, `2 轮`."""
+    """`1 turn`, `2 turns`, `2 条消息`."""
     text = words.format(count=count)
     return text.removesuffix("s") if count == 1 else text
