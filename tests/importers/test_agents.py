@@ -163,7 +163,7 @@ KINDS = st.sampled_from(
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers(min_value=-(10**30)) | st.text(max_size=4) | KINDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=4,
+    max_leaves=3,
 )
 INNER = {
     name: JSON
@@ -192,7 +192,7 @@ LINE = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@given(st.lists(LINE, max_size=4), st.sampled_from([None, *NAMES]))
+@given(st.lists(LINE, max_size=3), st.sampled_from([None, *NAMES]))
 def test_any_lines_give_what_can_be_taken_in_or_an_error_of_ours(lines: list[Any], name: str | None) -> None:
     stream = [json.dumps(each).encode() + b"\n" for each in lines]
     try:

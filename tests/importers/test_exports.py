@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.errors import MemoryBookError
-from memorybook.importers import Conversation, read
+from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.importers import Conversation, opened, read
 from memorybook.importers.json_items import Items
 
 Write = Callable[[Any], str]
@@ -258,3 +258,24 @@ def test_a_circle_in_a_tree_is_cut_and_a_tree_without_an_end_is_read_to_its_newe
     assert "in a circle" in found.warnings[0]
     newest = chatgpt(*TALK[1:], node("a2", "u1", "assistant", "newest", time=1_800_000_000.0), current="gone")
     assert said(conversation(write([newest])))[-1] == ("assistant", "newest")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.json", '[{"a": "' + "x" * 300 + '"}]', "an item of .* is larger than 0 MB"),
+        ("a.jsonl", '{"a": 1}\n{"a": "' + "x" * 300 + '"}\n', "line 2 of .* is longer than 0 MB"),
+        ("a.json", '{\n"messages": [\n' + '"x",\n' * 100 + "]}", "is one JSON object of more than 0 MB"),
+        ("memory.md", "- x\n" * 100, "is larger than 0 MB: it is no page of memories"),
+    ],
+)
+def test_what_is_too_large_to_be_held_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str
+) -> None:
+    for module in ("json_items.MOST", "records.MOST", "markdown._MOST"):
+        monkeypatch.setattr(f"memorybook.importers.{module}", 200)
+    monkeypatch.setattr("memorybook.importers.records._CHUNK", 64)
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with path.open("rb") as file, pytest.raises(InvalidInput, match=said):
+        list(opened(str(path), file, timezone=UTC).found)

@@ -130,9 +130,14 @@ def test_an_archive_is_read_as_it_was_downloaded(memory: Memory, tmp_path: Path)
         archive.writestr("User/../../conversations.json", json.dumps(TALKS))
         archive.writestr("chat.html", "<html>")
         archive.writestr("bomb.json", b"[" + b" " * (65 << 20) + b"]")
+        archive.writestr("locked.json", "[]")
+    data = path.read_bytes()
+    place = data.rindex(b"PK\x01\x02") + 8  # where its directory says how the last file is packed
+    path.write_bytes(data[:place] + bytes([data[place] | 1]) + data[place + 1 :])
     brought = memory.import_file(str(path))
     assert (brought.files, brought.sessions, brought.entries) == (1, 2, 2)
     assert "bomb.json: it would unpack to 68157442 bytes" in brought.warnings[0]
+    assert brought.warnings[1] == "locked.json: it is encrypted, left out"
     assert {each.source for each in memory.book.transcripts.sessions()} == {"import:export.zip"}
     assert sorted(each.name for each in tmp_path.iterdir()) == ["book", "export.zip"]
     memory.forget(source=str(path))
