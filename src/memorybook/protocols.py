@@ -114,6 +114,9 @@ class Index(Protocol):
 class Transcripts(Protocol):
     """Sessions with their turns, kept verbatim (redacted on the way in)."""
 
+    server: str
+    """Address of the server that keeps them; "" where they are kept on this machine."""
+
     def append(self, session: Session, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Store turns at the end of the session, creating it; returns those that were new, placed.
 

@@ -13,7 +13,9 @@ from uuid import uuid4
 
 import pytest
 
+import memorybook
 from conformance.transcripts import TranscriptsConformance, ids, session, turn
+from memorybook.config import Config, TranscriptSettings
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
 from memorybook.storage import libsql as module
 from memorybook.storage.libsql import LibsqlStore
@@ -158,11 +160,14 @@ def test_a_child_process_has_its_own_connection(opened: Open, tmp_path: Path) ->
     assert ids(store.turns("s1")) == ["a", "b"]
 
 
-def test_a_server_cannot_promise_that_nothing_is_left(opened: Open, server: str) -> None:
-    store = opened(f"{uuid4().hex}@{server}")
-    store.append(session(), [turn("a")])
-    assert store.remove("s1") == 1
-    assert not store.vacuum()
+def test_purging_tells_that_a_server_may_keep_what_it_deleted(server: str, tmp_path: Path) -> None:
+    kept = Config(transcripts=TranscriptSettings(url=server, auth_token=uuid4().hex))
+    with memorybook.open(str(tmp_path / "b"), config=kept) as memory:
+        memory.process_session_end([{"role": "user", "content": "Remember that my uncle is a xylophonist."}], "talk")
+        assert memory.book.transcripts.counts()["turns"] == 1
+        [remains] = memory.purge(session="talk").remains
+        assert memory.book.transcripts.counts()["turns"] == 0
+    assert remains == f"the server {server} may keep deleted turns in its own files and backups"
 
 
 @pytest.mark.parametrize(("url", "problem"), [("http://127.0.0.1:1", "cannot be reached"), ("no-token!@", "401")])

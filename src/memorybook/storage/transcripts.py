@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from memorybook.errors import ConfigError, Conflict, NotFound
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
 from memorybook.storage.columns import as_json, bindable, readable, row_limit, stamp
@@ -36,10 +38,14 @@ class SqliteTranscripts:
 
     Args:
         path: The database file, or a `Store` of these tables, which may be of another kind.
+
+    Attributes:
+        server: Address of the server that keeps them; "" for a file.
     """
 
     def __init__(self, path: str | Store) -> None:
         self._store = Store(path, MIGRATIONS) if isinstance(path, str) else path
+        self.server = "" if os.path.isabs(self._store.path) else self._store.path
 
     # --- writing ---
 

@@ -9,11 +9,11 @@ def vacuum(connection: Connection | None) -> bool:
     """Write the database anew without its free pages and empty its write-ahead log; True if there is none.
 
     False if a reader elsewhere still needs the log: what it may hold then is gone once that reader is done and
-    this is called again, or the last connection closes. False for a server's, which keeps what it keeps.
+    this is called again, or the last connection closes. Of a server's files nothing is known.
     Raises Unavailable, Damaged.
     """
     if connection is None or connection.remote:
-        return connection is None
+        return True
     with connection.lock:
         checkpoint(connection)
         connection.execute("PRAGMA secure_delete=ON; VACUUM")
@@ -24,10 +24,9 @@ def checkpoint(connection: Connection) -> bool:
     """Move the write-ahead log into the database and empty it, so that deleted text is not left in it.
 
     Returns False if a reader elsewhere still needs the log; the last connection to close does it then.
-    False, too, for a server's.
     """
     if connection.remote:
-        return False
+        return True
     with connection.lock:
         raw = connection.raw
         raw.set_busy_timeout(100)

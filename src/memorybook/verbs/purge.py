@@ -329,6 +329,8 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str])
         remains.append(f"{reason}: what it holds is overwritten when it is done, by the next purge or tidy")
     else:
         book.journal.unpark(PARKED)
+    if book.transcripts.server:
+        remains.append(f"the server {book.transcripts.server} may keep deleted turns in its own files and backups")
     remains += [f"it {_LEFTOVER} {path}" for path in _left(book.documents.root, texts)]
     return receipt._replace(journal=sum(counts.values()), versions=versions, remains=tuple(remains))
 
