@@ -132,6 +132,9 @@ def test_a_todo_carries_the_day_it_lapses(text: str, content: str, expires: date
         "ok",
         "Never mind, it works now.",
         "你记得我喜欢什么吗",
+        "Can you remember my name?",
+        "Did you forget my birthday?",
+        "忘记密码了怎么办？",
         "如果我喜欢猫就养一只",
         "他说他喜欢绿茶",
         "我同事说我喜欢加班",
@@ -153,7 +156,7 @@ def test_a_todo_carries_the_day_it_lapses(text: str, content: str, expires: date
 )
 def test_what_is_not_the_speakers_own_statement_is_passed_over(text: str) -> None:
     found = found_in(text)
-    assert (found.candidates, found.skipped) == ((), ())
+    assert (found.candidates, found.skipped, found.forget_requests) == ((), (), ())
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
@@ -261,6 +264,11 @@ def test_not_every_mention_of_a_time_is_a_note(text: str) -> None:
     [
         "Forget that I use Vim.",
         "Please forget everything I said about the headhunter.",
+        "Could you forget what I said about the headhunter?",
+        "Forget what I said about the headhunter, will you.",
+        "I'd like you to forget what I said about the headhunter.",
+        "能不能忘掉猎头的事？",
+        "请忘记猎头的事",
         "Don't save that, please, to your memory",
         "忘掉我之前说的猎头那事，当我没讲过",
         "这个别记，我随口说的",

@@ -70,7 +70,8 @@ TABLE: tuple[Rule, ...] = (
         "agent",
         "forget|memory|memories|remember|don't save|don't store|don't memori|don't keep|do not save|"
         "do not store|do not memori|do not keep",
-        rf"{_START}(?:please\s+)?(?:forget\s+(?:about\s+|that\b|what\b|everything\b|the\b|my\b|it\b|all\b)|"
+        rf"{_START}(?:(?:can|could|would|will)\s+you\s+(?:kindly\s+)?|I(?:'d\s+like|\s+want)\s+you\s+to\s+)?"
+        r"(?:please\s+)?(?:forget\s+(?:about\s+|that\b|what\b|everything\b|the\b|my\b|it\b|all\b)|"
         r"(?:don't|do\s+not)\s+(?:remember|save|store|memori[sz]e|keep)\s+(?:that|this|it|what|any|my)\b|"
         r"stop\s+remembering\b|(?:delete|remove|erase)\b.*\b(?:memory|memories|remember(?:ed)?)\b)",
     ),
@@ -79,7 +80,9 @@ TABLE: tuple[Rule, ...] = (
         "high",
         "agent",
         "忘掉|忘了|记|当我没|当没",
-        r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：；\s])(?:请|你|麻烦|这个|这条|这事|那个)?(?:别|不要|"
+        r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：；\s])(?:(?:请|麻烦|帮我)你?忘记(?!了)|"
+        r"忘记(?:我(?:的|说|之前|刚)|关于|这|那|它))|(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|"
+        r"(?:^|[，,。：；\s])(?:请|你|麻烦|这个|这条|这事|那个)?(?:别|不要|"
         r"不用|无需)(?:再)?(?:记住|记着|记下|记录|记)(?!得)|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
         r"抹掉).{0,12}(?:记忆|记录|记住)",
     ),

@@ -86,11 +86,27 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
     if not rules and not events:
         return
     for sentence in sentences(turn):
-        text = told(sentence)
+        text = told(sentence) or _politely_told(sentence.text)
         if text and len(text) <= MAX_LENGTH and _says_enough(text):
             found = _of_sentence(sentence, text, context)
             if found is not None:
                 yield found
+
+
+def _politely_told(asked: str) -> str:
+    """What a question tells to forget or remember that is one out of politeness alone; "" if it is none."""
+    order = compiled(_POLITE).match(asked)
+    return (order["en"] or order["zh"]) if order else ""
+
+
+_POLITE = (
+    r"(?i)(?:(?:hey|hi|ok|okay|so|also|and)[,\s]+)*(?:(?:can|could|would|will)\s+you\s+(?:kindly\s+)?)?"
+    r"(?P<en>(?:please\s+)?(?:forget\s+(?:about|that|what|everything|the|my|it|all)|remember\s+that\s+(?:I|we|my|our))"
+    r"\b[^?]*?)(?:,?\s+(?:please|ok(?:ay)?|(?:can|could|would|will)\s+you(?:\s+please)?))?[?.!\s]*$"
+    r"|(?:你|您|请|麻烦){0,2}(?:能不能|可不可以|可以|能|请|麻烦|帮我)(?:请|你|您)?"
+    r"(?P<zh>(?:把[^，,。？?]{1,30})?(?:忘掉|忘记|记住我)[^？?]*?)[，,]?(?:好吗|可以吗|行吗|吗|吧)?[？?。！!\s]*$"
+)
+"""`Could you please forget …?`, `Forget …, will you?`, 能不能忘掉…？"""
 
 
 def _says_enough(text: str) -> bool:
