@@ -251,6 +251,15 @@ def test_within_a_session_only_its_own_turns_are_found(talks: Memory) -> None:
     assert len(found.turns) == 2
 
 
+def test_where_few_turns_are_found_those_beside_them_are_told_too(book: Memory) -> None:
+    texts = ["Hello there.", "We met a heron.", "It was tall.", "Quite grey, too.", "Then it rained.", "Good night."]
+    say(book, "walk", NOW, *texts)
+    with memorybook.open(book.root, config=Config(backend="sqlite_fts"), clock=lambda: NOW) as words_only:
+        found = words_only.recall_within("walk", "heron", top=4)
+    assert found.turns[0].text == "We met a heron."
+    assert sorted(turn.position for turn in found.turns) == [0, 1, 2, 3]
+
+
 # --- sessions that only a summary tells of -----------------------------------------------------------
 
 PAGE = """---

@@ -176,11 +176,13 @@ def recall_within(memory: Memory, session: str, query: str, *, top: int | None, 
 
 
 def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
-    """The turns of a session that are about the text, but for the one that says `echo`."""
+    """The turns of a session that are about the text, then those beside them, but for the one that says `echo`."""
     one, reason = which.chosen(memory, name)
     query = Query(text, pool=max(LOOKED_AT, 2 * top), session=one.uuid, sources=frozenset({"turn"}))
     answer = memory.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
     turns = talks.turns_at(memory, [(one.uuid, hit.passage.turn or "", hit.score) for hit in answer.hits])
+    if 0 < len(turns) < top:
+        turns = (*turns, *talks.beside(memory, turns, top - len(turns), without=echo))
     return Recollection(
         "within",
         (talks.found(memory, one, turns[0].score if turns else 0.0),),

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SUMMARIZED = 400
 """Of a session without a summary, how many of its last turns are read for one."""
 
+NEAR = 2
+"""How far from a turn that was found others are shown in its session, where few were found."""
+
 FOLDER = "sessions/"
 
 Days = tuple[str | None, str | None]
@@ -232,3 +235,13 @@ def turns_at(memory: Memory, places: Sequence[tuple[str, str, float]]) -> tuple[
     for session, id, score in places:
         turns += [said(turn, score) for turn in memory.book.transcripts.find(id) if turn.session == session]
     return tuple(turns)
+
+
+def beside(memory: Memory, found: Sequence[FoundTurn], most: int, *, without: str = "") -> list[FoundTurn]:
+    """At most so many turns that stand near those that were found in their session, the nearest to the best first."""
+    session = found[0].session
+    turns = {turn.position: turn for turn in memory.book.transcripts.turns(session) if turn.text.strip() != without}
+    known = {turn.position for turn in found}
+    places = [turn.position + step for reach in range(1, NEAR + 1) for turn in found for step in (reach, -reach)]
+    near = [place for place in dict.fromkeys(places) if place in turns and place not in known]
+    return [said(turns[place]) for place in near[:most]]
