@@ -277,3 +277,42 @@ def test_a_talk_in_a_terminal(service: Service, tmp_path: Path, language: str) -
         assert "\x1b[38;5;220m◆" in terminal.raw
     finally:
         terminal.close()
+
+
+def test_leaving_can_be_left_to_the_queue(service: Service, tmp_path: Path) -> None:
+    service.script = [llm_server.say("Noted.")]
+    asked = threading.Event()
+
+    def never(handler: server.Handler, body: dict[str, object]) -> None:
+        asked.set()
+        server.hang(handler, body)
+
+    service.usual = never
+    terminal = Terminal(tmp_path / "book", *using(service))
+    try:
+        terminal.see("you>")
+        terminal.type("I prefer green tea in the morning, always.\r")
+        terminal.see("Noted.")
+        terminal.see("you>")
+        terminal.type("\x04")
+        terminal.see("remembering")
+        assert asked.wait(10)
+        terminal.type("\x03")
+        terminal.see("not remembered yet, the session waits: Ctrl-C")
+        assert terminal.ends() in (0, 130)
+    finally:
+        terminal.close()
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        [session] = memory.book.transcripts.sessions()
+        assert len(memory.book.transcripts.turns(session.uuid)) == 2
+        assert session.ended is None
+
+
+def test_what_is_no_utf_8_is_kept_as_it_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "memorybook", "chat", "--book", str(tmp_path / "book")]
+    done = subprocess.run(command, input=b"\xef\xbb\xbfgr\xfcn \x00 \x1b[31m\r\n", capture_output=True, check=True)
+    assert b"\\x1b[31m" in done.stdout
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        [session] = memory.book.transcripts.sessions()
+        [turn] = memory.book.transcripts.turns(session.uuid)
+    assert turn.text.startswith("gr\udcfcn ")

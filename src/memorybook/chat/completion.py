@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from memorybook.chat.commands import COMMANDS
@@ -29,12 +30,20 @@ def reader(
     Lines of a file or pipe are shown behind the prompt, with `echo`, as if they had been typed.
     """
     check_stdin()
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        try:
-            return _edited(prompt, ids, past, language)
-        except ImportError:
-            return lambda: input(prompt())
+    if lacks_editing():
+        return lambda: input(prompt())
+    if _is_terminal():
+        return _edited(prompt, ids, past, language)
     return lambda: _piped(prompt() if echo else None)
+
+
+def lacks_editing() -> bool:
+    """Whether there is a terminal, and `prompt_toolkit` is not installed."""
+    return _is_terminal() and find_spec("prompt_toolkit") is None
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _piped(prompt: str | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.agent.messages import text_of
 from memorybook.agent.workspace import Workspace
 from memorybook.chat import commands
-from memorybook.chat.completion import reader
+from memorybook.chat.completion import lacks_editing, reader
 from memorybook.chat.screen import Screen
 from memorybook.chat.status import Status, parts
 from memorybook.chat.words import WORDS, Words, counted
@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from memorybook.hits import Answer
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
+    from memorybook.replies import Message
 
 CHANNEL = "chat"
 """Of the sessions of this door; each chat that is open at once has a number of its own in it."""
 
 COMPACT_FROM = 16_000
-"""Tokens of a talk from which on it is compacted; the last messages stay."""
+"""Tokens of a talk from which on it is compacted."""
+
+KEPT = 10
+"""Messages that stay then."""
 
 _WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
 _LOOKING_BACK = ("recall-history", "recall-topic", "recall-session")  # but for the session that is being talked in
@@ -116,6 +120,8 @@ class Chat:
             self._screen.remark(words.no_model)
         if not memory.config.enabled:
             self._screen.remark("memory is switched off: set enabled = true", "bad")
+        if lacks_editing():
+            self._screen.remark(words.extra)
         self._screen.remark(words.hint)
         before = self._session.messages
         if self._goes_on:
@@ -214,7 +220,7 @@ class Chat:
         outcome = self._session.run(None, text, system=self._system, piece=self._screen.piece, orders=True)
         self._screen.end()
         self._turns.append({"user": text, "assistant": outcome.text})
-        if sum(count_tokens(text_of(message)) for message in outcome.messages) >= COMPACT_FROM:
+        if len(outcome.messages) > KEPT + 2 and sum(map(_tokens, outcome.messages)) >= COMPACT_FROM:
             self._compact()
         degraded = outcome.found.degraded if outcome.found is not None else ()
         return Status(0.0, trouble=degraded, tokens=outcome.context.tokens)
@@ -350,7 +356,7 @@ class Chat:
 
     def _compact(self) -> None:
         self._screen.remark(self._words.compacting)
-        done = self._session.compact()
+        done = self._session.compact(keep=KEPT)
         if not done.summary:
             self._screen.remark(self._words.nothing_to_compact)
             return
@@ -393,6 +399,10 @@ class Chat:
         if not texts:
             self._screen.remark(self._words.nothing_new)
         return {"remembered": texts}
+
+
+def _tokens(message: Message) -> int:
+    return count_tokens(text_of(message))
 
 
 def _with_events(status: Status, events: Iterable[Event]) -> Status:

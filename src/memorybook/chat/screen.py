@@ -31,6 +31,7 @@ class Screen:
         self._said = ""  # of the reply that is coming
         self._shown = 0  # characters of it that are on the screen
         self._column = 0  # where its last line ends
+        self._gap = ""  # spaces before the word that comes next
         self._waits = False
 
     def line(self, *parts: Part) -> None:
@@ -80,17 +81,22 @@ class Screen:
         for number, line in enumerate(visible(new).split("\n")):
             if number:
                 write("\n")
-                self._column = 0
+                self._column, self._gap = 0, ""
             for word in _words_in(line):
                 self._word(word)
         sys.stdout.flush()
 
     def _word(self, word: str) -> None:
-        if self.page.width and self._column and self._column + cells(word.rstrip()) > self.page.width:
+        """Write a word and the spaces before it, or begin a line with it where it does not fit."""
+        if word.isspace():
+            self._gap += word
+            return
+        if self.page.width and self._column and self._column + cells(self._gap + word) > self.page.width:
             write("\n")
-            self._column, word = 0, word.lstrip(" ")
-        write(word)
-        self._column += cells(word)
+            self._column, self._gap = 0, ""
+        write(self._gap + word)
+        self._column += cells(self._gap + word)
+        self._gap = ""
 
     def end(self) -> None:
         """End the line of a reply that came in pieces."""
@@ -99,7 +105,7 @@ class Screen:
         self._clear()
         if self._column:
             write("\n")
-        self._said, self._shown, self._column = "", 0, 0
+        self._said, self._shown, self._column, self._gap = "", 0, 0, ""
 
     def _clear(self) -> None:
         if self._waits:

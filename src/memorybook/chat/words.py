@@ -11,6 +11,7 @@ class Words(NamedTuple):
     you: str
     no_model: str
     hint: str
+    extra: str
     goes_on: str
     unanswered: str
     from_session: str
@@ -46,6 +47,7 @@ WORDS = {
     "en": Words(
         you="you",
         no_model="no language model is set (llm.model): I answer with what the book says",
+        extra="lines are read plainly; for editing, history and completion: pip install 'memorybook[chat]'",
         hint="/help shows the commands, Ctrl-D ends the session",
         goes_on="going on with the session of {time}: {turns}",
         unanswered="your last words are kept and were not answered: {text}",
@@ -80,6 +82,7 @@ WORDS = {
     "zh": Words(
         you="我",
         no_model="没有设置语言模型（llm.model）：我用书里的内容回答",
+        extra="逐行读取输入；要有编辑、历史和补全：pip install 'memorybook[chat]'",
         hint="/help 查看命令，Ctrl-D 结束会话",
         goes_on="继续 {time} 的会话：{turns}",
         unanswered="您上一句话已保存，尚未得到回答：{text}",

@@ -8,7 +8,7 @@ from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
 from memorybook.lifecycle.rules import by_rules
 from memorybook.verbs.memorize import ORDER, Work, planned
-from memorybook.verbs.review import propose, propose_or_apply_each
+from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
 from memorybook.verbs.turns import Stored
 from memorybook.writing import Group
@@ -64,7 +64,11 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
     [plan] = planned(memory, [work], door=memory.door)
     group = Group(session.uuid, plan.changes, plan.discarded, None, plan.bury, ())
-    [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
+    if memory.config.require_user_confirmation:
+        [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
+    else:  # the user's own doing, whoever passes it on: only a person takes it back
+        [result] = memory.book.apply_each([group], actor="user", door=memory.door, kind=ORDER)
+        submitted = Submitted(result)
     waiting = propose(memory, plan.proposed, session=session.uuid)
     outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
     operation = submitted.result.operation

@@ -34,7 +34,7 @@ def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Tur
 
 
 def _read(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> importers.Conversation:
-    lines = (json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in messages)
+    lines = (json.dumps(message).encode() + b"\n" for message in messages)
     return importers.read("messages", timezone=zone_of(memory), stream=lines)
 
 
