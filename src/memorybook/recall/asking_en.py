@@ -52,7 +52,7 @@ _HOW_TO = (
 )
 _MANKIND = (
     r"\bwe\s+(?:\w+ly\s+)?(?:learn|evolve|discover|invent|domesticat|descend|become\s+human|come\s+from|know)"
-    r"|\bfirst\s+see\b|\b(?:which|what)\s+(?:decade|century)\b|\bdid\s+we\s+(?:get|expect)\s*\?"
+    r"|\bto\s+deserve\b|\bfirst\s+see\b|\b(?:which|what)\s+(?:decade|century)\b|\bdid\s+we\s+(?:get|expect)\s*\?"
     r"|\b(?:humans?|humanity|mankind|species|the\s+moon|mars|world\s+war|peak\s+oil)\b"
 )
 _PEOPLE = words(
@@ -138,6 +138,9 @@ _WITHIN = (
         rf"(?:{SAID}|\w+ed)\b",
         rf"\bthe\s+(?:earlier|previous|first|original"
         rf"|last)\s+{BIT}\s+(?:of\s+\w+\s+\w+\s+)?(?:that\s+)?you\s+(?:wrote|gave|sent)\b",
+        r"\bof\s+your\s+(?:reply|answer|message|response)\b|\bhaven't\s+you\s+answered\b",
+        r"\b(?:repeat|redo|expand|elaborate\s+on|go\s+back\s+to)\s+(?:on\s+)?(?:step|point|item|option|part"
+        r"|number)\s+(?:\d|one|two|three|four|five)",
         r"\bscroll(?:ing)?\s+(?:back\s+)?up\b|\btl;?dr\s+(?:of\s+)?this\b|\byou\s+(?:contradicted"
         r"|repeated)\s+yourself\b",
         r"\bthat\s+last\s+(?:remark|bit|part|point|sentence|paragraph|line|statement)\b",
@@ -194,7 +197,7 @@ _TELL = (
     + words(
         "our we us me my i you summari[sz]e recap resume continue reopen open write_up show gist what how_did"
         " which transcript"
-        " where go_back unfinished minutes rundown highlights recount give everything"
+        " where go_back unfinished minutes rundown highlights recount give everything pick_up please start"
     )
     + r"\b"
 )
@@ -272,6 +275,8 @@ _HISTORY = (
         rf"|{SAID})\b{_TO_OTHERS})",
         rf"{I_HAVE}{ADV}\s+{_LET_OUT}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
         rf"\bi\s+(?:once|previously)\s+{SAID}\b{_TO_OTHERS}|\b{TIME}[^.?!]{{0,10}}?\bi\s+{SAID}\b{_TO_OTHERS}",
+        r"\bi\s+keep\s+\w+ing\b[^.?!]*\byou\b|\b(?:was|were)\s+i\b[^.?!]*\bwith\s+you\b|\b(?:my"
+        r"|mine)\b[^.?!]*\bfrom\s+before\b",
         r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b|\bdid\s+i\s+[^.?!]{0,30}?\byou\b",
         r"\b(?:have|did)\s+you\s+\w+\s+(?:up\s+)?(?:about|on|of)\s+(?:me|my)\b",
         beside=ASK,
@@ -354,7 +359,25 @@ _ASKED_OF_US = cue(
     beside=ASK,
     unless=rf"{_MANKIND}|{_ASKED_BY_OTHERS}|{_HOW_TO}|^\W*(?:after|before|since)\s",
 )
+_THEN = r"(?:what|which|who|why|how|where)\s+(?:was|were|did|had|won|came|went|\w+ed)\b"
+_TALKED_OVER = words(
+    "analysis discussions? debate conversations? talks? chats? verdict comparison brainstorm agreement"
+    " compromise conclusion decision"
+    " reasoning notes findings"
+)
 _TOPIC = (
+    cue(
+        "topic",
+        0.65,
+        rf"{WE_HAVE}{ADV}\s+(?:were\s+\w+ing|had|{DID})\b[^?]*[.,;:?–—-]+\s*(?:(?:so|and|but)\s+)?{_THEN}",
+        rf"^\W*(?:remember\s+)?that\s+[^,?]{{3,60}}[,?]\s*{_THEN}",
+        rf"\b(?:what|what's|which|where|where's|how|why)\b[^.?!]*\bour\s+(?:\w+\s+)?{_TALKED_OVER}\b",
+        r"\b(?:what|which|how|why|where|who)\b[^.?!,]*\bdid\s+you\s+(?!(?:know|mean|do|think|eat|feel|get|go"
+        r"|see|hear|sleep|learn|grow)\b)\w+",
+        rf"{_PLEASE}remember\s+(?:that|this|the)\s+[^?]*\?\s*\w|\bfrom\s+before\b",
+        beside=r"\?|\b(?:you|your)\b",
+        unless=rf"{_MANKIND}|{_HOW_TO}|{_ASKED_BY_OTHERS}|\bto\s+deserve\b|^\W*remember\s+the\b[^?]*\?\s*$",
+    ),
     cue(
         "topic",
         0.75,
@@ -432,7 +455,7 @@ _EMPTY = lazily(
         " pull bring repeat"
         " list recap summari[sz]e summary gist transcript things? topics? subject work(?:ed|ing)? cover(?:ed)?"
         " like want need here"
-        " time last happened look(?:ed)? find found point must think sure believe am"
+        " time last happened hours? help(?:ed)? look(?:ed)? find found point must think sure believe am"
     )
     + r"(?:n't|'(?:s|d|m|re|ve|ll))?\b"
 )

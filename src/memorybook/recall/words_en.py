@@ -35,7 +35,7 @@ ORDER = (
     r"|penultimate)(?:\s+ever)?(?:\s+(?:two|three|few))?)"
 )
 TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call)s?"
-OFTEN = words("ever once already just also both even never first last then before still all maybe kind_of")
+OFTEN = words("ever once already just also both even never first last then before still all maybe kind_of happen_to by_any_chance at_all ever_happen_to")
 ADV = rf"(?:\s+(?:\w+ly|{OFTEN}))*"
 WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
 WE_HAVE = rf"\b{WE}(?:'d|'ve|\s+had|\s+have)?"
