@@ -164,6 +164,9 @@ api_key: <redacted>
 client_secret=********
 export TOKEN=xxxxxxxxxxxxxxxx
 sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx
+export HF_HUB_ENABLE_HF_TRANSFER=1
+npm_config_strict_ssl and npm_lifecycle_event are set by npm
+uses: actions/pypi-publish-action-v1
 Bearer tokens are validated by the gateway
 token count today: 128,394
 token limit is 4096

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from memorybook.text import redact_context
 from memorybook.text.redact_rules import RULES, SHORT_RULES, Rule, compiled
-from memorybook.text.redact_values import MIXED, STRONG, is_random, is_stand_in, look
+from memorybook.text.redact_values import MIXED, STRONG, is_name, is_random, is_stand_in, look
 
 
 class Masked(NamedTuple):
@@ -148,6 +148,7 @@ def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "shape": lambda value: True,
     "value": lambda value: not is_stand_in(value),
+    "token": lambda value: not (is_stand_in(value) or is_name(value)),
     "mixed": lambda value: look(value) >= MIXED,
     "strong": lambda value: look(value) >= STRONG,
     "random": lambda value: is_random(value) and not is_stand_in(value),

@@ -19,7 +19,8 @@ class Rule(NamedTuple):
         hints: Literals of which the lower-case text must hold one; this is all that ordinary text costs.
         pattern: Its `secret` group is replaced, or the whole match if it has no such group.
         check: What the secret must look like besides: `random` made by a machine, so that names stay; `strong` or
-            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `shape` nothing more.
+            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `token` besides no name in words;
+            `shape` nothing more.
     """
 
     kind: str
@@ -108,7 +109,7 @@ RULES: tuple[Rule, ...] = (
         "shape",
     ),
     Rule("jwt", ("eyj",), _EDGE + r"eyJ[A-Za-z0-9_\-]{8,}+(?:\.[A-Za-z0-9_\-]{8,}+){1,4}", "shape"),
-    *(_prefixed(kind, prefixes, "value") for kind, prefixes in _PREFIXED.items()),
+    *(_prefixed(kind, prefixes, "token") for kind, prefixes in _PREFIXED.items()),
     _prefixed("api-key", _LOOSE, "random"),
     # a name is not that long without a hyphen in it
     Rule("api-key", ("sk-",), _EDGE + r"sk-(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}+(?![A-Za-z0-9_\-])", "value"),

@@ -76,6 +76,7 @@ _UNSPOKEN = re.compile(
 )
 _HEX = re.compile(r"[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CLASSES = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", r"[!@#$%^&*?~+=]")))
+_NAME = re.compile(r"(?:[a-z]{1,12}|[A-Z]{1,12})(?:[_\-](?:[a-z]{1,12}|[A-Z]{1,12}|v?[0-9]{1,4})){2,}")
 _WORD_PATH = re.compile(
     r"(?:[A-Za-z][A-Za-z\-_.]*|[a-z0-9][a-z0-9\-_.]{0,24})(?:/(?:[A-Za-z][A-Za-z\-_.]*|[a-z0-9\-_.]{0,24}))+"
 )
@@ -103,6 +104,15 @@ def is_stand_in(value: str) -> bool:
         or (_stand_in_word().search(value[:256]) is not None and not is_random(value))
         or _WORD_PATH.fullmatch(value[:256]) is not None
     )
+
+
+def is_name(value: str) -> bool:
+    """Whether it is three or more words of letters in one case, as variables and pages are named.
+
+    >>> is_name("HF_HUB_ENABLE_HF_TRANSFER"), is_name("npm_config_node_gyp"), is_name("ghp_abcdefghijklmnopqrst")
+    (True, True, False)
+    """
+    return _NAME.fullmatch(value.rstrip("=")) is not None
 
 
 def is_random(value: str) -> bool:
