@@ -19,8 +19,8 @@ class Rule(NamedTuple):
         hints: Literals of which the lower-case text must hold one; this is all that ordinary text costs.
         pattern: Its `secret` group is replaced, or the whole match if it has no such group.
         check: What the secret must look like besides: `random` made by a machine, so that names stay; `strong` or
-            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `token` besides no name in words;
-            `shape` nothing more.
+            `mixed` as in `redact_values`; `value` no placeholder and no ordinary word; `token` no name in words
+            either; `shape` nothing more.
     """
 
     kind: str

@@ -107,12 +107,13 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Whether it is three or more words of letters in one case, as variables and pages are named.
+    """Whether it is three or more words of letters in one case, as variables and pages are named, set to little.
 
-    >>> is_name("HF_HUB_ENABLE_HF_TRANSFER"), is_name("npm_config_node_gyp"), is_name("ghp_abcdefghijklmnopqrst")
+    >>> is_name("HF_HUB_ENABLE_HF_TRANSFER=1"), is_name("pypi-publish-action"), is_name("ghp_abcdefghijklmnopqrst")
     (True, True, False)
     """
-    return _NAME.fullmatch(value.rstrip("=")) is not None
+    name, _, set_to = value.partition("=")
+    return len(set_to) < 8 and _NAME.fullmatch(name) is not None
 
 
 def is_random(value: str) -> bool:
