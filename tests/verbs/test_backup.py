@@ -142,6 +142,7 @@ def test_what_is_none_of_the_books_is_left_out_and_named(full: Memory, archive: 
     Path(full.root, ".git", "config").write_text("x")
     os.symlink("/etc/passwd", Path(full.root, "link.md"))
     assert full.backup(archive).left_out == ("link.md", "photo.jpg")
+    assert full.backup(f"{full.root}/in the book.tar.gz").left_out == ("link.md", "photo.jpg")
     with tarfile.open(archive) as tar:
         names = tar.getnames()
     assert names[0] == "backup.json"

@@ -136,6 +136,9 @@ def test_purging_writes_the_books_own_file_anew(memory: Memory) -> None:
     assert memory.purge(source="turn:t1").remains == ()
     assert "green tea" not in own.read_text(encoding="utf-8")
     assert said(own)["tea"] == [None, "t2", "t3", "t4"]
+    own.write_text("我们决定周六在港口见面, as somebody noted here", encoding="utf-8")
+    remains = memory.purge(source="turn:t3").remains
+    assert any(PLACE in each for each in remains)
 
 
 def test_the_books_own_file_is_neither_searched_nor_seen_by_git(memory: Memory) -> None:

@@ -11,7 +11,6 @@ from uuid import uuid4
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.model import Session
-from memorybook.verbs import export
 from memorybook.verbs.left_open import OVER, SOURCE, end
 from memorybook.verbs.read import language_of
 from memorybook.verbs.write import Mask
@@ -252,7 +251,6 @@ class Conversation:
             end(self.memory, session, self.now())
         else:
             self.reach(session, OVER)
-        export.after_session(self.memory)
 
     def history(self, most: int) -> list[Message]:
         """What the model is shown of the session: its last messages from `start` on, at most so many."""

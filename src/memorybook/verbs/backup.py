@@ -111,7 +111,7 @@ def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Ba
         sum(file.path.endswith(".md") for file in files),
         sum(file.bytes for file in files),
         os.path.getsize(path),
-        tuple(_strangers(root, {file.path for file in files})),
+        tuple(_strangers(root, {*(file.path for file in files), os.path.relpath(path, root)})),
     )
 
 

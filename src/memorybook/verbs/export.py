@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -101,8 +101,8 @@ def by_itself(memory: Memory) -> str:
 
 
 def after_session(memory: Memory) -> None:
-    """Export if the settings want that whenever a session has ended; what fails goes into the log."""
-    if memory.config.transcripts.auto_export and (failed := by_itself(memory)):
+    """Export, as a session has ended; what fails goes into the log."""
+    if failed := by_itself(memory):
         _log.warning(failed)
 
 
@@ -123,12 +123,11 @@ def on_exit(memory: Memory, before: int) -> None:
 
 
 def renew(memory: Memory) -> None:
-    """Write the file in the book anew, if there is one, without what was forgotten since; raises Unavailable."""
-    if os.path.exists(os.path.join(memory.root, PLACE)):
-        try:
-            export(memory, os.path.join(memory.root, PLACE))
-        except InvalidInput as error:
-            raise Unavailable(str(error)) from error
+    """Write the files that this book exports to by itself anew, where there are any; one that cannot be is left."""
+    for path in {os.path.join(memory.root, PLACE), place_of(memory)}:
+        if os.path.exists(path):
+            with suppress(InvalidInput, Unavailable):
+                export(memory, path)
 
 
 @contextmanager

@@ -55,3 +55,7 @@ def end(memory: Memory, session: str, time: datetime) -> None:
     except NotFound:  # forgotten meanwhile
         return
     refresh(memory, session, over=True)
+    if memory.config.transcripts.auto_export:
+        from memorybook.verbs.export import after_session
+
+        after_session(memory)
