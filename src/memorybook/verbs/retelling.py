@@ -101,8 +101,13 @@ def _telling(
 
 def _chats(memory: Memory, told: Told) -> list[ChatSummary]:
     """The summaries of the chats in which something was said since."""
-    found = memory.book.transcripts.chats(told.session.uuid, after=told.chats_through)
-    return [ChatSummary(chat[0].id, _rules(memory, Session(uuid=told.session.uuid), chat).summary) for chat in found]
+    chats = memory.book.transcripts.chats(told.session.uuid, after=told.chats_through)
+    kept = remembered(memory, sentences_of(turn for chat in chats for turn in chat))
+    session, language = Session(uuid=told.session.uuid), memory.config.language
+    found = [summarize(turns_without(chat, kept), session=session, language=language).summary for chat in chats]
+    left = remembered(memory, [line for text in found for line in text.split("\n")])
+    texts = ["\n".join(filter(left, text.split("\n"))) for text in found]
+    return [ChatSummary(chat[0].id, text) for chat, text in zip(chats, texts, strict=True)]
 
 
 def _rules(memory: Memory, session: Session, turns: Sequence[Turn]) -> SessionSummary:
