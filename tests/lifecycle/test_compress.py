@@ -100,6 +100,13 @@ def test_one_failed_part_does_not_lose_the_others() -> None:
     assert found.left_out.endswith("the model did not shorten 1 of 3 parts")
 
 
+def test_a_model_that_fails_at_two_parts_is_asked_for_no_other() -> None:
+    model = ScriptedLLM([LLMFailed("down")] * 2, then=echo_first_words)
+    found = compress(long_talk(150), llm=model, now=NOW, language="en")
+    assert (len(model.requests), "3 of 3 parts" in found.left_out) == (2, True)
+    assert size(found.pieces) <= MOST_TOKENS
+
+
 def test_a_model_that_shortens_nothing_is_cut_short() -> None:
     def everything(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         lines = [line.split(" ", 2) for line in messages[1]["content"].splitlines() if line.startswith("t")]

@@ -33,6 +33,9 @@ MOST_CALLS = 8
 _PAUSE = timedelta(minutes=30)
 """Silence after which something else is talked of."""
 
+MOST_FAILED = 2
+"""Parts that a model may fail to shorten before it is asked for no more of them."""
+
 _OVERHEAD = 12
 """Tokens that alias, time and speaker take before each piece."""
 
@@ -58,7 +61,8 @@ def compress(
 
     Chunks end where the session changes, else after a silence, else between turns. A chunk that the model does not
     shorten as asked (it failed, or nothing in its answer could be used) is shortened by taking its most telling
-    sentences, and so is all of it without `llm`, and a talk of more than eight chunks.
+    sentences; after two of them so are all that follow, so that a budget is left to extract with. So is all of it
+    without `llm`, and a talk of more than eight chunks.
     """
     if _size(pieces) <= limit:
         return Compressed(tuple(pieces))
@@ -72,7 +76,7 @@ def compress(
     usage: Usage | None = None
     failed, lost = 0, _said(pieces) - _said(fitting)
     for part in parts:
-        shortened, spent = _shortened(part, llm, now, language, share)
+        shortened, spent = _shortened(part, llm, now, language, share) if failed < MOST_FAILED else (None, None)
         if shortened is None:
             shortened = telling(part, share)
             failed, lost = failed + 1, lost + _said(part) - _said(shortened)
