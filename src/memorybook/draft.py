@@ -68,6 +68,7 @@ class Draft:
         self.now = pages.now
         self._today = pages.now.date()
         self._named: dict[str, str] = {}
+        self._statements: set[str] | None = None
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -196,6 +197,10 @@ class Draft:
     def saying(self, text: str) -> Entry | None:
         """The entry that makes the same statement, if there is one that is still held true."""
         statement = normalise(text)
+        if self._statements is None:
+            self._statements = {_normalised(entry.text) for entry in self._all()}
+        if statement not in self._statements:  # the quick way: of many that are added, few are said already
+            return None
         same = (entry for entry in self._all() if _normalised(entry.text) == statement)
         return next((entry for entry in same if entry.superseded_by is None), None)
 
@@ -223,6 +228,8 @@ class Draft:
         return entry
 
     def _place(self, entry: Entry) -> None:
+        if self._statements is not None:
+            self._statements.add(_normalised(entry.text))
         home = self.pages.home(entry.id) or MEMORY
         if home != MEMORY and not entry.archived:
             for copy in self.pages.archives_with(entry.id):
@@ -279,6 +286,8 @@ class Draft:
         return Outcome(applied, path=change.path, line=document.texts[key])
 
     def _put(self, change: Put) -> Outcome:
+        if not change.path.startswith("sessions/"):  # entries may stand there
+            self._statements = None
         before = self.pages.text(change.path)
         if change.made_from is not None and change.made_from != (before or ""):
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
