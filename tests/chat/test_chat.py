@@ -182,6 +182,7 @@ def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
         "/review",
         "/forget something that nobody said",
         "/why nobody",
+        "/why",
         "/pin --help",
         "/compact",
         "/status",
@@ -198,6 +199,7 @@ def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
     assert "Nothing waits." in shown
     assert "nothing in the book says this" in shown
     assert "no entry 'nobody'" in shown
+    assert "· /why ID: why an entry is in the book" in shown
     assert "usage: memorybook pin" in shown
     assert "there is nothing to compact" in shown
     assert "sqlite_hybrid" in shown
@@ -244,6 +246,18 @@ def test_nothing_is_kept_while_memory_is_switched_off(talk: Talk, tmp_path: Path
     shown = talk("Remember that I like tea.", "/memory", options=["--set", "enabled=false"])
     assert "memory is switched off" in shown
     assert not (tmp_path / "book").exists()
+
+
+def test_without_the_extra_a_terminal_reads_plain_lines_and_is_told_of_it(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = iter(["Hello there, my friend."])
+    monkeypatch.setattr("memorybook.chat.completion._is_terminal", lambda: True)
+    monkeypatch.setattr("memorybook.chat.completion.find_spec", lambda name: None)
+    monkeypatch.setattr("builtins.input", lambda prompt: next(lines, "/quit"))
+    shown = talk()
+    assert "pip install 'memorybook[chat]'" in shown
+    assert "1 turn" in shown
 
 
 # --- in a terminal -------------------------------------------------------------------------------

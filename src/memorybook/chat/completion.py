@@ -27,14 +27,16 @@ def reader(
 ) -> Read:
     """How lines are read here; `prompt` is asked before each, `past` for what was said in earlier sessions.
 
-    Lines of a file or pipe are shown behind the prompt, with `echo`, as if they had been typed.
+    Lines of a file or pipe are shown behind the prompt as if they had been typed. Without `echo` nothing is shown.
     """
     check_stdin()
+    if not echo:
+        return lambda: _piped(None)
     if lacks_editing():
         return lambda: input(prompt())
     if _is_terminal():
         return _edited(prompt, ids, past, language)
-    return lambda: _piped(prompt() if echo else None)
+    return lambda: _piped(prompt())
 
 
 def lacks_editing() -> bool:

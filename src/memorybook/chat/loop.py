@@ -310,7 +310,10 @@ class Chat:
         name, rest = order.command.name, order.rest
         if name == "/quit":
             return False
-        if order.command.verb is not None:
+        takes = order.command.takes
+        if not rest and takes and not takes.startswith("["):
+            self._screen.remark(f"{name} {takes}: {order.command.help[self._language]}")
+        elif order.command.verb is not None:
             self._do(*order.command.verb(rest))
         elif name == "/help":
             for usage, told in commands.help_lines(self._language):
@@ -355,11 +358,11 @@ class Chat:
         self._do("undo", commands.words_in(rest))
 
     def _compact(self) -> None:
-        self._screen.remark(self._words.compacting)
-        done = self._session.compact(keep=KEPT)
-        if not done.summary:
+        if len(self._session.messages) <= KEPT:
             self._screen.remark(self._words.nothing_to_compact)
             return
+        self._screen.remark(self._words.compacting)
+        done = self._session.compact(keep=KEPT)
         self._screen.remark(self._words.compacted.format(done=done.remembered.text or self._words.nothing_new))
 
     def _tell_remembered(self) -> list[str]:

@@ -17,8 +17,6 @@ class Words(NamedTuple):
     from_session: str
     found: str
     nothing: str
-    recalled: str
-    within: str
     stored: str
     forgot: str
     waits: str
@@ -39,8 +37,6 @@ class Words(NamedTuple):
     unknown: str
     near: str
     nothing_done: str
-    entries: str
-    sessions: str
 
 
 WORDS = {
@@ -54,8 +50,6 @@ WORDS = {
         from_session="going on from {title} ({day}); what is said now is a session of its own",
         found="No model is set. This is what I found:",
         nothing="Kept. The book says nothing about it yet.",
-        recalled="recalled",
-        within="from this session",
         stored="stored {count}",
         forgot="forgot {count}",
         waits="{count} in review",
@@ -76,8 +70,6 @@ WORDS = {
         unknown="there is no command {name!r}",
         near="; did you mean {name}?",
         nothing_done="nothing was done in this chat that could be taken back; /undo OPERATION takes back anything",
-        entries="the ids of entries are in /memory",
-        sessions="the ids of sessions are in /sessions",
     ),
     "zh": Words(
         you="我",
@@ -89,8 +81,6 @@ WORDS = {
         from_session="接着“{title}”（{day}）往下谈；现在说的是一个新会话",
         found="没有设置模型。以下是我找到的：",
         nothing="已保存。书里还没有相关内容。",
-        recalled="已回忆",
-        within="来自本次会话",
         stored="存入 {count} 条",
         forgot="忘掉 {count} 条",
         waits="{count} 项待审核",
@@ -111,8 +101,6 @@ WORDS = {
         unknown="没有命令 {name!r}",
         near="；您是指 {name} 吗？",
         nothing_done="本次聊天没有可撤销的操作；/undo 操作号 可撤销任何操作",
-        entries="条目的编号见 /memory",
-        sessions="会话的编号见 /sessions",
     ),
 }
 
