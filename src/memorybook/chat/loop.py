@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -89,6 +90,7 @@ class Chat:
 
     def run(self) -> dict[str, Any] | None:
         """Talk until the user leaves, then have the session remembered; the talk as JSON where that is wanted."""
+        logging.getLogger("memorybook").addHandler(logging.NullHandler())  # what it would say is shown here
         with ExitStack() as opened:
             self._llm = self._memory.llm
             chat = opened.enter_context(_place(self._memory))
@@ -129,7 +131,7 @@ class Chat:
         elif before:
             when = str(before[-1].get("timestamp") or "")[11:16]
             self._screen.remark(words.goes_on.format(time=when, turns=counted(len(before), words.turns)))
-            if before[-1]["role"] == "user":
+            if self._llm is not None and before[-1]["role"] == "user":
                 self._screen.remark(words.unanswered.format(text=text_of(before[-1]).strip().partition("\n")[0][:80]))
 
     def _go_on(self, memory: Memory) -> None:
