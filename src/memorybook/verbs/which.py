@@ -13,7 +13,7 @@ from memorybook.recall.when import days_of
 from memorybook.verbs import talks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from memorybook.hits import Passage
     from memorybook.memory import Memory
@@ -27,8 +27,8 @@ SHORTEST = 4
 LONGEST_NAME = 200
 """Characters from which words name no session."""
 
-YEARS = 20
-"""How far back a day without its year may lie."""
+YEARS = 8
+"""How far back a day without its year may lie: 29 February."""
 
 LONGEST_QUESTION = 300
 """Characters from which a text tells something more likely than it asks: days in it narrow nothing."""
@@ -107,29 +107,28 @@ def _here(memory: Memory, time: datetime | None) -> datetime | None:
 # --- which days ------------------------------------------------------------------------------------
 
 
-def _named(memory: Memory, words: str) -> list[Span]:
-    """The spans of days that words name, none that begins after today."""
-    if not may_name_days(words):
-        return []
+def days_in(memory: Memory, question: str) -> tuple[Span, ...]:
+    """The spans of days that a question names, none that begins after today; without its year a day is the newest such.
+
+    None if it is so long that it tells something more likely than it asks.
+    """
+    if len(question) > LONGEST_QUESTION or not may_name_days(question):
+        return ()
     today = memory.book.day(memory.book.now())
-    years = range(today.year - YEARS, today.year + 1)
-    found = [span for span in spans(words, years, today) if span[0] <= today.toordinal()]
-    return sorted(set(found), key=lambda span: (-span[1], span[0]))  # without its year, the latest such day first
+    for year in range(today.year, today.year - YEARS, -1):
+        found = {span for span in spans(question, [year], today) if span[0] <= today.toordinal()}
+        if found:
+            return tuple(sorted(found))
+    return ()
 
 
 def _days(span: Span) -> tuple[str, str]:
     return date.fromordinal(span[0]).isoformat(), date.fromordinal(span[1]).isoformat()
 
 
-def days_in(memory: Memory, question: str) -> tuple[Span, ...]:
-    """The spans that a question names, to be looked at first; none if it tells something more likely than it asks."""
-    return () if len(question) > LONGEST_QUESTION else tuple(_named(memory, question))
-
-
-def around(wanted: Iterable[Span]) -> Days:
-    """From the first to the last day of the spans, each open where there is none."""
-    wanted = list(wanted)
-    return _days((min(first for first, _ in wanted), max(last for _, last in wanted))) if wanted else (None, None)
+def around(wanted: Sequence[Span]) -> Days:
+    """From the first to the last day of the spans, at least one."""
+    return _days((min(first for first, _ in wanted), max(last for _, last in wanted)))
 
 
 def widened(days: Days) -> Days:
@@ -148,7 +147,7 @@ def _moved(day: str, by: int) -> str:
 def said_within(memory: Memory, days: Days, wanted: Iterable[Span] = ()) -> Callable[[Passage], bool]:
     """Whether a passage that `widened` lets through is of these days, and of one of the spans, by the book's time."""
     first, last = days
-    spans_wanted = [(_days(span)) for span in wanted]
+    spoken = [_days(span) for span in wanted]
 
     def holds(passage: Passage) -> bool:
         if first is None and last is None:
@@ -156,7 +155,7 @@ def said_within(memory: Memory, days: Days, wanted: Iterable[Span] = ()) -> Call
         day = _day_of(memory, passage)
         if day is None or (first is not None and day < first) or (last is not None and day > last):
             return False
-        return not spans_wanted or any(begin <= day <= end for begin, end in spans_wanted)
+        return not spoken or any(begin <= day <= end for begin, end in spoken)
 
     return holds
 
