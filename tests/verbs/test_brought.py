@@ -139,6 +139,19 @@ def test_secrets_instructions_and_what_was_forgotten_stay_outside(memory: Memory
     assert "# Agent Memory" in Path(other.root, "MEMORY.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("how", [{"by_model": True}, {"dry_run": True}, {}])
+def test_no_path_of_a_file_leads_to_another_document(memory: Memory, empty: Empty, file: str, how: Any) -> None:
+    memory.process_session_end(TALK, "setup")
+    memory.export(file)
+    [shown] = json.loads(Path(file).read_text(encoding="utf-8"))
+    Path(file).write_text(json.dumps([{**shown, "path": "daily/2026-02-20.md"}]), encoding="utf-8")
+    other = empty()
+    other.append("a note")
+    found = other.import_file(file, **how)
+    assert [path.split("/")[0] for path in found.summaries] == ["sessions"]
+    assert not any(session.path.startswith("daily/") for session in other.book.transcripts.sessions())
+
+
 def test_a_summary_does_not_take_another_sessions_place(memory: Memory, empty: Empty, file: str) -> None:
     memory.process_session_end(TALK, "setup")
     memory.export(file)

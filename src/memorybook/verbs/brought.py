@@ -50,7 +50,7 @@ def brought(memory: Memory, exported: Exported) -> Brought:
     """
     known = _known(memory, exported.session.uuid)
     mask = Mask(memory)
-    session = _fit(memory, mask, exported.session)
+    session = fit(memory, exported.session, mask)
     if not exported.turns and known is None and memory.config.transcripts.enabled:
         memory.book.transcripts.append(session, ())
     stored = store(memory, session, exported.turns)
@@ -109,8 +109,9 @@ def _is_newer(session: Session, known: Session) -> bool:
 # --- made fit ------------------------------------------------------------------------------------
 
 
-def _fit(memory: Memory, mask: Mask, session: Session) -> Session:
-    """The session as it may stand here."""
+def fit(memory: Memory, session: Session, mask: Mask | None = None) -> Session:
+    """The session of an export as it may stand here: masked, screened, its summary where one may be."""
+    mask = mask or Mask(memory)
     masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in _MASKED}
     session = replace(session, **masked, turn_ids=())
     before = SessionSummary(session=session.uuid, title=session.title, summary=_calm(mask.text(session.summary)))

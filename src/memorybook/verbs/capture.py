@@ -21,7 +21,7 @@ from memorybook.importers import ImportedSession, Page, Statement
 from memorybook.importers.records import several
 from memorybook.importers.sources import Counted, Source, broken, sources
 from memorybook.model import Session, Turn
-from memorybook.verbs.brought import brought, keep
+from memorybook.verbs.brought import brought, fit, keep
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, foreseen, looked_through, taken, written
 from memorybook.verbs.sessions import How, memorize_stored
 from memorybook.verbs.statements import Stated, take
@@ -227,7 +227,7 @@ class _Taking:
         if self.asked.draft is not None:
             sessions = list(map(self._unforeseen, sessions))
         if self.asked.by_model:
-            self._captured += [_by_model(self.memory, one.session, one.turns) for one in sessions]
+            self._captured += [_by_model(self.memory, _session(self.memory, one), one.turns) for one in sessions]
         elif sessions:
             self._captured += _capture_each(self.memory, sessions, self.asked.draft)
         for (format, name), group in groupby(self._held, key=lambda held: (held.format, held.name)):
@@ -300,7 +300,9 @@ def _capture_each(
     dry_run = draft is not None
     exported = [brought(memory, each) if isinstance(each, Exported) and not dry_run else None for each in sessions]
     works = [
-        taken(memory, store(memory, each.session, each.turns, dry_run=dry_run)) if known is None else known.work
+        taken(memory, store(memory, _session(memory, each), each.turns, dry_run=dry_run))
+        if known is None
+        else known.work
         for each, known in zip(sessions, exported, strict=True)
     ]
     works = [looked_through(memory, work) if work.fresh else work for work in works]
@@ -313,6 +315,10 @@ def _capture_each(
         if known is not None:
             keep(memory, known)
     return captured
+
+
+def _session(memory: Memory, one: ImportedSession | Exported) -> Session:
+    return fit(memory, one.session) if isinstance(one, Exported) else one.session
 
 
 def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captured:
