@@ -150,7 +150,9 @@ def said_within(memory: Memory, days: Days, wanted: Iterable[Span] = ()) -> Call
     spoken = [_days(span) for span in wanted]
 
     def holds(passage: Passage) -> bool:
-        if first is None and last is None:
+        day = passage.date
+        well_inside = day is not None and (first is None or first < day) and (last is None or day < last)
+        if (first is None and last is None) or (well_inside and len(spoken) < 2):
             return True
         day = _day_of(memory, passage)
         if day is None or (first is not None and day < first) or (last is not None and day > last):
