@@ -222,6 +222,7 @@ def test_blocks_of_a_message_are_its_text_its_calls_and_their_answers(write: Wri
                         {"type": "tool_result", "name": "web_search", "content": [{"type": "text", "text": "a fruit"}]},
                     ),
                     message("3", "human", text="An older export has only this."),
+                    message("x", "assistant", text="```\nThis block is not supported on your current device yet.\n```"),
                     message("4", "human", files=[{"file_name": "b.png"}]),
                 )
             ]

@@ -5,6 +5,7 @@ https://support.claude.com/en/articles/9450526-how-can-i-export-my-claude-data
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
@@ -16,6 +17,7 @@ from memorybook.importers.times import parse_time
 NAME = "claude"
 APART = True
 
+_UNSHOWN = r"(?:```\s*)?This block is not supported on your current device yet\.(?:\s*```)?"
 _MEMORIES = frozenset(("conversations_memory", "project_memories"))
 
 
@@ -71,7 +73,7 @@ def _message(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
     content = message.get("content")
     text, calls = content_of(content)
     if not text.strip() and isinstance(plain := message.get("text"), str) and not calls:
-        text = clean(plain)
+        text = re.sub(_UNSHOWN, "", clean(plain)).strip()
     files = [name for kind in ("attachments", "files", "files_v2") for name in _names(message.get(kind))]
     if not text.strip() and files:
         text = f"[{', '.join(files)}]"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import InvalidInput, NotFound
@@ -59,7 +59,7 @@ def _found(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return list(_in_folder(path))
+            return list(_in_folder(path, warn))
         if stat.S_ISREG(status.st_mode) and _is_zip(path):
             return list(_in_archive(path, archives.enter_context(_archive(path)), warn))
         return [Source(path, status.st_size, _opener(path), named=True)]
@@ -69,8 +69,11 @@ def _found(path: str, archives: ExitStack, warn: Warn) -> list[Source]:
         raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
 
 
-def _in_folder(folder: str) -> Iterator[Source]:
-    for here, folders, files in os.walk(folder):
+def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
+    def closed(error: OSError) -> None:
+        warn(f"cannot look into {error.filename!r}: {error.strerror}")
+
+    for here, folders, files in os.walk(folder, onerror=closed):
         beside = {name.lower() for name in folders}
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
@@ -78,9 +81,10 @@ def _in_folder(folder: str) -> Iterator[Source]:
             inside = os.path.join(os.path.basename(os.path.abspath(folder)), os.path.relpath(path, folder))
             if not _wanted(name, inside) or (name == "history.jsonl" and beside & {"sessions", "projects"}):
                 continue  # a history beside sessions holds the prompts of those
-            found = os.stat(path, follow_symlinks=False)
-            if stat.S_ISREG(found.st_mode):
-                yield Source(path, found.st_size, _opener(path))
+            with suppress(FileNotFoundError):  # it went away meanwhile
+                found = os.stat(path, follow_symlinks=False)
+                if stat.S_ISREG(found.st_mode):
+                    yield Source(path, found.st_size, _opener(path))
 
 
 def _opener(path: str) -> Callable[[], IO[bytes]]:
