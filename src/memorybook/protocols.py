@@ -297,6 +297,9 @@ class Journal(Protocol):
     def memorized(self, session: str, digest: str) -> str | None:
         """Id of the operation that memorized this content ("" if nothing came of it); None if it is new."""
 
+    def all_memorized(self, session: str) -> frozenset[str]:
+        """Every content of the session that was memorized."""
+
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that this content was memorized, where no `begin` does. A loss of power may take it back."""
 

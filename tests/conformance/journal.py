@@ -274,6 +274,7 @@ class JournalConformance:
             assert journal.memorized("s2", "d") == id
             journal.done(id) if stands else journal.discard(id)
         assert journal.memorized("s2", "d") is None
+        assert [journal.all_memorized(session) for session in ("s1", "s2")] == [frozenset("d"), frozenset()]
 
     def test_how_far_a_session_was_memorized_never_goes_back(self, journal: Journal) -> None:
         assert journal.reached("s1") == -1

@@ -344,6 +344,7 @@ def test_without_transcripts_a_session_is_forgotten_with_its_summary_and_what_wa
     assert (texts(memory), memory.status()["waiting"]["sessions"]) == ([], 0)
     with pytest.raises(NotFound, match="no session 's1'"):
         memory.forget(session="s1")
+    assert (memory.process_session_end(said(WORK), "s1").summary, list(documents(memory))) == ("", ["MEMORY.md"])
 
 
 def test_what_waits_and_was_forgotten_waits_again_once_that_is_undone(opened: Open, clock: Clock) -> None:

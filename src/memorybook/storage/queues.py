@@ -154,6 +154,12 @@ class Queues:
         )
         return None if found is None else readable(found[0])
 
+    def all_memorized(self, session: str) -> frozenset[str]:
+        """Every content of the session that was memorized."""
+        db = self._store.existing()
+        rows = () if db is None else db.execute("SELECT digest FROM memorized WHERE session=?", (bindable(session),))
+        return frozenset(readable(digest) for (digest,) in rows)
+
     def mark_memorized(self, session: str, *digests: str, operation: str, time: datetime) -> None:
         """Record that these contents of the session were memorized. Not forced to disk."""
         with unforced(self._store.created()) as db:

@@ -118,7 +118,7 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     whole = {session.uuid for session in meant.sessions}
     single = [turn for turn in meant.turns if turn.session not in whole]
     said = tombstones_of(memory, meant.entries, lines=(line for _, line in meant.notes), turns=single)
-    keys = {turn_key(turn.session, turn.id) for turn in meant.turns} | set(_summary_keys(memory, meant))
+    keys = {turn_key(turn.session, turn.id) for turn in meant.turns} | set(_session_keys(memory, meant))
     result = book.apply(
         changes,
         actor=memory.actor,
@@ -132,11 +132,14 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 
-def _summary_keys(memory: Memory, meant: Meant) -> Iterator[str]:
-    """What keeps other machines' summaries of these sessions out."""
+def _session_keys(memory: Memory, meant: Meant) -> Iterator[str]:
+    """What keeps other machines' summaries of these sessions out, and turns of which nothing but that is kept."""
     told = [session_md.parse("\n".join(_lines(memory, path))) for path in meant.documents if path[:9] == "sessions/"]
     sessions = {*(session.uuid for session in meant.sessions), *(each.session for each in told)}
-    return map(session_key, filter(None, sessions))
+    for session in filter(None, sessions):
+        yield session_key(session)
+        if not memory.config.transcripts.enabled:
+            yield from memory.book.journal.all_memorized(session)
 
 
 def _turn_changes(memory: Memory, meant: Meant) -> Iterator[RemoveTurns]:
