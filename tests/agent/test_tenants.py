@@ -668,9 +668,21 @@ def test_a_session_of_a_name_goes_on_until_it_is_over(place: Place) -> None:
     again.add(said("two"))
     assert (again.uuid, texts(session.messages)) == (first, ["one", "two"])
     session.new("planes")
-    assert session.messages == ()
-    with pytest.raises(InvalidInput, match="'boats' already"):
-        session.new("boats")
+    session.add(said("three"))
+    for name, problem in (("boats", "'boats' already"), ("planes", "'planes' already"), (" ", "blank")):
+        with pytest.raises(InvalidInput, match=problem):
+            session.new(name)
+    assert texts(session.messages) == ["three"]
+
+
+def test_an_open_session_of_a_name_is_gone_back_to(place: Place) -> None:
+    session = place.workspace().session("a", "1")
+    session.add(said("one"))
+    with session.memory() as memory:
+        planes = Session(uuid="x", name="planes", source="agent", channel="a", chat_id="1")
+        memory.book.transcripts.append(planes, [Turn(id="t", session="x", text="said before", role="user")])
+        session.new("planes")
+    assert (session.uuid, texts(session.messages)) == ("x", ["said before"])
 
 
 def test_turns_on_a_server_are_refused_for_many_tenants(place: Place) -> None:

@@ -237,3 +237,17 @@ def test_a_model_is_asked_less_and_less_often() -> None:
 )
 def test_a_title_is_the_models_or_the_first_sentence(title: str | None, shown: str) -> None:
     assert read_answer({"title": title, "summary": "They move to Leipzig. Ann comes along."})[0] == shown
+
+
+def test_nothing_is_told_of_greetings_and_of_a_long_talk_the_most_telling(opened: Open) -> None:
+    llm = ScriptedLLM(then=told("Ann pays 900 for the flat in Leipzig."))
+    memory = opened(llm=llm)
+    say(memory, *["Hello!", "Hi!"] * 6)
+    assert refresh(memory, "s1")[1:3] == ("", None)
+    assert llm.requests == []
+    long = "Well, there was much to be said of it and more to be heard. " * 60
+    say(memory, *[long, "Yes."] * 12, "Ann pays 900 for the flat in Leipzig.", "Good.", session="s2")
+    assert refresh(memory, "s2").by == "model"
+    shown = llm.requests[0].messages[1]["content"]
+    assert "Ann pays 900" in shown
+    assert len(shown) < 20_000

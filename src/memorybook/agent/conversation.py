@@ -211,14 +211,28 @@ class Conversation:
         session = Session(uuid=str(uuid4()), name=name, created=now, updated=now)
         return replace(session, source=SOURCE, channel=self.channel, chat_id=self.chat_id)
 
-    def open(self, name: str) -> None:
-        """Go on with the session of that name, or begin one. Raises InvalidInput if the name is taken."""
+    def usable(self, name: str) -> str:
+        """The name as `open` takes it. Raises InvalidInput if it is blank, or taken by a session that cannot go on."""
         name = Mask(self.memory).text(" ".join(name.split()))
         if not name:
             raise InvalidInput("the name of the session is blank")
-        known = next((each for each in self._open_sessions() if each.name == name), None) if self.stored else None
-        if known is None and self.stored:
-            self._refuse_taken(name)
+        if self.stored and self._named(name) is None:
+            try:
+                self.memory.book.transcripts.session(name)
+            except NotFound:
+                return name
+            except Conflict:
+                pass
+            raise InvalidInput(f"there is a session {name!r} already, which is over or another's: choose another name")
+        return name
+
+    def _named(self, name: str) -> Session | None:
+        """The tenant's session of that name that is neither over nor the current one."""
+        return next((each for each in self._open_sessions() if each.name == name and each.uuid != self.uuid), None)
+
+    def open(self, name: str) -> None:
+        """Go on with the session of that usable name, or begin one."""
+        known = self._named(name) if self.stored else None
         self.session = known or self._begun(name)
         self.kept = self.kept_of(self.uuid) if known is not None else []
         self.view.turn_to(self.uuid)
@@ -226,15 +240,6 @@ class Conversation:
         self._left.discard(self.uuid)
         if self.stored:
             self.memory.book.transcripts.append(self.session, [])
-
-    def _refuse_taken(self, name: str) -> None:
-        try:
-            self.memory.book.transcripts.session(name)
-        except NotFound:
-            return
-        except Conflict:
-            pass
-        raise InvalidInput(f"there is a session {name!r} already, which is over or another's: choose another name")
 
     def leave(self) -> str:
         """Begin anew with the next message; returns the uuid of the session that was left, "" if there was none."""

@@ -340,10 +340,11 @@ class AgentSession(Turning):
         as it is, and the answer says so. With `require_user_confirmation` it says how many proposals wait in review.
 
         Raises:
-            InvalidInput: The name is that of a session that is over, or of another's.
+            InvalidInput: The name is blank, or that of this session, of one that is over, or of another's.
         """
         with self._turn, self._in_use() as talk:
             language = talk.language()
+            name = talk.usable(name) if name else ""
             count = 0
             while True:
                 with self._lock:
