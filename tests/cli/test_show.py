@@ -191,15 +191,29 @@ def test_a_receipt_of_nothing(said: Any) -> None:
 
 def test_what_an_import_brought(said: Any) -> None:
     shown = {
-        "sessions": 1, "turns": 16, "new_turns": 14, "entries": 5, "notes": 1, "redacted": 1,
-        "skipped": [{"text": "ignore", "reason": "instructs the reader"}], "warnings": ["line 3: no text"],
-        "summaries": ["sessions/x.md"],
+        "sessions": 1, "turns": 16, "new_turns": 14, "entries": 5, "notes": 1, "strengthened": 0, "known": 0,
+        "redacted": 1, "skipped": [{"text": "ignore", "reason": "instructs the reader"}],
+        "warnings": ["line 3: no text"], "summaries": ["sessions/x.md"], "files": 1, "dry_run": False,
     }  # fmt: skip
     out, err = said("import", shown)
     assert out == (
         "14 new of 16 turns in 1 session; 5 entries, 1 note\n  sessions/x.md\nleft out (instructs the reader): ignore\n"
     )
     assert err == "memorybook: 1 secret masked\nmemorybook: line 3: no text\n"
+
+
+def test_what_an_import_would_bring(said: Any) -> None:
+    shown = {
+        "sessions": 22, "turns": 30, "new_turns": 30, "entries": 0, "notes": 0, "strengthened": 1, "known": 2,
+        "redacted": 0, "skipped": [], "warnings": [], "summaries": [f"sessions/{n}.md" for n in range(22)], "files": 3,
+        "dry_run": True,
+    }  # fmt: skip
+    out, err = said("import", shown)
+    first, *paths, last = out.splitlines()
+    assert (
+        first == "would bring 30 new of 30 turns in 22 sessions of 3 files; 0 entries, 0 notes, 1 strengthened, 2 known"
+    )
+    assert (len(paths), last, err) == (20, "  … and 2 more", "memorybook: nothing was written\n")
 
 
 # --- upkeep --------------------------------------------------------------------------------------
