@@ -24,10 +24,10 @@ MARKER = "NODE.md"
 MEMORY = "MEMORY.md"
 SESSIONS = "sessions"
 
-MOST_BYTES = 1 << 20
+MOST_BYTES = 1 << 18
 """Largest summary that is read."""
 
-MOST_MEMORY = 8 << 20
+MOST_MEMORY = 4 << 20
 """Largest MEMORY.md that is read."""
 
 MOST_IN_ALL = 64 << 20
@@ -167,7 +167,7 @@ def _told(root: str) -> Iterator[None]:
 
 
 def summaries(node: Node) -> Iterator[Read]:
-    """The summaries of the machine's own sessions by name, and those that cannot be taken now.
+    """The summaries of the machine's own sessions, the latest by name first, and those that cannot be taken now.
 
     What it collected from others lies deeper, and stays there. Raises Unavailable, UnsafePath if its folder is a link.
     """
@@ -177,11 +177,11 @@ def summaries(node: Node) -> Iterator[Read]:
         if not inner and os.path.lexists(os.path.join(node.root, MEMORY)):
             return
         with _folder(node.root, *inner) as folder:
-            for name in sorted(filter(_is_summary, os.listdir(folder))):
+            for name in sorted(filter(_is_summary, os.listdir(folder)), reverse=True):
                 found = _read(folder, name, MOST_BYTES)
                 left -= len(found.text or "")
                 if left < 0:
-                    yield Read(name, None, f"over {MOST_IN_ALL >> 20} MB in one folder are too much for one run")
+                    yield Read(name, None, f"it and all before are over {MOST_IN_ALL >> 20} MB: too much for one run")
                     return
                 if found.text is not None and not _has_front(found.text):
                     found = found._replace(text=None, why="is no summary of a session, or is still being written")
@@ -233,8 +233,11 @@ def book_id(root: str, *, make: bool) -> str:
     return made
 
 
-def check_place(place: str, book: str) -> str:
-    """The real path of a folder to hand out into. Raises NotFound, InvalidInput for what is no such folder."""
+def check_place(place: str, node: str, book: str) -> str:
+    """The real path of a folder into which the book at `book` may hand out as that node.
+
+    Raises NotFound, InvalidInput for what is no such folder, Conflict as `hand_out`.
+    """
     root = os.path.realpath(os.path.expanduser(place))
     if not os.path.isdir(root):
         raise NotFound(f"there is no folder {place!r} to hand out into: make or mount it")
@@ -242,6 +245,8 @@ def check_place(place: str, book: str) -> str:
         raise InvalidInput(f"{place!r} is in this book: hand out into a folder of its own")
     if any(os.path.lexists(os.path.join(root, name)) for name in (MARKER, SESSIONS, MEMORY, _STATE)):
         raise InvalidInput(f"{place!r} is a book or what somebody handed out: give a folder that machines share")
+    with _told(root):
+        _standing(os.path.join(root, node), book_id(book, make=False))
     return root
 
 

@@ -22,7 +22,7 @@ from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound
 from memorybook.formats import session_md
 from memorybook.memory import Memory
 from memorybook.model import Session, SessionSummary
-from memorybook.verbs import collect
+from memorybook.verbs import collect, collect_plan
 from memorybook.verbs.collect_plan import COUNTED, KIND
 from verbs.conftest import files
 
@@ -285,6 +285,19 @@ def test_what_is_asked_to_be_forgotten_goes_from_collected_summaries_too(machine
     assert count(desk.sync_summaries(laptop.root, node="desk")) == {"updated": 1}
 
 
+def test_what_is_purged_goes_from_collected_summaries_which_go_on_to_be_updated(machine: Machine) -> None:
+    desk, laptop = machine("desk"), machine("laptop")
+    put(laptop.root, told("s1", "They like tea. Mira lives in Lisbon with her cats."))
+    desk.remember("Mira lives in Lisbon with her cats.")
+    desk.sync_summaries(laptop.root, node="desk")
+    desk.purge(query="Mira lives in Lisbon with her cats.")
+    assert here(desk) == {"laptop/s1": "They like tea."}
+    assert not [path for path, data in files(desk.root).items() if b"Lisbon with" in data]
+    put(laptop.root, told("s1", "They like tea.\nAnd coffee. Mira lives in Lisbon with her cats.", turns=9))
+    desk.sync_summaries(laptop.root, node="desk")
+    assert here(desk) == {"laptop/s1": "They like tea.\nAnd coffee."}
+
+
 # --- many machines ---------------------------------------------------------------------------------
 
 
@@ -300,6 +313,9 @@ def test_a_session_that_several_tell_of_stands_once(machine: Machine) -> None:
     assert here(desk) == {"server/s1": "Longer."}
     assert count(done) == {"updated": 1, "known": 1}
     assert count(desk.sync_summaries([laptop.root, server.root], node="desk")) == {"unchanged": 1, "known": 2}
+    put(desk.root, told("s1", "My own."))
+    desk.sync_summaries(laptop.root, node="desk")
+    assert here(desk) == {}, "what was talked here, too, is told by this book alone"
 
 
 def test_sessions_that_every_machine_calls_the_same_are_not_one(machine: Machine) -> None:
@@ -314,6 +330,19 @@ def test_sessions_that_every_machine_calls_the_same_are_not_one(machine: Machine
     desk.forget(session="laptop/main")
     assert [each.uuid for each in desk.sessions().sessions] == ["main"]
     assert count(desk.sync_summaries(laptop.root, group="work", node="desk")) == {}
+
+
+def test_more_than_one_run_takes_waits_for_the_next(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect_plan, "MOST_AT_ONCE", 2)
+    desk, laptop = machine("desk"), machine("laptop")
+    for number in range(3):
+        put(laptop.root, told(f"s{number}", "Tea."))
+        laptop.remember(f"Rule {number}.", group="work")
+    runs = [desk.sync_summaries(laptop.root, group="work", node="desk") for _ in range(3)]
+    for what in ("summaries", "entries"):
+        assert [count(done, what) for done in runs] == [
+            {"new": 2, "waiting": 1}, {"new": 1, "unchanged": 2}, {"unchanged": 3},
+        ]  # fmt: skip
 
 
 def test_the_same_statement_comes_in_once(machine: Machine) -> None:
@@ -388,7 +417,7 @@ def test_names_that_collide_mix_nothing_up(machine: Machine, tmp_path: Path) -> 
     assert "this machine is" in other.sync_summaries(str(shared), node="laptop").skipped[0][1]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_syncing_in_any_order_comes_to_the_same(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Machines tell of sessions that overlap; whoever is asked first, and however often, the book ends up the same."""
@@ -428,7 +457,7 @@ def _talk_and_sync(own: str, other: str, rounds: int) -> None:
 
 
 def test_two_machines_that_sync_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
-    rounds = 6
+    rounds = 4
     roots = [str(tmp_path / name) for name in ("east", "west")]
     for root in roots:
         Path(root).mkdir()
@@ -467,7 +496,9 @@ def test_hostile_files_are_left_out_and_the_rest_comes_in(machine: Machine, tmp_
     (folder / "bytes.md").write_bytes(b"---\nsession: bytes\n---\n\xff\xfe\n")
     (folder / "open.md").write_text("---\nsession: open\n", encoding="utf-8")
     (folder / "empty.md").write_text("")
-    (folder / "copy.md").write_text(session_md.render(told("good", "Not so.")), encoding="utf-8")
+    (folder / "0-copy.md").write_text(session_md.render(told("good", "Less of it.", turns=1)), encoding="utf-8")
+    (folder / "dots.md").write_text(session_md.render(told("dots", "." * 50_000 + "x")), encoding="utf-8")
+    (folder / "lines.md").write_text(session_md.render(told("lines", "x\n" * 9_000)), encoding="utf-8")
     (folder / "nameless.md").write_text("---\ntitle: x\n---\nWho?\n", encoding="utf-8")
     bomb = ", ".join(f"t{number}:0..99999" for number in range(2000))
     front = "session: ../../../bomb\nname: /etc/passwd\nstarted: 0001-01-01T00:00:00+14:00\nturns: -9\n"
@@ -475,12 +506,13 @@ def test_hostile_files_are_left_out_and_the_rest_comes_in(machine: Machine, tmp_
     done = desk.sync_summaries(laptop.root, node="desk")
     assert set(reasons(done)) == {
         "link.md", "hard.md", "pipe.md", "folder.md", "huge.md", "bytes.md", "open.md", "empty.md", "nameless.md",
-        "copy.md",
+        "lines.md",
     }  # fmt: skip
-    assert here(desk) == {"laptop/../../../bomb": "Boom.", "laptop/good": "All is well."}
-    assert {path.parent.name for path in Path(tmp_path).rglob("*bomb*")} == {"sessions"}
-    assert all(path.startswith("sessions/laptop/undated-etc-passwd-") or "good" in text.decode() for path, text in
-               files(desk.root, "sessions/laptop/*.md").items())  # fmt: skip
+    dots = "." * 50_000 + "x"
+    assert here(desk) == {"laptop/../../../bomb": "Boom.", "laptop/good": "All is well.", "laptop/dots": dots}
+    assert {path.parent for path in tmp_path.rglob("*passwd*.md")} == {
+        Path(desk.root, top, "sessions", "laptop") for top in ("", ".memorybook/versions")
+    }
 
 
 def test_a_hostile_memory_is_read_with_care(machine: Machine) -> None:
@@ -494,6 +526,7 @@ def test_a_hostile_memory_is_read_with_care(machine: Machine) -> None:
             entry.format("d4", 1, "x" * 20_001, "trust: user"),
             entry.format("e5", 1, "Five.", "source: node:elsewhere#e5"),
             entry.format("f6", 1, "Six.", "trust: suspect"),
+            *[entry.format("same", 1, "One.", "trust: user")] * 3_000,
         ]
     )
     Path(laptop.root).mkdir()

@@ -125,19 +125,26 @@ def _shown_restored(shown: dict[str, Any], page: Page) -> None:
         page.remark(f"what stood there before is kept in {shown['kept']}")
 
 
+_MOST = 10
+"""Files of one machine that are named."""
+
+
 def _shown_collected(shown: dict[str, Any], page: Page) -> None:
     for each in shown["nodes"]:
         came = [
             f"{_count(each[what][kind], one, what)} {kind}"
             for one, what in (("summary", "summaries"), ("entry", "entries"))
-            for kind in ("new", "updated", "edited", "known")
+            for kind in ("new", "updated", "edited", "known", "waiting")
             if each[what][kind]
         ]
         page.line(("strong", f"{each['node']}: "), ("good", ", ".join(came) or "nothing new"))
-        for left in each["left_out"]:
+        for left in each["left_out"][:_MOST]:
             page.text(f"left out ({left['reason']}): {left['what']}", "  ")
+        if len(each["left_out"]) > _MOST:
+            page.text(f"left out: {len(each['left_out']) - _MOST} more", "  ")
         if each["gone"]:
-            page.text(f"no longer there, kept here: {', '.join(each['gone'])}", "  ")
+            more = " …" if len(each["gone"]) > _MOST else ""
+            page.text(f"no longer there, kept here: {', '.join(each['gone'][:_MOST])}{more}", "  ")
     if shown["handed"]:
         handed = shown["handed"]
         counts = f"{handed['written']} written, {handed['removed']} removed, {handed['unchanged']} as they were"

@@ -26,7 +26,7 @@ meant, by these rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from itertools import count
@@ -363,13 +363,14 @@ def parse_entry(block: str, *, modified: datetime) -> Entry:
     return reading.entry
 
 
-def made_id(text: str, taken: Container[str]) -> str:
-    """Six characters a-z0-9 made from the text, so that every reading of it assigns the same; never a taken one."""
+def made_ids(text: str) -> Iterator[str]:
+    """Ids of six characters a-z0-9 made from the text, without end, so that every reading of it assigns the same."""
     from hashlib import blake2b
 
     content = text.encode(errors="surrogatepass")
-    tries = (blake2b(content, digest_size=8, key=b"%d" % number).digest() for number in count())
-    return next(id for digest in tries if (id := base36(int.from_bytes(digest, "big"))) not in taken)
+    for number in count():
+        digest = blake2b(content, digest_size=8, key=b"%d" % number).digest()
+        yield base36(int.from_bytes(digest, "big"))
 
 
 def base36(number: int) -> str:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_id, read_entry, read_loose
+from memorybook.formats.entry_block import HEADING, MANAGED, NO_ID, Reading, made_ids, read_entry, read_loose
 from memorybook.formats.escape import Fences, has_open_fence
 from memorybook.model import Entry
 
@@ -232,7 +233,7 @@ class _Reader:
 def _chunks(text: str) -> tuple[str, list[str]]:
     """Leading blank lines; then items, paragraphs, fenced blocks and comments, each with the blank lines after it."""
     fences = Fences(text)
-    chunks: list[str] = [""]
+    starts: list[int] = []
     at = opaque = 0
     ended = True
     for match in _LINE.finditer(text):
@@ -242,13 +243,13 @@ def _chunks(text: str) -> tuple[str, list[str]]:
             fence = fences.end(at) if line.startswith(("```", "~~~")) else 0
             blank = not line.strip(" \t\r\n")
             item = _ITEM_START.match(line) is not None
-            continued = len(chunks) > 1 and line[0] in " \t" and _ITEM_START.match(chunks[-1]) is not None
+            continued = bool(starts) and line[0] in " \t" and _ITEM_START.match(text, starts[-1], at) is not None
             if not blank and (comment or item or (ended and not continued)):
-                chunks.append("")
+                starts.append(at)
             opaque = max(fence, comment.end() if comment else 0)
             ended = blank or comment is not None
-        chunks[-1] += line
-    return chunks[0], chunks[1:]
+    ends = [*starts, len(text)]
+    return text[: ends[0]], [text[start:end] for start, end in pairwise(ends)]
 
 
 def _with_ids(parts: list[str | Section], warnings: list[tuple[int, str]]) -> dict[str, Entry]:
@@ -259,19 +260,27 @@ def _with_ids(parts: list[str | Section], warnings: list[tuple[int, str]]) -> di
         return known
     taken = set(known)
     known = {}
+    made: dict[str, Iterator[str]] = {}
     for index, part in enumerate(parts):
         if isinstance(part, Section):
-            blocks = tuple([_with_id(block, taken, known, warnings) for block in part.blocks])
+            blocks = tuple([_with_id(block, taken, known, made, warnings) for block in part.blocks])
             parts[index] = part._replace(blocks=blocks)
     return known
 
 
-def _with_id(block: Block, taken: set[str], known: dict[str, Entry], warnings: list[tuple[int, str]]) -> Block:
+def _with_id(
+    block: Block,
+    taken: set[str],
+    known: dict[str, Entry],
+    made: dict[str, Iterator[str]],
+    warnings: list[tuple[int, str]],
+) -> Block:
     entry = block.entry
     if entry is None:
         return block
     if entry.id == NO_ID or entry.id in known:
-        id = made_id(entry.text, taken)
+        ids = made.setdefault(entry.text, made_ids(entry.text))  # goes on where the last of that text ended
+        id = next(id for id in ids if id not in taken)
         if entry.id != NO_ID:
             warnings.append((block.line, f"another entry has the id {entry.id!r}; this one is now {id!r}"))
         entry = replace(entry, id=id)

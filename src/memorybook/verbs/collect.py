@@ -81,7 +81,7 @@ def sync_summaries(
     if group is not None and not folder_of(text_of(group, "group")):
         raise InvalidInput(f"group {group!r} has no name")
     name = _own_name(node)
-    root = foreign.check_place(to, memory.root) if to else ""
+    root = foreign.check_place(to, name, memory.root) if to else ""
     with _alone(memory, dry_run):
         found, skipped = _found(memory, sources, name)
         done = Collected(name, skipped=tuple(skipped), dry_run=dry_run)

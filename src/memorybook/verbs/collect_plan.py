@@ -40,11 +40,13 @@ KIND = "collect"
 MOST_AT_ONCE = 2_000
 """Summaries and entries that one run takes from one machine; the next one goes on."""
 
-NEXT_TIME = "more than one run takes: the next one goes on"
+MOST_TOLD = 100
+"""Things left out of one machine that the journal names."""
+
 TAKEN_OUT = "taken out here before"
 """Why something stays there."""
 
-COUNTED = ("new", "updated", "unchanged", "edited", "known")
+COUNTED = ("new", "updated", "unchanged", "edited", "known", "waiting")
 _FOLLOWED = ("text", "category", "tags", "entities", "group", "expires")
 
 
@@ -56,7 +58,7 @@ class FromNode:
         node: Its name here.
         place: Its folder.
         summaries, entries: How many are `new`, `updated`, `unchanged`, `edited` (by somebody here: these stay as they
-            are), `known` (the book has the session or the statement from elsewhere).
+            are), `known` (the book has the session or the statement from elsewhere), `waiting` (for the next run).
         left_out: What was not taken, with the reason.
         gone: Paths and ids of what it has no longer; they are kept here.
     """
@@ -124,7 +126,7 @@ class Plan:
         left = [
             Discarded(text=f"{each.node}: {what}", reason=reason)
             for each in self.told.values()
-            for what, reason in each.left_out
+            for what, reason in each.left_out[:MOST_TOLD]
         ]
         result = memory.book.apply(self._changes, actor=memory.actor, door=memory.door, kind=KIND, discarded=left)
         return result.operation
@@ -150,11 +152,7 @@ class Plan:
                 told.left_out.append((file.name, file.why))
                 continue
             summary = session_md.parse(file.text)
-            session = session_here(node.name, summary.session)
-            if session in present:
-                told.left_out.append((file.name, f"another file is of session {summary.session!r} too"))
-                continue
-            present.add(session)
+            present.add(session_here(node.name, summary.session))
             fit, reason, redacted = fit_summary(self._memory, node.name, summary)
             if fit is None:
                 told.left_out.append((file.name, reason))
@@ -192,7 +190,9 @@ class Plan:
             told.summaries["unchanged"] += 1
         elif here is not None and not self._is_as_taken(here):
             told.summaries["edited"] += 1
-        elif reason := self._against(path, "" if moved or here is None else here.path, told):
+        elif told.summaries["new"] + told.summaries["updated"] >= MOST_AT_ONCE:
+            told.summaries["waiting"] += 1
+        elif reason := self._against(path, "" if moved or here is None else here.path):
             told.left_out.append((best.file, reason))
         else:
             told.summaries["new" if here is None else "updated"] += 1
@@ -214,10 +214,8 @@ class Plan:
         changes = (change for operation in operations for change in operation.changes if change.target == here.path)
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
-    def _against(self, path: str, here: str, told: FromNode) -> str:
+    def _against(self, path: str, here: str) -> str:
         """Why nothing can be written at that path, where `here` stands, or nothing if that is ""; "" if it can."""
-        if told.summaries["new"] + told.summaries["updated"] >= MOST_AT_ONCE:
-            return NEXT_TIME
         if path == here:
             return ""
         try:
@@ -284,7 +282,7 @@ class Plan:
         elif statement in self._said and (here is None or statement != normalise(here.text)):
             became = "known"
         elif told.entries["new"] + told.entries["updated"] >= MOST_AT_ONCE:
-            return NEXT_TIME
+            became = "waiting"
         elif here is None and self._was_taken_out(fit.id):
             return TAKEN_OUT
         else:

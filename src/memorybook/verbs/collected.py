@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.arguments import MAX_TEXT
 from memorybook.errors import InvalidInput, MissingDocument
 from memorybook.formats import memory_md, session_md
-from memorybook.formats.entry_block import made_id
+from memorybook.formats.entry_block import made_ids
 from memorybook.model import Entry, SessionSummary
 from memorybook.text.screen import screen
 from memorybook.text.tokens import text_digest
@@ -27,6 +27,9 @@ LONGEST = 200
 
 MOST_ITEMS = 200
 """Decisions, open questions, tags or entities that are taken of one summary or entry."""
+
+MOST_LINES = 2_000
+"""Lines of a summary that is taken from another machine."""
 
 INSTRUCTS = "it tries to instruct its reader"
 
@@ -99,6 +102,8 @@ def fit_summary(memory: Memory, node: str, told: SessionSummary) -> tuple[Sessio
     session = session_here(node, told.session)
     if not _is_name(session):
         return None, "it names no session", 0
+    if told.summary.count("\n") >= MOST_LINES:
+        return None, f"it has over {MOST_LINES} lines", 0
     calm = _calm(told)
     if screen(_all_of(calm)):  # across sentences
         return None, INSTRUCTS, 0
@@ -170,7 +175,7 @@ def fit_entry(memory: Memory, node: str, told: Entry) -> tuple[Entry | None, str
     metadata = mask.json(dict(told.metadata))
     source, session = source_of(node, told.id), session_here(node, told.session or "")
     entry = Entry(
-        id=made_id(source, ()),
+        id=next(made_ids(source)),
         text=mask.text(told.text),
         category=told.category,
         score=told.score,

@@ -17,6 +17,7 @@ from memorybook.formats import memory_md, notes, session_md, turns_json
 from memorybook.lifecycle.summarize import title_of
 from memorybook.model import Applied, Entry, Operation, Put, Session
 from memorybook.text.tokens import normalise
+from memorybook.verbs.collected import pages
 from memorybook.verbs.export import renew
 from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
 from memorybook.verbs.forgotten import sifted, turns_of, unlabelled
@@ -76,10 +77,11 @@ def purge(
     if not (meant or texts or targets or forgotten):  # what was forgotten may stand in pages that are free by now
         return receipt
     if meant:
-        pages = _pages(memory, meant, _telling(texts))
-        receipt = carry_out(memory, meant, receipt, kind="purge", pages=[page for _, page in pages])
-        for told, page in pages:
-            mirror(memory, told, page.path)
+        anew = _pages(memory, meant, _telling(texts))
+        receipt = carry_out(memory, meant, receipt, kind="purge", pages=[page for _, page in anew])
+        for told, page in anew:
+            if told is not None:
+                mirror(memory, told, page.path)
     return _erase(memory, receipt, texts, targets)
 
 
@@ -243,9 +245,12 @@ def _with_copies(memory: Memory, meant: Meant, past: Iterable[Entry], query: str
     return meant._replace(notes=tuple(written), turns=tuple(turns.values()))
 
 
-def _pages(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> list[tuple[Session, Put]]:
-    """The summaries in no person's words that tell of it, without it, and their sessions: they go on to be written."""
-    found = []
+def _pages(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> list[tuple[Session | None, Put]]:
+    """The summaries in no person's words that tell of it, without it, and their sessions: they go on to be written.
+
+    Those that were collected from another machine have none here.
+    """
+    found: list[tuple[Session | None, Put]] = [(None, page) for page in _collected(memory, meant, tells)]
     for session in memory.book.transcripts.sessions():
         page = last_page(memory, session)
         if session in meant.sessions or page.path in meant.documents or not page.ours or page.standing is None:
@@ -259,6 +264,16 @@ def _pages(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> list[t
             text = session_md.render(left, language=memory.config.language)
             found.append((session, Put(path=page.path, text=text, reason=page.reason, made_from=page.standing)))
     return found
+
+
+def _collected(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> Iterator[Put]:
+    for page in pages(memory.book, collected=True):
+        if page.path not in meant.documents and any(map(tells, page.text.split("\n"))):
+            last = page_at(memory, page.path)
+            if last.ours:
+                left = sifted(page.summary, lambda text: not tells(text))
+                text = session_md.render(left, language=memory.config.language)
+                yield Put(path=page.path, text=text, reason=last.reason, made_from=page.text)
 
 
 def _lines(book: Book, path: str) -> list[str]:
