@@ -29,6 +29,7 @@ class Words(NamedTuple):
     forgot: str
     asks: str
     nothing: str
+    unknown: str
     recalled: str
     sessions: str
     turns: str
@@ -58,6 +59,7 @@ WORDS = {
         forgot="forgot: {text}",
         asks="waiting for your word in review: {count}",
         nothing="nothing was done about it: {reason}",
+        unknown="nothing was forgotten: the book has nothing that says this",
         recalled="recalled",
         sessions="{count} sessions",
         turns="{count} turns",
@@ -84,6 +86,7 @@ WORDS = {
         forgot="已忘掉：{text}",
         asks="{count} 项等待您审核",
         nothing="没有执行：{reason}",
+        unknown="没有可忘的内容：书里没有这样的记录",
         recalled="想起了",
         sessions="{count} 次会话",
         turns="{count} 句话",
@@ -111,12 +114,17 @@ def waiting(count: int, language: str) -> str:
 
 def told(done: Obeyed, language: str) -> str:
     """What was done at a user's word, a line each."""
+    from memorybook.verbs.requests import NOT_OBEYED
+
     words = WORDS[language]
     lines = [words.kept_word.format(id=id, text=text) for id, text in done.remembered]
     lines += [words.forgot.format(text=text) for text in done.forgotten]
     if done.proposals:
         lines.append(words.asks.format(count=len(done.proposals)))
-    return "\n".join(lines) or words.nothing.format(reason="; ".join(reason for _, reason in done.refused))
+    if lines:
+        return "\n".join(lines)
+    reasons = [reason for _, reason in done.refused if reason != NOT_OBEYED]
+    return words.nothing.format(reason="; ".join(reasons)) if reasons else words.unknown
 
 
 def found_text(found: Recollection, language: str) -> str:

@@ -157,7 +157,7 @@ def _is_told(cue: Cue, category: Category, text: str) -> bool:
     """Whether a sentence is an order: to remember, or to do something always."""
     if cue.kind == "explicit":
         return True
-    standing = re.search(r"(?i)以后|今后|往后|\bfrom now on\b|\bgoing forward\b", text) is not None
+    standing = re.search(r"(?i)以后|今后|往后|从现在|\bfrom now on\b|\bgoing forward\b", text) is not None
     return cue.importance == "high" and (category in ("preference", "workflow") or standing)
 
 
