@@ -17,6 +17,7 @@ from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import find, is_event, without_lead
 from memorybook.lifecycle.hints import compiled, fold, sieve
 from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
+from memorybook.lifecycle.talk import is_small
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.text.tokens import query_words
 
@@ -219,7 +220,8 @@ def _open_questions(lines: Sequence[_Line]) -> list[str]:
         for line in lines
         if (line.turn.role != "assistant" and _leaves_open(line.text)) or (line.question and line.turn.id == last)
     ]
-    found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left if not _instructs(line)]
+    left = [line for line in left if not is_small(line.text) and not _instructs(line)]
+    found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left]
     return list(dict.fromkeys(found))[-5:]
 
 

@@ -42,7 +42,8 @@ _TINY = 4
 _SMALL = (
     r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|afternoon)|thanks?(?:\s+(?:you|a lot|so much))?|ok(?:ay)?|"
     r"sure|great|awesome|cool|wow|perfect|nice|bye|see\s+you(?:\s+\w+)?|yes|no|yep|nope|go\s+on|continue|got\s+it|"
-    r"sounds?\s+good|please|how\s+are\s+you(?:\s+\w+)?)[\s,.!?~]*)+$|^(?:你好|您好|早上好|早啊?|在吗|嗨|哈|好的?|好吧|没问题|不客气|"
+    r"sounds?\s+good|please|how(?:\s+are\s+(?:you|things)|['’]s\s+(?:it\s+going|life))(?:\s+\w+)?|what['’]s\s+up|"
+    r"are\s+you\s+there|can\s+you\s+help\s+me)[\s,.!?~]*)+$|^(?:你好|您好|早上好|早啊?|在吗|你好吗|你?最近(?:怎么样|好吗|如何)|嗨|哈|好的?|好吧|没问题|不客气|"
     r"谢谢你?|多谢|再见|晚安|拜拜|继续|可以|行|嗯|收到|明白了?|知道了|辛苦了?|[\s，,。.！!？?~～…])+$"
 )
 
@@ -105,11 +106,16 @@ def own_words(turn: Turn) -> str:
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
+def is_small(text: str) -> bool:
+    """Whether it is nothing but greetings, thanks and the like."""
+    return compiled(_SMALL).match(text) is not None
+
+
 def is_tiny(pieces: Iterable[Piece]) -> bool:
     """Whether people said next to nothing: greetings and thanks, or fewer than four words."""
     size = 0
     for piece in pieces:
-        if piece.turns[0].role in ("user", "") and not compiled(_SMALL).match(piece.text):
+        if piece.turns[0].role in ("user", "") and not is_small(piece.text):
             size += content_size(prose(piece.text))
     return size < _TINY
 
