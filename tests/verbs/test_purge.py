@@ -216,6 +216,10 @@ def test_a_session_that_lost_a_line_is_not_captured_anew(memory: Memory, tmp_pat
         "skipped": [],
         "warnings": [],
         "summaries": [],
+        "known": 0,
+        "files": 1,
+        "formats": ["chat"],
+        "dry_run": False,
     }
 
 
