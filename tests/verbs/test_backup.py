@@ -151,6 +151,17 @@ def test_what_is_none_of_the_books_is_left_out_and_named(full: Memory, archive: 
     }  # fmt: skip
 
 
+def test_a_document_that_a_person_takes_away_in_the_midst_is_no_failure(
+    full: Memory, archive: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [*full.book.documents.list()]
+    monkeypatch.setattr(full.book.documents, "list", lambda: listed)
+    os.unlink(Path(full.root, "MEMORY.md"))
+    assert full.backup(archive).documents == len(listed) - 1
+    with tarfile.open(archive) as tar:
+        assert "book/MEMORY.md" not in tar.getnames()
+
+
 def test_a_backup_is_replaced_and_anything_else_is_not(full: Memory, archive: str, tmp_path: Path) -> None:
     full.backup(archive)
     full.append("one more")

@@ -12,14 +12,14 @@ import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from gzip import BadGzipFile
 from hashlib import sha256
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import memory as opening
-from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, UnsafePath
 from memorybook.verbs.outside import alone_in, put_in_place, refusals, remove, sync
 
 if TYPE_CHECKING:
@@ -129,21 +129,25 @@ def _parts(new: str) -> Iterator[str]:
 
 def _cut(memory: Memory, parts: str) -> list[File]:
     """Copy the book as it is at one moment; its writers wait meanwhile, who appends turns does not."""
-    book, files = memory.book, []
+    book = memory.book
+    files: list[File] = []
     with book.documents.lock():
-        for number, info in enumerate(sorted(book.documents.list())):
-            data = book.documents.read(info.path).text.encode("utf-8", "surrogateescape")
-            with open(os.path.join(parts, str(number)), "wb") as file:
-                file.write(data)
-            status = os.stat(os.path.join(memory.root, info.path))
-            files.append(
-                File(info.path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, status.st_mode & 0o777)
-            )
+        for info in sorted(book.documents.list()):
+            with suppress(MissingDocument, UnsafePath, FileNotFoundError):  # a person takes it away right now
+                files.append(_copied(memory, info.path, os.path.join(parts, str(len(files)))))
         copies = ((_JOURNAL, book.journal.copy_to), (_TRANSCRIPTS, book.transcripts.copy_to))  # marks, then turns
         found = [path for path, copy in copies if copy(os.path.join(parts, os.path.basename(path)))]
     for path in found:
         files.append(_file(path, os.path.join(parts, os.path.basename(path))))
     return files
+
+
+def _copied(memory: Memory, path: str, copy: str) -> File:
+    data = memory.book.documents.read(path).text.encode("utf-8", "surrogateescape")
+    status = os.stat(os.path.join(memory.root, path))
+    with open(copy, "wb") as file:
+        file.write(data)
+    return File(path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, status.st_mode & 0o777)
 
 
 def _file(path: str, copy: str) -> File:
