@@ -152,9 +152,9 @@ class Transcripts(Protocol):
         """How far the summaries of a session (uuid) tell of it. Cheap. Raises NotFound."""
 
     def tell(self, telling: Telling) -> bool:
-        """Keep summaries of a session and its chats at once; False, and none, if turns of it went meanwhile.
+        """Keep summaries of a session and its chats at once, which go with any of the turns that they were made of.
 
-        They go with any of the turns that they were made of. Raises NotFound.
+        False, and none is kept, if turns of it went since `told`, or it was given another summary. Raises NotFound.
         """
 
     def chats(self, session: str, *, after: int = -1) -> Sequence[tuple[Turn, ...]]:

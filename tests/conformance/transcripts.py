@@ -380,8 +380,11 @@ class TranscriptsConformance:
         assert transcripts.session("s1").summary == left
         now = transcripts.told("s1")
         assert (now.chats_through, now.through, now.last) == (0, 1 if left else -1, 0)
+        late = transcripts.told("s1")
         transcripts.update(session(summary="somebody's words"))
         assert transcripts.told("s1").by == ""
+        assert not transcripts.tell(Telling(late, (), "later words", through=0))
+        assert transcripts.session("s1").summary == "somebody's words"
 
     def test_counts(self, transcripts: Transcripts) -> None:
         transcripts.append(session("s1"), [turn("a"), turn("b", "assistant")])

@@ -29,6 +29,9 @@ def tell(db: Connection, number: int, telling: Telling) -> bool:
     """See `SqliteTranscripts.tell`."""
     before = telling.told
     gone = "SELECT 1 FROM removed WHERE session=? AND revision>? LIMIT 1"
+    [(standing,)] = db.execute("SELECT summary FROM sessions WHERE id=?", (number,))
+    if readable(standing) != before.session.summary:
+        return False
     if db.first(gone, (bindable(before.session.uuid), before.revision)):
         return False
     for chat in telling.chats:

@@ -151,7 +151,8 @@ class SqliteTranscripts:
     def tell(self, telling: Telling) -> bool:
         """Keep summaries of a session and of its chats, all at once.
 
-        False, and nothing is kept, if turns were removed since they were read: what is gone must not come back so.
+        False, and nothing is kept, if turns were removed since `told`, for what is gone must not come back so, or if
+        somebody else gave the session a summary meanwhile.
         Raises NotFound; InvalidInput if a vector is not as long as it says.
         """
         from memorybook.storage.transcript_summaries import tell
