@@ -871,3 +871,33 @@ def test_orders_wait_where_a_persons_word_is_wanted(place: Place) -> None:
     assert done is not None
     assert (done.remembered, len(done.proposals)) == ((), 1)
     assert place.events[0].text == "waiting for your word in review: 1"
+
+
+# --- past conversations --------------------------------------------------------------------------
+
+
+def test_what_the_words_ask_for_of_past_talks_is_in_the_prompt_and_told(place: Place) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    session.add(said("We want to sail to Marstal in May."))
+    session.new()
+    outcome = session.run(ScriptedLLM(["To Marstal."]), "What did we talk about last time?")
+    assert "We want to sail to Marstal in May." in outcome.context.text
+    assert outcome.context.tokens > 30
+    assert outcome.found is not None
+    told = next(event for event in place.events if event.kind == "recalled")
+    assert told.data["found"] is outcome.found
+    assert told.text.startswith("recalled 1 session")
+    assert session.recollect("Write a poem.") is None
+
+
+def test_a_recall_of_past_talks_that_fails_is_an_event_and_the_turn_goes_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    session.before = "gone"
+    with session.memory() as memory:
+        monkeypatch.setattr(memory, "recollect", lambda *_, **__: (_ for _ in ()).throw(Unavailable("no disk")))
+        assert session.run(ScriptedLLM(["Well."]), "Hello?").text == "Well."
+    reasons = [event.data["reason"] for event in place.events if event.kind == "recall_failed"]
+    assert reasons[0] == "no disk"
+    assert "gone" in reasons[1]

@@ -81,6 +81,16 @@ def test_a_model_answers_is_given_what_was_said_before_and_remembers(talk: Talk,
     assert int(tokens[1]) > 50
 
 
+def test_what_a_model_stores_by_its_tools_is_counted(talk: Talk, service: Service) -> None:
+    service.script = [
+        llm_server.call(
+            ("c1", "memory_remember", {"text": "The user sails."}), ("c2", "memory_search", {"query": "x"})
+        ),
+        llm_server.say("Noted."),
+    ]
+    assert "stored 1 · 2 turns" in talk("I have sailed all my life.", options=using(service))
+
+
 def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memorybook.chat.loop.COMPACT_FROM", 1)
     shown = talk(*(f"This is what I say about topic {number} today." for number in range(7)), options=using(service))

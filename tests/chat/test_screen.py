@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from memorybook.chat.commands import COMMANDS, order_in
+from memorybook.chat.completion import completions
 from memorybook.chat.screen import Screen, spoken
 from memorybook.chat.status import Status, parts
 from memorybook.cli.call import Options
+from memorybook.errors import InvalidInput
 
 PLAIN = {"no_color": False, "quiet": False, "json": False}
 
@@ -64,3 +67,52 @@ def test_the_line_under_a_reply(status: Status, language: str, state: str) -> No
     assert line == f"◆ 1.3 s · {state} · {size}"
     styles = [part[0] for part in made if not isinstance(part, str)]
     assert (styles[0], styles[2]) == ("gold", "bad" if status.trouble or status.cut else "good")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("/fo", ["/forget"]),
+        ("/", [one.name for one in COMMANDS]),
+        ("/why ", ["a1b2c3", "a9z8y7"]),
+        ("/forget a9", ["a9z8y7"]),
+        ("/sessions ", ["5f2c"]),
+        ("/remember ", []),
+        ("/why a1b2c3 ", []),
+        ("why", []),
+    ],
+)
+def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
+    known = {"entries": [("a1b2c3", "tea"), ("a9z8y7", "coffee")], "sessions": [("5f2c", "a trip")]}
+    found = list(completions(typed, known.__getitem__, "en"))
+    assert [one.text for one in found] == offered
+    assert all(one.display_meta_text for one in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "verb", "words"),
+    [
+        ("/forget a1b2c3", "forget", ["a1b2c3"]),
+        ("/forget --session tea --dry-run", "forget", ["--session", "tea", "--dry-run"]),
+        ("/forget my old address", "forget", ["--query", "my old address"]),
+        ("/forget 地址", "forget", ["--query", "地址"]),
+        ("/remember I don't mind", "add", ["I don't mind"]),
+        ("/remember --type todo 'call Bob'", "add", ["--type", "todo", "call Bob"]),
+        ("/memory", "list", []),
+        ("/recall 上次 说的", "recall-topic", ["上次 说的"]),
+        ("/review accept p1", "review", ["accept", "p1"]),
+        ('/why "', "why", ['"']),
+    ],
+)
+def test_a_command_is_a_verb_with_its_words(line: str, verb: str, words: list[str]) -> None:
+    order = order_in(line, "en")
+    assert order is not None
+    assert order.command.verb is not None
+    assert order.command.verb(order.rest) == (verb, words)
+
+
+def test_what_several_commands_begin_with_is_none() -> None:
+    with pytest.raises(InvalidInput, match="there is no command '/re'"):
+        order_in("/re", "en")
+    assert order_in("/usr/bin is a folder", "en") is None
+    assert order_in("and /or", "zh") is None

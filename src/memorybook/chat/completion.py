@@ -66,7 +66,7 @@ def _edited(prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str
 
     class Commands(Completer):
         def get_completions(self, document: Document, complete_event: object) -> Iterator[Completion]:
-            return _completions(document.text_before_cursor, ids, language)
+            return completions(document.text_before_cursor, ids, language)
 
     history = InMemoryHistory(list(past()))
     session: PromptSession[str] = PromptSession(
@@ -75,7 +75,7 @@ def _edited(prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str
     return lambda: session.prompt(prompt())
 
 
-def _completions(text: str, ids: Ids, language: str) -> Iterator[Completion]:
+def completions(text: str, ids: Ids, language: str) -> Iterator[Completion]:
     """The commands that begin so; after a command that takes an id, the ids."""
     from prompt_toolkit.completion import Completion
 

@@ -280,7 +280,8 @@ class Chat:
         """The line under the reply."""
         status = _with_events(status._replace(seconds=time.monotonic() - began), self._events)
         with suppress(Unavailable):
-            status = status._replace(turns=len(self._session.messages))
+            spoken = (one for one in self._session.messages if one["role"] in ("user", "assistant") and text_of(one))
+            status = status._replace(turns=sum(1 for _ in spoken))
         if self._call.options.json and (not self._turns or self._turns[-1]["user"] != text):
             self._turns.append({"user": text, "assistant": None})
         if self._turns:
