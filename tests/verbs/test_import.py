@@ -80,6 +80,9 @@ def folder(tmp_path: Path) -> Path:
         "memory/README.md": "- no memory",
         "notes.md": "- no memory either",
         ".git/x.jsonl": "{}",
+        "docs/rfc/2026-02-20-tea.md": "- no memory of that day",
+        "book/.memorybook/lock": "",
+        "book/MEMORY.md": "- of another book",
     }.items():
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +120,8 @@ def test_a_folder_is_taken_in_whole_and_twice_is_once(memory: Memory, folder: Pa
         "我们用 PostgreSQL 做主数据库。",
         "用户对芒果过敏。",
     ]
-    assert "without anything to import: message_feedback.json, user.json" in brought.warnings[0]
+    assert "book' is a memorybook, left out" in brought.warnings[0]
+    assert "without anything to import: message_feedback.json, user.json" in brought.warnings[1]
     before = files(memory.root, "*.md")
     again = memory.import_file(str(folder))
     assert (again.new_turns, again.entries, again.strengthened, again.notes, again.known) == (0, 0, 0, 0, 4)

@@ -23,12 +23,14 @@ _NOT = ("readme.md", "dreams.md", "agents.md", "claude.md")
 
 
 def is_memory(path: str) -> bool:
-    """Whether a Markdown file of this name, with the folders it is in, is an agent's memory."""
-    parts = re.split(r"[\\/]", path.lower())
-    name = parts[-1]
+    """Whether a Markdown file of this name, with the folders it is in, is an agent's memory.
+
+    A page of a day is one where memories are kept, or at the top of what was named; elsewhere it is anything.
+    """
+    *folders, name = re.split(r"[\\/]", path.lower())
     if not name.endswith(".md") or name in _NOT:
         return False
-    return name in _LASTING or _day(name) is not None or "memory" in parts[:-1]
+    return name in _LASTING or "memory" in folders or (_day(name) is not None and len(folders) <= 1)
 
 
 def read(path: str, stream: Iterable[bytes], *, timezone: tzinfo, warn: Warn) -> Iterator[Page]:

@@ -75,6 +75,10 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
 
     for here, folders, files in os.walk(folder, onerror=closed):
         beside = {name.lower() for name in folders}
+        if ".memorybook" in beside:
+            warn(f"{here!r} is a memorybook, left out: `memorybook restore` and `sync-summaries` take from one")
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = os.path.join(here, name)
