@@ -170,7 +170,9 @@ def test_what_is_said_again_is_strengthened_once_a_session(opened: Open, evolvin
     assert known.entry.hits == 3
 
 
-@pytest.mark.parametrize("greetings", [("Hi!", "Thanks, bye."), ("Hi!", "How’s it going?"), ("你好！", "最近怎么样？")])
+@pytest.mark.parametrize(
+    "greetings", [("Hi!", "Thanks, bye."), ("Hi!", "How’s it going?"), ("你好！", "最近怎么样？"), (" ",)]
+)
 def test_talk_of_nothing_asks_nobody_and_is_told_nowhere(opened: Open, greetings: tuple[str, ...]) -> None:
     llm = ScriptedLLM([answer(candidate(WORK))])
     memory = opened(llm)

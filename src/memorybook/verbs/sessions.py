@@ -140,8 +140,9 @@ def waiting(memory: Memory) -> str:
 
 
 def _stored(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str | None) -> Stored:
-    if messages:
-        return store(memory, *talk_of(memory, messages, session))
+    said = [message for message in messages if not _is_blank(message)]
+    if said:
+        return store(memory, *talk_of(memory, said, session))
     if not session:
         raise InvalidInput("there is nothing to remember: give messages, or a session whose turns are stored")
     try:
@@ -149,6 +150,14 @@ def _stored(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str 
     except NotFound:
         return Stored(Session(uuid=session), ())
     return Stored(known, tuple(memory.book.transcripts.turns(known.uuid)))
+
+
+def _is_blank(message: Mapping[str, Any]) -> bool:
+    """Whether it is a message of somebody that says nothing and calls no tool."""
+    if not isinstance(message, Mapping) or not ("role" in message or "speaker" in message):
+        return False
+    said = [message[name] for name in ("content", "text", "tool_calls") if name in message]
+    return bool(said) and not any(each.strip() if isinstance(each, str) else each for each in said)
 
 
 def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
