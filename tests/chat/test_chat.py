@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,22 @@ def test_two_chats_at_once_are_two_sessions(talk: Talk, tmp_path: Path) -> None:
         sessions = memory.book.transcripts.sessions()
         texts = [[turn.text for turn in memory.book.transcripts.turns(session.uuid)] for session in sessions]
     assert sorted(texts) == [["The first chat talks of apples."], ["The second chat talks of pears."]]
+
+
+def test_a_session_that_is_left_idle_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talk: Talk) -> None:
+    lines = iter(["I prefer window seats on trains.", "And now?", "And then?"])
+
+    def late(prompt: str) -> str:
+        time.sleep(0.4)
+        return next(lines, "/quit")
+
+    monkeypatch.setattr("memorybook.chat.completion.lacks_editing", lambda: True)
+    monkeypatch.setattr("builtins.input", late)
+    shown = talk(options=["--set", "idle_timeout=0.2"])
+    assert "an earlier session that was left open is over" in shown
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert [known.entry.text for known in memory.entries().entries] == ["The user prefers window seats on trains."]
+        assert len(memory.sessions().sessions) >= 2
 
 
 def test_a_session_is_gone_on_from(talk: Talk, service: Service) -> None:

@@ -293,8 +293,8 @@ class Chat:
     def _heard(self, event: Event) -> None:
         """Show at once what belongs to the turn; what is done in the background waits for its end."""
         if threading.get_ident() != self._thread:
-            if event.kind in ("remembered", "memorize_failed"):
-                self._behind.append(event.text)
+            if event.kind in ("remembered", "memorize_failed", "ended"):
+                self._behind.append(self._words.idle if event.kind == "ended" else event.text)
             return
         self._events.append(event)
         if event.kind in ("obeyed", "recalled"):

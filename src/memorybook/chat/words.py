@@ -34,6 +34,7 @@ class Words(NamedTuple):
     remembered: str
     nothing_new: str
     queued: str
+    idle: str
     unknown: str
     near: str
     nothing_done: str
@@ -67,6 +68,7 @@ WORDS = {
         remembered="remembered: {texts}",
         nothing_new="nothing new to remember; the talk is kept",
         queued="not remembered yet, the session waits: {reason}",
+        idle="an earlier session that was left open is over",
         unknown="there is no command {name!r}",
         near="; did you mean {name}?",
         nothing_done="nothing was done in this chat that could be taken back; /undo OPERATION takes back anything",
@@ -98,6 +100,7 @@ WORDS = {
         remembered="记住了：{texts}",
         nothing_new="没有新的内容要记；对话已保存",
         queued="暂未记住，会话在排队：{reason}",
+        idle="先前未结束的会话现已结束",
         unknown="没有命令 {name!r}",
         near="；您是指 {name} 吗？",
         nothing_done="本次聊天没有可撤销的操作；/undo 操作号 可撤销任何操作",
