@@ -221,9 +221,12 @@ class Journal(Protocol):
         """The operation of that id. Raises NotFound."""
 
     def operations(
-        self, *, target: str | None = None, session: str | None = None, limit: int | None = None
+        self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
     ) -> Sequence[Operation]:
-        """Newest first; of one entry id or path if `target` is given, of one session if that is."""
+        """Newest first; of one entry id or path if `target` is given, of one session if that is.
+
+        With `alone` each has its changes to the target alone, and nothing of what was left out.
+        """
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """How the operation (id) changed documents. Raises NotFound."""

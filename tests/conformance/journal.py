@@ -89,6 +89,8 @@ class JournalConformance:
         journal.begin(operation("o3", "e1", "e1"))
         assert ids(journal.operations(target="e1")) == ["o3", "o1"]
         [_, first] = journal.operations(target="e1")
+        [_, alone] = journal.operations(target="e1", alone=True)
+        assert (alone.id, alone.changes) == ("o1", first.changes[:1])
         assert [change.target for change in first.changes] == ["e1", "e2"]
 
     def test_history_can_be_limited(self, journal: Journal) -> None:

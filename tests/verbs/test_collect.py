@@ -526,7 +526,7 @@ def test_a_hostile_memory_is_read_with_care(machine: Machine) -> None:
             entry.format("d4", 1, "x" * 20_001, "trust: user"),
             entry.format("e5", 1, "Five.", "source: node:elsewhere#e5"),
             entry.format("f6", 1, "Six.", "trust: suspect"),
-            *[entry.format("same", 1, "One.", "trust: user")] * 3_000,
+            *[entry.format("same", 1, "One.", "trust: user")] * 1_500,
         ]
     )
     Path(laptop.root).mkdir()

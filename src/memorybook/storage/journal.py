@@ -125,9 +125,9 @@ class SqliteJournal(Queues):
         return found[0]
 
     def operations(
-        self, *, target: str | None = None, session: str | None = None, limit: int | None = None
+        self, *, target: str | None = None, session: str | None = None, limit: int | None = None, alone: bool = False
     ) -> Sequence[Operation]:
-        """Newest first, by when they were begun, with all their changes.
+        """Newest first, by when they were begun, with all their changes, or `alone` those to the target.
 
         Only those that changed the entry id or path `target`, only those of `session`, if these are given.
         Raises InvalidInput for a limit below 0.
@@ -140,7 +140,8 @@ class SqliteJournal(Queues):
         if session is not None:
             conditions.append("session=?")
             values.append(bindable(session))
-        return self._operations(f"WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?", (*values, rows))
+        which = f"WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?"
+        return self._operations(which, (*values, rows), target if alone else None)
 
     def patches(self, operation: str) -> Sequence[Patch]:
         """How the operation (id) changed documents; none for one of an older journal. Raises NotFound."""
@@ -235,12 +236,15 @@ class SqliteJournal(Queues):
         with unforced(db):
             yield db
 
-    def _operations(self, which: str, values: Sequence[str | bytes | int] = ()) -> list[Operation]:
+    def _operations(
+        self, which: str, values: Sequence[str | bytes | int] = (), target: str | None = None
+    ) -> list[Operation]:
         db = self._store.existing()
         if db is None:
             return []
         with reading(db):
-            return [operation_of(db, row) for row in db.execute(f"SELECT {OPERATION} FROM operations {which}", values)]
+            rows = db.execute(f"SELECT {OPERATION} FROM operations {which}", values)
+            return [operation_of(db, row, target) for row in rows]
 
 
 def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, time: str) -> None:

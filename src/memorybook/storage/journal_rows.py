@@ -170,13 +170,18 @@ def json_of(value: object) -> Mapping[str, Any] | None:
     return None if value is None else dict(json.loads(readable(value)))  # type: ignore[arg-type]
 
 
-def operation_of(db: Connection, row: tuple[Any, ...]) -> Operation:
-    """An operation with its changes, of a row of the columns `OPERATION`."""
+def operation_of(db: Connection, row: tuple[Any, ...], target: str | None = None) -> Operation:
+    """An operation with its changes, of a row of the columns `OPERATION`; with a target only of its changes to that."""
     from memorybook.model import Operation
 
     seq, operation, time, actor, door, kind, session, usage, undoes, done = row
-    changes = db.execute(f"SELECT {CHANGE} FROM changes WHERE operation=? ORDER BY n", (seq,))
-    discarded = db.execute("SELECT text, reason, quote FROM discarded WHERE operation=? ORDER BY n", (seq,))
+    discarded: Iterable[tuple[Any, ...]] = ()
+    if target is None:
+        changes = db.execute(f"SELECT {CHANGE} FROM changes WHERE operation=? ORDER BY n", (seq,))
+        discarded = db.execute("SELECT text, reason, quote FROM discarded WHERE operation=? ORDER BY n", (seq,))
+    else:
+        where = "target=? AND operation=? ORDER BY n"
+        changes = db.execute(f"SELECT {CHANGE} FROM changes WHERE {where}", (bindable(target), seq))
     return Operation(
         id=readable(operation),
         time=time_of(time),

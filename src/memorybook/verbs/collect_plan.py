@@ -210,7 +210,7 @@ class Plan:
 
     def _is_as_taken(self, here: Standing) -> bool:
         """Whether it is what a run wrote, and no words of a person."""
-        operations = self._memory.book.journal.operations(target=here.path)
+        operations = self._memory.book.journal.operations(target=here.path, alone=True)
         changes = (change for operation in operations for change in operation.changes if change.target == here.path)
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
@@ -242,7 +242,7 @@ class Plan:
 
     def _was_taken_out(self, target: str) -> bool:
         """Whether what does not stand here was brought before, and went otherwise than by undoing that."""
-        last = next(iter(self._memory.book.journal.operations(target=target, limit=1)), None)
+        last = next(iter(self._memory.book.journal.operations(target=target, limit=1, alone=True)), None)
         if last is None or last.kind == "undo":
             return False
         return last.kind != KIND or any(one.target == target and one.after is not None for one in last.changes)
@@ -304,7 +304,7 @@ class Plan:
         """The entry as the last run left it that brought or changed it."""
         journal = self._memory.book.journal
         undone = journal.undone()
-        for operation in journal.operations(target=here.id):
+        for operation in journal.operations(target=here.id, alone=True):
             for change in operation.changes:
                 if operation.kind == KIND and operation.id not in undone and change.target == here.id and change.after:
                     return memory_md.parse_entry(change.after, modified=self._memory.book.now())

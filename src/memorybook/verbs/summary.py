@@ -63,7 +63,7 @@ def page_at(memory: Memory, path: str) -> Page:
     now = standing(memory, path)
     mine = session_md.parse(now or "").session
     page: Page | None = None
-    for operation in memory.book.journal.operations(target=path):
+    for operation in memory.book.journal.operations(target=path, alone=True):
         change = next((one for one in reversed(operation.changes) if one.target == path and _is_whole(one)), None)
         if change is None:
             continue
