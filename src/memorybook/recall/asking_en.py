@@ -67,6 +67,8 @@ _TO_OTHERS = (
 )
 _ASKED_BY_OTHERS = r"\b(?:he|she|they)\s+asked\b"
 
+_ASKS = lazily(ASK)
+
 # --- within this talk ----------------------------------------------------------------------------
 
 _NTH = (
@@ -464,7 +466,7 @@ _SPACE = lazily(r"[\s,.;:!?▢()\-–—]+")
 
 def scene_of(text: str) -> tuple[Scene, str, float] | None:
     """The recall that an English text asks for, the words that say so, and how sure that is; None for none."""
-    text = _plain(text)
+    text = plain(text)
     within = first(_WITHIN, text)
     if within or _NEVER.search(text):
         return within
@@ -474,12 +476,22 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
     return first(_WHOLE, text) or whole or first((_ASKED_OF_US,), text) or first(_HISTORY, text) or first(_TOPIC, text)
 
 
+def asks(text: str) -> bool:
+    """Whether something is asked or wanted at all."""
+    return _ASKS.search(plain(text)) is not None
+
+
+def never(text: str) -> bool:
+    """Whether it is an order, a reminder or a text to be written, which asks for nothing whatever stands in it."""
+    return _NEVER.search(plain(text)) is not None
+
+
 def subject(text: str) -> str:
     """The text without English words that ask, point at a time or mean nothing by themselves."""
     return _SPACE.sub(" ", _EMPTY.sub(" ", _mended(text))).strip()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """In lower case, with single spaces, frequent slips of the keyboard mended."""
     return _mended(" ".join(text.lower().split()))
 

@@ -58,6 +58,8 @@ _NEVER = lazily(
     "|提醒我(?:明|后|下|每)"
     "|(?:要是|如果|假如|假设|万一)(?:我|你).{0,6}(?:告诉|说|问|讲)"
     "|^\\s*(?:请|麻烦)?你?(?:帮我)?记(?:住|得|一下|下)(?!.{0,12}(?:吗|么|没|[?？]|不$|什么|哪)).*|^\\s*以后"
+    "|(?:设计|实现|开发|搭建|生成)一[个张套]|^(?!.*(?:我们|你)).*上一?次的?(?:编译|提交|启动|备份|更新|构建"
+    "|同步|保存|打开|登录|扫描)"
 )
 _HOW_TO = (
     "怎么(?:查看?|看|恢复|保存|导出|删除?|撤销|回退|写|配|做|修|解决|取|搞|实现|设置|设计|办|样才|才能|处理才"
@@ -71,6 +73,8 @@ _OTHERS = (
     "|马斯克|对方|[小老]孩)"
 )
 _OTHERS_TALK = f"{_OTHERS}[^，。？！,?!你]{{0,8}}(?:{_TALKED}|告诉|问|会说)"
+
+_ASKS = lazily(_ASK)
 
 # --- within this talk ----------------------------------------------------------------------------
 
@@ -349,7 +353,7 @@ _FILLERS = lazily(
 
 def scene_of(text: str) -> tuple[Scene, str, float] | None:
     """The recall that a Chinese text asks for, the words that say so, and how sure that is; None for none."""
-    text = _plain(text)
+    text = plain(text)
     if _NEVER.search(text):
         return None
     whole = first(_WHAT_WE_DID, text)
@@ -358,13 +362,24 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
     return first(_WITHIN, text) or first(_WHOLE, text) or whole or first(_HISTORY, text) or first(_TOPIC, text)
 
 
+def asks(text: str) -> bool:
+    """Whether something is asked or wanted at all."""
+    return _ASKS.search(plain(text)) is not None
+
+
+def never(text: str) -> bool:
+    """Whether it is an order, a reminder or a text to be written, which asks for nothing whatever stands in it."""
+    return _NEVER.search(plain(text)) is not None
+
+
 def subject(text: str) -> str:
     """The text without Chinese words that ask, point at a time or mean nothing by themselves."""
-    left = _PHRASES.sub(" ", _plain(text))
+    left = _PHRASES.sub(" ", plain(text))
     return " ".join(left.split()) if len(_FILLERS.sub("", left)) > 1 else ""
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """With words that mean the same read as one."""
     for word, same in _SAME:
         text = text.replace(word, same)
     return text

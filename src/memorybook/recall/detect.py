@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memorybook.patterns import lazily
-from memorybook.recall import asking_en, asking_zh
+from memorybook.recall import asking_en, asking_zh, likeness
 from memorybook.standard import Sequence, date
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
@@ -60,10 +60,12 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     (True, True)
     """
     said = _said(text)
-    found = asking_zh.scene_of(said) if _HAN.search(said) else None
-    found = found or asking_en.scene_of(said)
-    if found is None:
-        found = _by_keyword(text, keywords)
+    chinese = _HAN.search(said) is not None
+    found = asking_zh.scene_of(said) if chinese else None
+    found = found or asking_en.scene_of(said) or _by_keyword(text, keywords)
+    rules = asking_zh if chinese else asking_en
+    if found is None and not rules.never(said):
+        found = likeness.likely(rules.plain(said), "zh" if chinese else "en", asks=rules.asks(said))
     if found is None:
         return None
     scene, reason, confidence = found
@@ -96,6 +98,12 @@ def subject(text: str) -> str:
     if _HAN.search(text):
         text = asking_zh.subject(text)
     return asking_en.subject(text)
+
+
+def plain(text: str, language: str) -> str:
+    """What `likeness` is asked about, `en` or `zh`: what is said, in plain words."""
+    said = _said(text)
+    return asking_zh.plain(said) if language == "zh" else asking_en.plain(said)
 
 
 def _said(text: str) -> str:

@@ -1,0 +1,65 @@
+"""Learn which inputs are like those that ask for a recall, and write the weights that ship with the package.
+
+Usage: python benchmarks/likeness.py
+
+Reads the part of `tests/data/detect.jsonl` that may be tuned on (see `benchmarks/detect.py`), and nothing else. A
+softmax over four scenes and none, on the runs of `memorybook.recall.likeness` that at least two inputs have; plain
+gradient descent with momentum from zero, so that it comes out the same each time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+if not __package__:  # run as a file: `benchmarks` is a package of the checkout
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+from benchmarks.detect import SHIPPED, Input, read
+from memorybook.recall import likeness
+from memorybook.recall.detect import plain
+
+KEPT = Path(likeness.__file__).with_suffix(".tsv")
+RARE, SHRINK, RATE, STEPS = 2, 3e-4, 2.0, 400
+
+
+def learned(inputs: Sequence[Input], language: str) -> list[str]:
+    """A line for each run that says something: language, run, and what it says for each scene against none."""
+    seen = [likeness.runs(plain(one.text, language), language) for one in inputs]
+    counts = Counter(run for runs in seen for run in runs)
+    places = {run: place for place, run in enumerate(sorted(run for run in counts if counts[run] >= RARE))}
+    x = np.zeros((len(inputs), len(places) + 1))
+    for row, runs in zip(x, seen, strict=True):
+        known = [places[run] for run in runs if run in places]
+        row[known] = 1 / np.sqrt(len(known) or 1)
+    x[:, -1] = 1
+    scenes = [None, *likeness.SCENES]
+    wanted = np.eye(5)[[scenes.index(one.scene) for one in inputs]]  # type: ignore[arg-type]
+    weights = np.zeros((x.shape[1], 5))
+    speed = np.zeros_like(weights)
+    for _ in range(STEPS):
+        odds = np.exp(x @ weights)
+        step = x.T @ (odds / odds.sum(axis=1, keepdims=True) - wanted) / len(inputs) + SHRINK * weights
+        speed = 0.9 * speed - RATE * step
+        weights += speed
+    whole = np.rint(likeness.SCALE * (weights[:, 1:] - weights[:, :1])).astype(int)
+    told = zip([*places, likeness.BIAS], whole, strict=True)
+    return ["\t".join([language, run, *map(str, row)]) for run, row in told if row.any()]
+
+
+def main() -> int:
+    """Write the weights; 0."""
+    inputs = [one for one in read(SHIPPED) if one.part == "tuning"]
+    lines = [line for name in ("en", "zh") for line in learned([one for one in inputs if one.language == name], name)]
+    KEPT.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    print(f"{len(lines)} weights in {KEPT.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
