@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memorybook.hits import Answer
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
+    from memorybook.recollection import Recollection
     from memorybook.replies import Message
 
 CHANNEL = "chat"
@@ -238,21 +239,31 @@ class Chat:
             trouble = (*trouble, *self._show_found(text, found))
         return Status(0.0, trouble=tuple(dict.fromkeys(trouble)))
 
-    def _show_found(self, text: str, found: Any) -> tuple[str, ...]:
-        """Show what was found, of past talks if that was asked for, else in the whole book; why it may be less."""
-        if found is not None and found.has_relevant:
-            self._screen.remark(self._words.found)
-            self._draw(f"recall-{found.scene}", found.json())
-            return ()
+    def _show_found(self, text: str, found: Recollection | None) -> tuple[str, ...]:
+        """Show what was found; why it may be less.
+
+        That is the talks that were asked for, where something was said in them; what the user told about themselves
+        stands rather in the book, and so does what no talk has.
+        """
+        recalled = found if found is not None and found.has_relevant else None
+        if recalled is not None and recalled.turns and recalled.scene != "history":
+            return self._show_recalled(recalled)
         answer = self._found(text, self._memory.config.recall.max_search_results).json()
         worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK] or self._nearest(text)
-        if not worth:
-            self._screen.remark(self._words.nothing)
-        else:
+        if worth:
             self._screen.remark(self._words.found)
             self._draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
+        elif recalled is not None:
+            return self._show_recalled(recalled)
+        else:
+            self._screen.remark(self._words.nothing)
         degraded: list[str] = answer["index"].get("degraded") or []
         return tuple(degraded)
+
+    def _show_recalled(self, found: Recollection) -> tuple[str, ...]:
+        self._screen.remark(self._words.found)
+        self._draw(f"recall-{found.scene}", found.json())
+        return ()
 
     def _found(self, text: str, limit: int) -> Answer:
         """What the book says, but for what was said in this very session, and the same question asked before."""
