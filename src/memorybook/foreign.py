@@ -15,6 +15,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
+from memorybook.storage.new_file import own_folder
 from memorybook.storage.replace import temporary, write_aside, write_plain
 from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder
 
@@ -227,7 +228,7 @@ def book_id(root: str, *, make: bool) -> str:
     if not make:
         return ""
     made = os.urandom(16).hex()
-    os.makedirs(state, mode=0o700, exist_ok=True)
+    own_folder(state)
     with _folder(root, _STATE) as folder:
         write_plain(folder, "node", made.encode(), 0o600)
     return made

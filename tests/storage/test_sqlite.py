@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import InvalidInput, Unavailable
+from memorybook.storage.claim import claimed
 from memorybook.storage.columns import bindable, maybe_readable, maybe_time_of, readable, row_limit
 from memorybook.storage.sqlite import (
     Connection,
@@ -537,3 +538,15 @@ def test_processes_that_make_the_same_database_wait_for_each_other(tmp_path: Pat
         connection = apsw.Connection(path)
         assert connection.execute("SELECT count(*) FROM a").fetchall() == [(3,)]
         connection.close()
+
+
+@pytest.mark.parametrize("first", ["a database", "a claim"])
+def test_the_folder_of_machine_state_ignores_itself_for_git_whoever_makes_it(tmp_path: Path, first: str) -> None:
+    state = tmp_path / "book" / ".memorybook"
+    if first == "a database":
+        connect(str(state / "x.sqlite"), durable=True).close()
+    else:
+        with claimed(str(state / "work.lock")):
+            pass
+    assert (state / ".gitignore").read_text() == "*\n"
+    assert state.stat().st_mode & 0o777 == 0o700

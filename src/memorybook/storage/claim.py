@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from memorybook.storage.new_file import own_folder
+
 
 @contextmanager
 def claimed(path: str) -> Iterator[bool]:
@@ -16,7 +18,7 @@ def claimed(path: str) -> Iterator[bool]:
     import fcntl
 
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        own_folder(os.path.dirname(path))
         descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
         yield True

@@ -1,4 +1,4 @@
-"""The file of a database that is not there yet."""
+"""The file of a database that is not there yet, and the folder of machine state that it stands in."""
 
 from __future__ import annotations
 
@@ -17,13 +17,26 @@ def create(path: str, *, durable: bool) -> None:
         return
     folder = os.path.dirname(path)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        own_folder(folder)
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         if durable:
             _sync(folder)
     except OSError as error:
         raise Unavailable(f"the database {path!r} cannot be created: {error.strerror}") from error
+
+
+def own_folder(path: str) -> None:
+    """Make a folder that is its owner's alone; `.memorybook` ignores itself for git. One that exists stays as it is."""
+    if os.path.isdir(path):
+        return
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    if os.path.basename(path) == ".memorybook":
+        with suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
+            os.write(descriptor, b"*\n")
+            os.close(descriptor)
 
 
 def _sync(folder: str) -> None:
