@@ -383,7 +383,7 @@ def test_detection_is_counted_by_part_and_language(tmp_path: Path, capsys: pytes
     assert len(json.loads((tmp_path / "detect.json").read_text(encoding="utf-8"))["inputs"]) == 4
 
 
-@pytest.mark.parametrize("name", ["recall", "speed", "detect"])
+@pytest.mark.parametrize("name", ["recall", "speed", "detect", "conversations"])
 def test_the_page_has_a_place_for_each(name: str, tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")
