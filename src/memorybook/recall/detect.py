@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memorybook.recall.cues import Scene
     from memorybook.recall.dates import Span
 
-READ = 600
+READ = 240
 """Characters read at either end of an input: who pastes a page asks before it or after it."""
 
 LIKE = 0.5

@@ -35,7 +35,10 @@ ORDER = (
     r"|penultimate)(?:\s+ever)?(?:\s+(?:two|three|few))?)"
 )
 TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call)s?"
-OFTEN = words("ever once already just also both even never first last then before still all maybe kind_of happen_to by_any_chance at_all ever_happen_to")
+OFTEN = words(
+    "ever once already just also both even never first last then before still all maybe kind_of happen_to"
+    " by_any_chance at_all ever_happen_to"
+)
 ADV = rf"(?:\s+(?:\w+ly|{OFTEN}))*"
 WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
 WE_HAVE = rf"\b{WE}(?:'d|'ve|\s+had|\s+have)?"
@@ -59,13 +62,15 @@ ADVISE = words(
     " promise object"
 )
 _NOT_ADVICE = words(
-    "needed wanted liked used_to failed lived died happened supposed married tired asked called missed watched considered heard"
+    "needed wanted liked used_to failed lived died happened supposed married tired asked called missed watched"
+    " considered heard"
     " tried noticed seen imagined wondered played visited felt tasted planned guessed assumed expected started finished"
 )
 ADVISED = (
     rf"(?!{_NOT_ADVICE}\b)(?:\w+[^\We]ed|"
     + words(
-        "gave given wrote written told showed shown sent built put_together came_up made found drew taught thought_of said"
+        "gave given wrote written told showed shown sent built put_together came_up made found drew taught"
+        " thought_of said"
         " brought_up chose worked_out had_(?:an?|the|some)_(?:idea|suggestion|point|theory|list|trick|plan|way)"
     )[3:]
 )
@@ -74,7 +79,8 @@ DID = words(
     " went_(?:with|over|through"
     "|for|back) gone_(?:with|over|through|for) ruled dropped compared considered figured found fixed debugged"
     " solved worked came_up"
-    " came_to come_up planned set_(?:up|on|the|(?:this|that|it|them)_up) ended looked covered reached started began begun chased"
+    " came_to come_up planned set_(?:up|on|the|(?:this|that|it|them)_up) ended looked covered reached started"
+    " began begun chased"
     " tracked tried rejected"
     " preferred named called wrote written built made gave used avoided switched leaned dug moved adopted evaluated"
     " brainstormed drafted"
@@ -102,10 +108,14 @@ BIT = (
 ASK = (
     r"\?|\b(?:"
     + words(
-        "what what's which who who's whose when where why how remind recap list repeat again tell_me show send find pull dig"
-        " look_(?:it_)?up bring (?:can|could)_(?:i|you|we) do_you i'd_like give_me type_it summari[sz]e recall refresh forgot"
-        " forget (?:did|have|had|was|were)_(?:i|we|you|there) state_(?:it|them) name(?:_(?:it|them))? guess any_idea correct"
-        " i_can't_(?:find|remember|recall) (?:paste|post|resend|hand|print|read|put|share|get|see|want)_(?:it|them|that|those)"
+        "what what's which who who's whose when where why how remind recap list repeat again tell_me show send"
+        " find pull dig"
+        " look_(?:it_)?up bring (?:can|could)_(?:i|you|we) do_you i'd_like give_me type_it summari[sz]e recall"
+        " refresh forgot"
+        " forget (?:did|have|had|was|were)_(?:i|we|you|there) state_(?:it|them) name(?:_(?:it|them))? guess"
+        " any_idea correct"
+        " i_can't_(?:find|remember|recall) (?:paste|post|resend|hand|print|read|put|share|get|see|want)_(?:it"
+        "|them|that|those)"
     )[3:]
     + r"\b|^\W*any\b"
 )
