@@ -83,7 +83,7 @@ def _collect_arguments(parser: Parser) -> None:
     parser.epilog = """examples:
   memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
   memorybook sync-summaries --from ~/Shared --to ~/Shared --group work
-  */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared"""
+  */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared > /dev/null"""
 
 
 def _collect(call: Call) -> dict[str, Any] | None:
