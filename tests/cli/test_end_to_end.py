@@ -234,7 +234,7 @@ def test_a_server_for_transcripts_that_is_down_is_named_and_the_rest_is_found(as
     ask("add", "Ann lives in Leipzig.", *words)
     found = ask("search", "Leipzig", *words)
     assert [hit["source"] for hit in found["results"]] == ["entry"]
-    assert "the server 'http://127.0.0.1:1' cannot be reached" in found["index"]["degraded"][0]
+    assert "the server 'http://127.0.0.1:1' does not answer" in found["index"]["degraded"][0]
 
 
 def test_what_is_not_there_is_exit_3(shell: Any) -> None:

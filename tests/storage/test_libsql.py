@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from memorybook.config import Config, TranscriptSettings
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
 from memorybook.storage import libsql as module
 from memorybook.storage.libsql import LibsqlStore
-from memorybook.storage.sqlite import Damaged
+from memorybook.storage.sqlite import Damaged, immediate
 from memorybook.storage.transcript_rows import MIGRATIONS
 from memorybook.storage.transcripts import SqliteTranscripts
 
@@ -158,8 +159,8 @@ def test_a_damaged_file_is_reported_and_kept(opened: Open, tmp_path: Path) -> No
     assert path.read_bytes() == b"garbage " * 1000
 
 
-def test_a_child_process_has_its_own_connection(opened: Open, tmp_path: Path) -> None:
-    store = opened(str(tmp_path / "t.db"))
+def test_a_child_process_has_its_own_connection(opened: Open, where: str) -> None:
+    store = opened(where)
     store.append(session(), [turn("a")])
     child = os.fork()
     if not child:
@@ -179,7 +180,7 @@ def test_purging_tells_that_a_server_may_keep_what_it_deleted(server: str, tmp_p
     assert remains == f"the server {server} may keep deleted turns in its own files and backups"
 
 
-@pytest.mark.parametrize(("url", "problem"), [("http://127.0.0.1:1", "cannot be reached"), ("no-token!@", "401")])
+@pytest.mark.parametrize(("url", "problem"), [("http://127.0.0.1:1", "Connection refused"), ("no-token!@", "401")])
 def test_a_server_that_does_not_answer_is_named(opened: Open, server: str, url: str, problem: str) -> None:
     with pytest.raises(Unavailable, match=problem) as raised:
         opened(url if url.startswith("http") else url + server).append(session(), [turn("a")])
@@ -202,9 +203,28 @@ def test_a_missing_package_is_named_with_its_command(
         opened(str(tmp_path / "t.db")).append(session(), [turn("a")])
 
 
-def test_a_forked_process_does_not_talk_to_the_server_of_its_parent(
+def test_a_server_that_is_silent_is_given_up_and_asked_again(
     opened: Open, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_PROCESS", -1)
-    with pytest.raises(Unavailable, match="forked"):
-        opened(f"{uuid4().hex}@{server}").revision()
+    monkeypatch.setattr(module, "_ANSWER", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = opened(f"x@http://127.0.0.1:{silent.getsockname()[1]}")
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="does not answer: no answer within 0.5 s"):
+                store.revision()
+
+
+def test_a_process_that_was_ended_is_begun_anew_and_what_it_had_begun_is_taken_back(opened: Open, server: str) -> None:
+    store = opened(f"{uuid4().hex}@{server}")
+    store.append(session(), [turn("a")])
+    db = store._store.created()
+
+    def write() -> None:
+        with immediate(db):
+            db.execute("UPDATE state SET revision=99")
+            db.raw._db._process.kill()  # type: ignore[attr-defined]
+            db.execute("SELECT 1")
+
+    with pytest.raises(Unavailable, match="its process ended"):
+        write()
+    assert store.revision() == 1

@@ -5,27 +5,29 @@ differences, which are the package's (0.1.11, SQLite 3.45.1):
 
 - A file keeps a rollback journal, not a write-ahead log, which SQLite before 3.51.3 may damage when several processes
   write. So readers and writers wait for each other, and what changed is read at once, not as it is iterated.
-- The package holds Python's lock while it waits. So it is never let wait for another writer: that is done here.
+- The package holds Python's lock while it waits. So it is never let wait for another writer: that is done here; and a
+  server is talked to by a process of its own.
 - Text with NUL is stored as bytes, for it is cut short on reading.
-- A server's answer takes two round trips for each statement, and the package has no time limit for them.
+- Each statement takes a server two round trips.
 - What a server deleted it may keep in its own files and backups.
 """
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from time import monotonic, sleep
 
 import apsw
 
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
 from memorybook.standard import Iterable, Sequence
+from memorybook.storage.libsql_process import Distant
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values, translated, user_version
 from memorybook.typed import Any, cast
 
 _SCHEMES = ("libsql://", "https://", "http://")
-_FIRST_ANSWER = 10.0
-"""Seconds to wait until a server takes a connection."""
+_ANSWER = 30.0
+"""Seconds to wait for each answer of a server."""
 
 _LOCAL = (
     "PRAGMA synchronous=EXTRA",  # the removal of the journal is a commit: it must be on disk
@@ -35,7 +37,6 @@ _LOCAL = (
     "PRAGMA cell_size_check=ON",
     "PRAGMA mmap_size=0",
 )
-_PROCESS = os.getpid()
 
 
 class LibsqlStore(Store):
@@ -87,12 +88,15 @@ class LibsqlStore(Store):
                 raise Unavailable(f"the database {self.path!r} is closed; open it again")
             if self._connection is None:
                 connection = self._connect()
-                if user_version(connection):
+                try:
+                    version = user_version(connection)
+                except BaseException:
                     connection.close()
-                    self._reopen()
-                else:
-                    self._connection = connection
-            return cast("Connection", self._connection)
+                    raise
+                self._connection = connection
+                if version:
+                    self._reopen()  # which brings the tables up to date
+            return self._connection
 
     def _connect(self) -> Connection:
         return LibsqlConnection(self.path, self._token, remote=self._remote, timeout=self._timeout)
@@ -100,7 +104,11 @@ class LibsqlStore(Store):
     def snapshot(self) -> Connection:
         """A connection of the caller's own; all its reading is of one moment, and writers wait until it is closed."""
         connection = self._connect()
-        connection.execute("BEGIN")
+        try:
+            connection.execute("BEGIN")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 
@@ -120,8 +128,6 @@ class LibsqlConnection(Connection):
         super().__init__(path, durable=True, timeout=timeout)
 
     def _open(self) -> apsw.Connection:
-        if self.remote and os.getpid() != _PROCESS:
-            raise Unavailable(f"this process was forked; open {self.path!r} in a new process")
         with translated(self):
             raw = _Raw(self.path, self._token, self.timeout_milliseconds, remote=self.remote)
             return cast("apsw.Connection", raw)
@@ -147,12 +153,8 @@ class _Raw:
         self._path = path
         self._remote = remote
         self._timeout = timeout
-        libsql = _package()
-        if remote:
-            _knock(path)
-        self._db: Any = self._tried(
-            lambda: libsql.connect(path, timeout=0.0, isolation_level=None, auth_token=token), once=True
-        )
+        _check_package()
+        self._db: Any = Distant(path, token, _ANSWER) if remote else self._tried(partial(_connected, path), once=True)
         try:
             self._set_up()
         except BaseException:
@@ -180,8 +182,12 @@ class _Raw:
         given = tuple(_bound(value) for value in values)
         rows: Any = None
         for one in [sql] if given else filter(str.strip, sql.split(";")):  # scripts of the package hide failures
-            rows = self._tried(lambda one=one: self._db.execute(one, given).fetchall())
+            rows = self._tried(partial(self._carried_out, one, given))
         return _Rows(rows or ())
+
+    def _carried_out(self, sql: str, values: Values) -> Any:
+        done = self._db.execute(sql, values)
+        return done if self._remote else done.fetchall()
 
     def executemany(self, sql: str, rows: Iterable[Values]) -> _Rows:
         return _Rows(row for values in rows for row in self.execute(sql, values))
@@ -235,22 +241,18 @@ def _bound(value: Any) -> Any:
     return value.encode() if isinstance(value, str) and "\0" in value else value
 
 
-def _package() -> Any:
-    try:
-        import libsql
-    except ImportError:
-        raise MissingExtra("transcripts.url needs the package libsql: pip install 'memorybook[libsql]'") from None
-    return libsql
+def _connected(path: str) -> Any:
+    import libsql
+
+    return libsql.connect(path, timeout=0.0, isolation_level=None)
 
 
-def _knock(url: str) -> None:
-    """Raise Unavailable unless something takes connections there; the package itself would wait for ever."""
-    import socket
-    from urllib.parse import urlsplit
+def _check_package() -> None:
+    from importlib.util import find_spec
 
     try:
-        parts = urlsplit(url)
-        port = parts.port or (80 if parts.scheme == "http" else 443)
-        socket.create_connection((parts.hostname or "", port), timeout=_FIRST_ANSWER).close()
-    except (OSError, ValueError) as error:
-        raise Unavailable(f"the server {url!r} cannot be reached: {error}; see transcripts.url") from error
+        found = find_spec("libsql")
+    except ValueError:  # it is switched off
+        found = None
+    if found is None:
+        raise MissingExtra("transcripts.url needs the package libsql: pip install 'memorybook[libsql]'")
