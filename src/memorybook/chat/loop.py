@@ -109,6 +109,8 @@ class Chat:
             self._greet()
             self._talk()
             remembered = self._leave(workspace)
+            workspace.close()  # which ends what is still done in the background
+            self._tell_behind()
         return {"turns": self._turns, **remembered} if self._call.options.json else None
 
     # --- beginning -----------------------------------------------------------------------------
@@ -166,9 +168,7 @@ class Chat:
     def _talk(self) -> None:
         interrupts = 0
         while interrupts < 2:
-            for told in self._behind:
-                self._screen.remark(told)
-            self._behind.clear()
+            self._tell_behind()
             try:
                 line = self._read()
             except EOFError:
@@ -311,6 +311,11 @@ class Chat:
         if event.kind in ("obeyed", "recalled"):
             self._screen.remark(event.text)
             self._screen.wait()
+
+    def _tell_behind(self) -> None:
+        """Show what was done in the background since it was told last."""
+        while self._behind:
+            self._screen.remark(self._behind.pop(0))
 
     def _draw(self, verb: str, answer: dict[str, Any]) -> None:
         self._screen.end()
