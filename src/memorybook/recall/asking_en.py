@@ -470,10 +470,10 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
     within = first(_WITHIN, text)
     if within or _NEVER.search(text):
         return within
-    whole = first(_WHAT_WE_DID, text)
-    if whole and subject(text):
-        whole = None
-    return first(_WHOLE, text) or whole or first((_ASKED_OF_US,), text) or first(_HISTORY, text) or first(_TOPIC, text)
+    if whole := first(_WHOLE, text):
+        return whole
+    did = first(_WHAT_WE_DID, text)
+    return did if did and not subject(text) else first((_ASKED_OF_US, *_HISTORY, *_TOPIC), text)
 
 
 def asks(text: str) -> bool:

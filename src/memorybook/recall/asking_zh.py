@@ -356,10 +356,10 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
     text = plain(text)
     if _NEVER.search(text):
         return None
-    whole = first(_WHAT_WE_DID, text)
-    if whole and subject(text):
-        whole = None
-    return first(_WITHIN, text) or first(_WHOLE, text) or whole or first(_HISTORY, text) or first(_TOPIC, text)
+    if found := first((*_WITHIN, *_WHOLE), text):
+        return found
+    did = first(_WHAT_WE_DID, text)
+    return did if did and not subject(text) else first((*_HISTORY, *_TOPIC), text)
 
 
 def asks(text: str) -> bool:

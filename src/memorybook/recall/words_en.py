@@ -36,8 +36,7 @@ ORDER = (
 )
 TALK = r"(?:conversation|chat|session|discussion|talk|exchange|dialogue|call)s?"
 OFTEN = words(
-    "ever once already just also both even never first last then before still all maybe kind_of happen_to"
-    " by_any_chance at_all ever_happen_to"
+    "ever once already just also both even never first last then before still all maybe kind_of happen_to by_any_chance"
 )
 ADV = rf"(?:\s+(?:\w+ly|{OFTEN}))*"
 WE = r"(?:we|you\s+and\s+(?:i|me)|(?:i|me)\s+and\s+you)"
