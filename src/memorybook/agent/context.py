@@ -21,7 +21,7 @@ _FRAME = frozenset(
     | {one.data for one in past.WORDING.values()}
 )
 
-_ITEM = re.compile(r"\s*[-*] (?:\[[^\]]{1,40}\] )?(?P<said>.*?)(?: \((?P<place>[^()\s]{3,})\))?\s*$")
+_ITEM = re.compile(r"[-*] (?:\[[^\]]{1,40}\] )?(?P<said>.*?)(?: \((?P<place>[^()\s]{3,})\))?$")
 _QUOTABLE = 12
 """Characters from which a text counts as said where a longer one holds it."""
 
@@ -121,14 +121,19 @@ def _once(blocks: Iterable[list[str]], seen: list[tuple[str, str]]) -> list[list
     kept = []
     for block in blocks:
         lines = [line for line in block if _is_new(line, seen)]
-        if lines and (len(lines) == len(block) or any(_ITEM.match(line) for line in lines)):
+        if lines and (len(lines) == len(block) or any(map(_item, lines))):
             kept.append(lines)
     return kept if any(not line.startswith("#") for block in kept for line in block) else []
 
 
+def _item(line: str) -> re.Match[str] | None:
+    """A line as an item of a list; None if it is none."""
+    return _ITEM.match(" ".join(line.split()))
+
+
 def _is_new(line: str, seen: list[tuple[str, str]]) -> bool:
     """Whether an item says what was not seen yet, by (place, words); lines that are no items are new."""
-    item = _ITEM.match(line)
+    item = _item(line)
     if item is None:
         return True
     place = item["place"] or ""
