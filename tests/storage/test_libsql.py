@@ -210,7 +210,7 @@ def test_a_server_that_is_silent_is_given_up_and_asked_again(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = opened(f"x@http://127.0.0.1:{silent.getsockname()[1]}")
         for _ in range(2):
-            with pytest.raises(Unavailable, match="does not answer: no answer within 0.5 s"):
+            with pytest.raises(Unavailable, match=r"does not answer: no answer within 0\.5 s"):
                 store.revision()
 
 
