@@ -298,7 +298,10 @@ def _standing(own: str, book: str) -> dict[str, bytes]:
             found |= {name: file.data} if file is not None else {}
     with suppress(MissingDocument), _folder(own, SESSIONS) as folder:
         for name in sorted(filter(_is_summary, os.listdir(folder))):
-            found[f"{SESSIONS}/{name}"] = load(folder, name, name).data
+            try:
+                found[f"{SESSIONS}/{name}"] = load(folder, name, name).data
+            except InvalidInput:  # a link that somebody put there: it gives way
+                found[f"{SESSIONS}/{name}"] = b""
     return found
 
 

@@ -46,3 +46,16 @@ def test_what_is_left_out_gone_and_skipped_is_shown(shell: Shell, tmp_path: Path
     assert shell("--book", "desk", "sync-summaries", "--from", f"pocket={tmp_path}/phone").out.count("kept here") == 1
     assert shell("--book", "desk", "sync-summaries").code == 2
     assert shell("--book", "desk", "sync-summaries", "--from", "/nowhere").code == 3
+
+
+def test_an_operation_of_very_many_changes_is_cut_among_others_and_whole_alone(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for number in range(60):
+        (folder / f"{number}.md").write_text(f"---\nsession: s{number}\n---\n# Talk {number}\n")
+    shell("add", "Tea is green.")
+    done = json.loads(shell("sync-summaries", "--json", "--from", f"laptop={tmp_path}").out)
+    shown = shell("history").out
+    assert shown.count("sessions/laptop/") == 50
+    assert f"… 10 more: memorybook history {done['operation']}" in shown
+    assert shell("history", done["operation"]).out.count("sessions/laptop/") == 60

@@ -387,11 +387,12 @@ def test_what_is_forgotten_goes_from_what_is_handed_out(machine: Machine, tmp_pa
     assert len(handed) == 4
     assert not any(b"sk-abc" in text for text in handed.values())
     (tmp_path / "out" / "sessions" / ".x.md.mb-tmp").write_text("left by a crash")
+    (tmp_path / "out" / "sessions" / "x.md").symlink_to("/etc/passwd")
     desk.forget(session=UUIDS["s1"])
     desk.forget(entry)
     done = desk.sync_summaries(to=str(tmp_path), node="out")
     assert done.handed is not None
-    assert (done.handed.written, done.handed.removed) == (0, 2)
+    assert (done.handed.written, done.handed.removed) == (0, 3)
     assert sorted(name.partition("/")[0] for name in files(tmp_path / "out")) == ["NODE.md", "sessions"]
 
 

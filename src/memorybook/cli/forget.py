@@ -21,7 +21,7 @@ def _meant_arguments(parser: Parser, *, target: str) -> None:
     add("target", nargs="?", metavar="ID", help=target)
     add("--query", metavar="TEXT", help="everything that says this")
     add("--session", metavar="ID", help="everything of this session")
-    add("--source", metavar="WHAT", help="everything from this turn, document or imported file")
+    add("--source", metavar="WHAT", help="everything from this turn, document, imported file or machine (node:NAME)")
     add("--dry-run", action="store_true", help="only show what would go")
     add("--yes", "-y", action="store_true", help="do not ask")
 

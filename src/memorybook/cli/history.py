@@ -49,20 +49,27 @@ def _undo(call: Call) -> dict[str, Any]:
 
 
 def _shown_history(shown: dict[str, Any], page: Page) -> None:
+    several = len(shown["operations"]) > 1
     for operation in shown["operations"]:
-        _operation(operation, page)
+        _operation(operation, page, most=_MOST if several else None)
     if not shown["operations"]:
         page.line("Nothing was done yet.")
     elif shown["more"]:
         page.remark("older ones with --limit")
 
 
-def _operation(operation: Mapping[str, Any], page: Page, indent: str = "") -> None:
+_MOST = 50
+"""Changes of one operation among several that are shown; some have thousands."""
+
+
+def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most: int | None = None) -> None:
     who = f"{operation['actor']} ({operation['door']})"
     head = (indent, f"{_minute(operation['time'])}  ", ("strong", f"{operation['kind'] or 'change':<9}"))
     page.line(*head, ("place", f" {operation['id']}"), ("faint", f"  {who}"))
-    for told in operation["told"]:
+    for told in operation["told"][:most]:
         _told(told, page, indent)
+    if most is not None and len(operation["told"]) > most:
+        page.line(f"{indent}    … {len(operation['told']) - most} more: memorybook history {operation['id']}")
     for left in operation["discarded"]:
         page.text(f"left out ({left['reason']}): {left['text']}", f"{indent}    ")
     if operation["usage"]:
