@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +257,19 @@ def test_nothing_of_a_session_that_is_forgotten_comes_back_by_accepting(reopen: 
     memory.forget(session="s1")
     assert {why for _, why in accept(memory, every=True).stale} == {"it was forgotten since"}
     assert (texts(memory), list(memory.book.documents.list())) == ({}, [])
+
+
+def test_what_waits_and_is_asked_to_be_forgotten_is_not_carried_out_beside_it(
+    reopen: Reopen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = reopen(require_user_confirmation=True)
+    for session, text in (("s1", "Remember that my cat is called Tom."), ("s2", "Forget that my cat is called Tom.")):
+        memory.process_session_end([{"role": "user", "content": text}], session)
+        monkeypatch.setattr(memory.book, "now", lambda now=memory.book.now() + timedelta(hours=1): now)
+    assert [each.proposal.kind for each in memory.review().proposals] == ["new", "summary", "forget"]
+    done = memory.accept(every=True)
+    assert (len(done.accepted), {why for _, why in done.stale}, done.anew) == (1, {"it is to be forgotten"}, ())
+    assert texts(memory) == {}
 
 
 def test_each_request_to_forget_has_its_turns_proposed(memory: Memory) -> None:

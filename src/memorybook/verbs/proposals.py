@@ -231,6 +231,16 @@ def stale(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> str:
     return next(filter(None, against), "")
 
 
+def overruled(proposal: Proposal, forgets: Iterable[tuple[Proposal, set[str]]]) -> str:
+    """Why a proposal must not be carried out beside later ones to forget, given with their tombstones; "" if it may."""
+    if proposal.kind == FORGET:
+        return ""
+    shown = ((changes_json.parse(each), each.get("session") or "") for each in proposal.changes)
+    brings = {one for change, session in shown for one in _says_and_rests_on(change, session)}
+    later = (buried for each, buried in forgets if each.time > proposal.time)
+    return "" if all(map(brings.isdisjoint, later)) else "it is to be forgotten"
+
+
 def fitting(book: Book, proposal: Proposal, entries: Mapping[str, Entry]) -> list[Change]:
     """The changes of a proposal that fit what stands there now."""
     added = _added(book, proposal, entries)

@@ -17,7 +17,7 @@ from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import changes_json
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.model import Add, Append, Change, Discarded, Entry, Proposal, Put
-from memorybook.verbs.proposals import KINDS, fitting, kept, key_of, proposals_of, stale, told, tombstones
+from memorybook.verbs.proposals import KINDS, fitting, kept, key_of, overruled, proposals_of, stale, told, tombstones
 from memorybook.writing import Group
 
 if TYPE_CHECKING:
@@ -220,12 +220,14 @@ def accept(memory: Memory, ids: Sequence[str] = (), *, kind: str | None = None, 
         NotFound: There is no open proposal of one of the ids; nothing was done.
     """
     chosen = _chosen(memory, ids, kind, every)
+    standing = {entry.id: entry for entry in memory.book.entries()} if chosen else {}
+    forgets = [(each, buried) for each in chosen if (buried := tombstones(memory, each, standing))]
     accepted: list[tuple[str, str | None]] = []
     outdated: list[tuple[Proposal, str]] = []
     while chosen:
         entries = {entry.id: entry for entry in memory.book.entries()}
         batch, chosen = _apart(chosen)
-        reasons = {proposal.id: stale(memory.book, proposal, entries) for proposal in batch}
+        reasons = {each.id: stale(memory.book, each, entries) or overruled(each, forgets) for each in batch}
         outdated += [(proposal, reasons[proposal.id]) for proposal in batch if reasons[proposal.id]]
         done, failed = _carried_out(memory, [each for each in batch if not reasons[each.id]], entries)
         accepted += done
