@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -265,7 +266,8 @@ def test_what_waits_and_is_asked_to_be_forgotten_is_not_carried_out_beside_it(
     memory = reopen(require_user_confirmation=True)
     for session, text in (("s1", "Remember that my cat is called Tom."), ("s2", "Forget that my cat is called Tom.")):
         memory.process_session_end([{"role": "user", "content": text}], session)
-        monkeypatch.setattr(memory.book, "now", lambda now=memory.book.now() + timedelta(hours=1): now)
+        later = memory.book.now() + timedelta(hours=1)
+        monkeypatch.setattr(memory.book, "now", partial(datetime.astimezone, later))
     assert [each.proposal.kind for each in memory.review().proposals] == ["new", "summary", "forget"]
     done = memory.accept(every=True)
     assert (len(done.accepted), {why for _, why in done.stale}, done.anew) == (1, {"it is to be forgotten"}, ())
