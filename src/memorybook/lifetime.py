@@ -122,8 +122,8 @@ class Lifetime:
             target: Id of an entry.
             query: Every entry and note that is relevant to it.
             session: A session with its turns, its summary and what was remembered from it, by uuid or name.
-            source: A turn (`turn:ID`), a document of the book, another machine that was collected from (`node:NAME`), or
-                a file that was imported: what it is goes, and what was remembered from it.
+            source: A turn (`turn:ID`), a document of the book, a machine that was collected from (`node:NAME`), or a
+                file that was imported: what it is goes, and what was remembered from it.
             dry_run: Only say what would go.
 
         Raises:

@@ -149,7 +149,8 @@ def _apart(memory: Memory, meant: Meant) -> Meant:
 
 def _is_known(book: Book, id: str) -> bool:
     """Whether the journal has it, though the book has not any more."""
-    return bool(id) and any(book.journal.operations(limit=1, **{by: id}) for by in ("target", "session"))
+    known = book.journal.operations
+    return bool(id) and bool(known(limit=1, target=id) or known(limit=1, session=id))
 
 
 def _forgetting(book: Book) -> Iterator[Operation]:
