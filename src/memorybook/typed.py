@@ -82,14 +82,16 @@ else:
     def _filled(kind, values, named):
         """One value for each field, by place, by name or its default. Raises TypeError."""
         fields = kind._fields
+        rest = fields[len(values) :]
+        known = {**kind._field_defaults, **named}
+        if len(values) <= len(fields) and len(named) == sum(map(named.__contains__, rest)):
+            with_defaults = [known[field] for field in rest if field in known]
+            if len(with_defaults) == len(rest):
+                return (*values, *with_defaults)
         if len(values) > len(fields):
             raise TypeError(f"{kind.__name__} takes {len(fields)} values and was given {len(values)}")
         if twice := named.keys() & fields[: len(values)]:
             raise TypeError(f"{kind.__name__} was given {min(twice)!r} twice")
         if unknown := named.keys() - fields:
             raise TypeError(f"{kind.__name__} has no field {min(unknown)!r}")
-        known = {**kind._field_defaults, **named}
-        try:
-            return (*values, *[known[field] for field in fields[len(values) :]])
-        except KeyError as missing:
-            raise TypeError(f"{kind.__name__} needs {missing}") from None
+        raise TypeError(f"{kind.__name__} needs {next(field for field in rest if field not in known)!r}")

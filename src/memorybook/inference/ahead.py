@@ -13,6 +13,7 @@ import os
 import sys
 from contextlib import suppress
 from itertools import repeat
+from mmap import ACCESS_READ, mmap
 from struct import Struct
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
@@ -102,15 +103,18 @@ class Ahead:
             if self._end is None:
                 return None
             places = [*map(self._places.pop, map(hash, texts), repeat(-1))]
-            made = os.fstat(self._rows.fileno()).st_size // self._width
-            rows = [self._row(place) if 0 <= place < made else None for place in places]
+            rows = self._made(places)
             if not self._places:
                 self._close()
             return rows
 
-    def _row(self, place: int) -> bytes | None:
-        row = os.pread(self._rows.fileno(), self._width, place * self._width)
-        return row if len(row) == self._width else None
+    def _made(self, places: list[int]) -> list[bytes | None]:
+        width = self._width
+        made = os.fstat(self._rows.fileno()).st_size // width
+        if not made:
+            return [None] * len(places)
+        with mmap(self._rows.fileno(), made * width, access=ACCESS_READ) as rows:
+            return [rows[at * width : (at + 1) * width] if 0 <= at < made else None for at in places]
 
     def close(self) -> None:
         """End the process and let the files go; closing twice does nothing."""

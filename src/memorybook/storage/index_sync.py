@@ -359,7 +359,7 @@ def _bring_turns(
             return
         if afresh:
             removed |= _turn_keys(connection)
-        _delete(connection, [n for key in removed - present if (n := _turn_row(connection, *key)[0])])
+        _delete(connection, [number for number, _ in _turn_rows(connection, removed - present).values()])
         brought.settled = brought.settled and _revision(connection) == before
         # another process finished meanwhile, and this may have put older turns over its newer ones: once more
         revision = changes.revision if _revision(connection) == before else before
@@ -376,8 +376,9 @@ def _place_turns(
     gone: list[int] = []
     moved: list[tuple[int, Passage]] = []
     fresh: dict[tuple[str, str], _Draft] = {}
+    known = _turn_rows(connection, [(session.uuid, turn.id) for session, turn in batch])
     for (session, turn), draft in zip(batch, drafts, strict=True):
-        number, stored = _turn_row(connection, session.uuid, turn.id)
+        number, stored = known.get((session.uuid, turn.id), (0, None))
         if stored is None:
             fresh[session.uuid, turn.id] = draft
         elif _content(stored) == _content(draft.passage):
@@ -390,12 +391,14 @@ def _place_turns(
     _insert(connection, words, list(fresh.values()))
 
 
-def _turn_row(connection: Connection, session: str, turn: str) -> tuple[int, Passage | None]:
-    row = connection.first(
-        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.session=? AND p.turn=? AND p.source='turn'",
-        (bindable(session), bindable(turn)),
+def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, Passage]]:
+    """Those of these turns (session, turn) that are there, with their ids."""
+    rows = connection.executemany(
+        f"SELECT p.session, p.turn, p.id, {COLUMNS} FROM passages AS p"
+        " WHERE p.session=? AND p.turn=? AND p.source='turn'",
+        [(bindable(session), bindable(turn)) for session, turn in keys],
     )
-    return (int(row[0]), passage_of(row[1:])) if row is not None else (0, None)
+    return {(readable(session), readable(turn)): (id, passage_of(row)) for session, turn, id, *row in rows}
 
 
 def _turn_keys(connection: Connection) -> set[tuple[str, str]]:

@@ -214,8 +214,7 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
 
     A text or a model has another number there, so what was made would be stored as another's.
     """
-    from memorybook.hits import Passage
-    from memorybook.text.passages import dense_text
+    from memorybook.text.passages import dense_text_of
 
     with reading(connection):
         before = born(connection), model.id
@@ -227,10 +226,7 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
         )
     if not rows:
         return 0
-    texts = [
-        dense_text(Passage("", 0, 0, readable(text), source, heading=readable(heading)))
-        for _, _, source, heading, text in rows
-    ]
+    texts = [dense_text_of(source, readable(heading), readable(text)) for _, _, source, heading, text in rows]
     made = vectors_of(embedder, texts)
     with immediate(connection):
         _learn(connection, embedder)  # its dimensions, if this was its first answer

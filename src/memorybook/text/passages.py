@@ -44,9 +44,12 @@ def indexed_text(passage: Passage) -> str:
 
 def dense_text(passage: Passage) -> str:
     """What is embedded: the text alone, for documents and summaries with the heading path above it."""
-    if passage.heading and passage.source in ("document", "summary"):
-        return f"{passage.heading}\n{passage.text}"
-    return passage.text
+    return dense_text_of(passage.source, passage.heading, passage.text)
+
+
+def dense_text_of(source: str, heading: str, text: str) -> str:
+    """As `dense_text`, of a passage's parts."""
+    return f"{heading}\n{text}" if heading and source in ("document", "summary") else text
 
 
 def utc_day(moment: datetime | None) -> str | None:
