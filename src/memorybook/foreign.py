@@ -17,7 +17,7 @@ from unicodedata import normalize
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.storage.new_file import own_folder
 from memorybook.storage.replace import temporary, write_aside, write_plain
-from memorybook.storage.safe_open import discard, is_safe_name, load, load_if_any, open_folder
+from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder
 
 MARKER = "NODE.md"
 """Says of a hand-out which node's it is, and by which book it was made."""
@@ -215,6 +215,11 @@ def _read(folder: int, name: str, most: int) -> Read:
 
 def _has_front(text: str) -> bool:
     return re.match(r"\ufeff?---[ \t]*\r?\n(?:[^\n]*\n){0,200}?---[ \t]*(?:\r?\n|\Z)", text) is not None
+
+
+def is_document(path: str) -> bool:
+    """Whether a path that somebody gives may be that of a document of a book."""
+    return not flaw(path)
 
 
 # --- handing out ---------------------------------------------------------------------------------

@@ -151,6 +151,17 @@ def test_what_is_none_of_the_books_is_left_out_and_named(full: Memory, archive: 
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "name", ["会议\u3000记录", "a\u00a0b", "icon \ue000", "\U000f0000", "\u0378", "a\u2003b", "e\u0301"]
+)
+def test_any_name_that_a_document_may_have_comes_back(memory: Memory, archive: str, tmp_path: Path, name: str) -> None:
+    Path(memory.root, "notes").mkdir(parents=True)
+    Path(memory.root, "notes", f"{name}.md").write_text("# A page\n", encoding="utf-8")
+    assert [info.path for info in memory.book.documents.list()] == [f"notes/{name}.md"]
+    memory.backup(archive)
+    assert Path(memory.restore(archive, into=str(tmp_path / "other")).root, "notes", f"{name}.md").exists()
+
+
 def test_a_document_that_a_person_takes_away_in_the_midst_is_no_failure(
     full: Memory, archive: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import memory as opening
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, UnsafePath
+from memorybook.foreign import is_document
 from memorybook.verbs.outside import alone_in, put_in_place, refusals, remove, sync
 
 if TYPE_CHECKING:
@@ -277,12 +278,7 @@ def _manifest_of(path: str) -> tuple[File, ...]:
 
 def _is_plain(path: Any) -> bool:
     """Whether it is the path of a document below the book's folder, or of one of the two databases."""
-    if not isinstance(path, str) or path in (_JOURNAL, _TRANSCRIPTS):
-        return isinstance(path, str)
-    parts = path.split("/")
-    return path.endswith(".md") and all(
-        part and not part.startswith(".") and part.isprintable() and "\\" not in part for part in parts
-    )
+    return isinstance(path, str) and (path in (_JOURNAL, _TRANSCRIPTS) or is_document(path))
 
 
 def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
