@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -252,6 +253,22 @@ def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path:
     talk("Forget what I said about my dentist Doctor Marlow.", "/undo")
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert "Doctor Marlow" in memory.entries().entries[0].entry.text
+
+
+def test_undo_takes_back_only_what_was_done_in_this_chat(talk: Talk, service: Service, tmp_path: Path) -> None:
+    book = str(tmp_path / "book")
+
+    def by_another(handler: server.Handler, body: dict[str, Any]) -> None:
+        with memorybook.open(book) as memory:
+            memory.remember("Somebody else likes plums.")
+        llm_server.say("Noted.")(handler, body)
+
+    service.script = [llm_server.call(("c1", "memory_remember", {"text": "The user sails."})), by_another]
+    shown = talk("I have sailed all my life.", "/undo", "/undo", options=using(service))
+    assert "undid remember" in shown
+    assert "nothing was done in this chat that could be taken back" in shown
+    with memorybook.open(book) as memory:
+        assert [known.entry.text for known in memory.entries().entries] == ["Somebody else likes plums."]
 
 
 @pytest.mark.parametrize("command", ["/help", "/帮助"])

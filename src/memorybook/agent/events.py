@@ -16,8 +16,9 @@ class Event(NamedTuple):
 
     Attributes:
         kind: `remembered` (data: `count`, `operation`), `memorize_failed` and `recall_failed` (`reason`), `ended`
-            (`ended`: uuid of the session that is over), `compacted` (`summary`, `count`), `tool` (`name`, `ok`),
-            `obeyed` (`done`: see `verbs.orders.Obeyed`), `recalled` (`found`: a Recollection).
+            (`ended`: uuid of the session that is over), `compacted` (`summary`, `count`), `tool` (`name`, `ok`,
+            `operations`: ids of what it wrote), `obeyed` (`done`: see `verbs.orders.Obeyed`), `recalled` (`found`: a
+            Recollection).
         text: For people, one line, in their language.
         channel, chat_id: Whose sessions they are.
         session: Uuid of the current one; "" before anything was said in it.

@@ -55,19 +55,29 @@ class Outcome(NamedTuple):
     found: Recollection | None = None
 
 
-def tools_of(memory: Memory) -> list[AgentTool]:
-    """The memory tools, reading and writing, over an open memory.
+def tools_of(memory: Memory, wrote: Callable[[list[str]], Any] = lambda operations: None) -> list[AgentTool]:
+    """The memory tools, reading and writing, over an open memory; `wrote` is told the operations of each call.
 
     Without `memory_purge`: erasing cannot be undone, and is a person's to do. What they answer stands between the
     markers of recalled text, so that it is not remembered once more.
     """
     names = [name for name in memory_verbs.TOOLS if name != "memory_purge"]
-    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name)) for name in names]
+    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name, wrote)) for name in names]
 
 
-def _verb(memory: Memory, name: str) -> Callable[[Mapping[str, Any]], str]:
+def operations_in(answer: Mapping[str, Any]) -> list[str]:
+    """Ids of the operations that a verb's answer tells of, but for those that took another back."""
+    if "undone" in answer:
+        return []
+    made = (answer, answer.get("receipt") or {}, *answer.get("accepted", ()))
+    return [each["operation"] for each in made if each.get("operation")]
+
+
+def _verb(memory: Memory, name: str, wrote: Callable[[list[str]], Any]) -> Callable[[Mapping[str, Any]], str]:
     def call(arguments: Mapping[str, Any]) -> str:
-        answer = json.dumps(memory_verbs.call(memory, name, arguments), ensure_ascii=False, default=str)
+        found = memory_verbs.call(memory, name, arguments)
+        wrote(operations_in(found))
+        answer = json.dumps(found, ensure_ascii=False, default=str)
         answer = answer.replace("<!--", "<! --").replace("-->", "-- >")
         return f"{OPEN}\n{_cut(answer, _WIDTH - 200)}\n{CLOSE}"
 

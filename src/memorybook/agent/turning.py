@@ -163,9 +163,12 @@ class Turning:
         if model is None:
             raise Unavailable("there is no language model: set llm.model, or give one")
 
-        def called(name: str, ok: bool) -> None:
-            self._session._tell(talk, "tool", name, name=name, ok=ok)
+        made: list[str] = []
 
-        own = [*tools, *tools_of(talk.memory)]
+        def called(name: str, ok: bool) -> None:
+            self._session._tell(talk, "tool", name, name=name, ok=ok, operations=tuple(made))
+            made.clear()
+
+        own = [*tools, *tools_of(talk.memory, made.extend)]
         bounds: dict[str, Any] = {"max_rounds": max_rounds, "language": language}
         return converse(model, messages, own, **bounds, keep=keep, called=called, piece=piece)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
+from memorybook.agent.loop import operations_in
 from memorybook.agent.messages import text_of
 from memorybook.agent.workspace import Workspace
 from memorybook.chat import commands
@@ -80,7 +81,7 @@ class Chat:
         self._thread = threading.get_ident()
         self._events: list[Event] = []
         self._behind: list[str] = []  # what happened in the background, not shown yet
-        self._began = self._memory.book.now()
+        self._made: list[str] = []  # operations of this chat, in order
         self._turns: list[dict[str, Any]] = []
         self._session: AgentSession
         self._llm: LLM | None = None
@@ -303,6 +304,7 @@ class Chat:
 
     def _heard(self, event: Event) -> None:
         """Show at once what belongs to the turn; what is done in the background waits for its end."""
+        self._made += _operations(event)
         if threading.get_ident() != self._thread:
             if event.kind in ("remembered", "memorize_failed", "ended"):
                 self._behind.append(self._words.idle if event.kind == "ended" else event.text)
@@ -358,6 +360,7 @@ class Chat:
         try:
             answer = call.run()
             if answer is not None:
+                self._made += operations_in(answer)
                 self._draw(verb, answer)
         finally:
             call.close()
@@ -365,13 +368,9 @@ class Chat:
     def _undo(self, rest: str) -> None:
         """Take back an operation: the one that is named, else the last one of this chat that stands."""
         if not rest:
-            journal = self._memory.book.journal
-            undone = journal.undone()
-            for operation in journal.operations(limit=50):
-                if operation.time >= self._began and operation.kind != "undo" and operation.id not in undone:
-                    rest = operation.id
-                    break
-            else:
+            undone = self._memory.book.journal.undone()
+            rest = next((id for id in reversed(self._made) if id not in undone), "")
+            if not rest:
                 self._screen.remark(self._words.nothing_done)
                 return
         self._do("undo", commands.words_in(rest))
@@ -425,6 +424,15 @@ class Chat:
 
 def _tokens(message: Message) -> int:
     return count_tokens(text_of(message))
+
+
+def _operations(event: Event) -> list[str]:
+    """Ids of the operations that an event tells of, in order."""
+    if event.kind == "obeyed":
+        made = [event.data["done"].operation]
+    else:
+        made = [event.data.get("operation"), *event.data.get("operations", ())]
+    return [id for id in made if id]
 
 
 def _with_events(status: Status, events: Iterable[Event]) -> Status:
