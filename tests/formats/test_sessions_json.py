@@ -115,6 +115,22 @@ def test_unknown_fields_are_written_again() -> None:
     assert again == [shown]
 
 
+def test_what_was_said_without_ids_keeps_its_words_its_roles_and_the_ids_around_it() -> None:
+    """As an older file has it; written again, it is read the same."""
+    replies = [{"content": "好的。"}, {"_id": "r2", "content": "Tea."}]
+    first = {"_id": {"$oid": "c1"}, "user_input": "我喜欢茶。", "ai_replies": replies}
+    second = {"user_input": "And you?", "ai_replies": [{"role": "boss", "content": "Coffee."}]}
+    [found] = read(json.dumps([{"_id": {"$oid": "5f2c"}, "chats": [first, second]}]))
+    assert [turn.text for turn in found.turns] == ["我喜欢茶。", "好的。", "Tea.", "And you?", "Coffee."]
+    assert [turn.role for turn in found.turns] == ["user", "assistant", "assistant", "user", "assistant"]
+    ids = [turn.id for turn in found.turns]
+    assert (ids[0], ids[2], len({*ids})) == ("c1", "r2", 5)
+    [again] = read(document([found]).decode())
+    assert again == found
+    [shown] = json.loads(document([again]))
+    assert (shown["_id"], shown["chats"][0]["_id"]) == ({"$oid": "5f2c"}, {"$oid": "c1"})
+
+
 @pytest.mark.parametrize(
     "text",
     ['{"a": 1}', "[1]", "[", '[{"uuid": "s", "chats": []}', "nothing", '[{"uuid": "s", "chats": [{"no": 1}]}]',

@@ -165,12 +165,18 @@ def test_a_summary_does_not_take_another_sessions_place(memory: Memory, empty: E
     assert all(Path(other.root, path).exists() for path in paths.values())
 
 
-def test_an_item_that_is_no_session_is_a_warning(memory: Memory, empty: Empty, file: str) -> None:
+def test_an_item_that_is_no_session_is_a_warning_and_so_is_an_empty_chat(
+    memory: Memory, empty: Empty, file: str
+) -> None:
     memory.process_session_end(TALK, "setup")
     memory.export(file)
     shown = json.loads(Path(file).read_text(encoding="utf-8"))
+    shown[0]["chats"].append({"user_input": "", "ai_replies": [{"id": 5}]})
     Path(file).write_text(json.dumps([*shown, {"uuid": "s"}]), encoding="utf-8")
-    assert empty().import_file(file).warnings == ("item 2: no session with its chats, skipped",)
+    assert empty().import_file(file).warnings == (
+        "item 1: nothing is said in 1 chat, left out",
+        "item 2: no session with its chats, skipped",
+    )
 
 
 @settings(max_examples=settings().max_examples // 4)

@@ -6,7 +6,8 @@ the turn's id, so that they are the same in every export; times are `{"$date": "
 digits as they have. In metadata and tool calls a key that begins with `$` has a `＄` before it, as it would be read as
 an operator, and so has one that begins with that; numbers that JSON has no words for are `{"$numberDouble": "NaN"}`.
 
-Fields that are not known here are kept by `Exported.extra` and written again.
+Fields that are not known here are kept by `Exported.extra` and written again, and so are ids of another make. What was
+said without an id gets one when it is read, the same each time: that of its chat, else one made of its place and words.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from memorybook.model import Role, Session, Turn
 
 _TEXTS = ("name", "title", "summary", "path", "source", "channel", "chat_id")
 _TIMES = ("created", "updated", "ended")
-_SESSION = frozenset(("_id", "uuid", *_TEXTS, *_TIMES, "turn_ids", "chats"))
+_SESSION = frozenset(("uuid", *_TEXTS, *_TIMES, "turn_ids", "chats"))
 _TURN = ("role", "speaker", "tool_calls", "created", "metadata", "position")
 _REPLY = frozenset(("id", "content", *_TURN))
-_CHAT = frozenset(("_id", "turn_id", "user_input", "summary", "ai_replies", *_TURN))
+_CHAT = frozenset(("turn_id", "user_input", "summary", "ai_replies", *_TURN))
 _REPLIES = ("assistant", "tool")
 _ROLES = get_args(Role)
 _CHUNK = 1 << 20
@@ -39,7 +40,7 @@ Fields = dict[str, Any]
 
 
 class Extra(NamedTuple):
-    """Fields that are not known here: of the session, of chats by their `_id`, of replies by their id."""
+    """Fields that are not known here: of the session, of chats by the `_id` made here, of replies by their id."""
 
     session: Mapping[str, Any] = {}
     chats: Mapping[str, Mapping[str, Any]] = {}
@@ -202,17 +203,17 @@ def parse(value: Mapping[str, Any]) -> Exported:
     summaries: dict[str, str] = {}
     chats: dict[str, Fields] = {}
     replies: dict[str, Fields] = {}
-    for chat in value["chats"]:
-        said = list(_turns(session.uuid, chat))
+    for place, chat in enumerate(value["chats"]):
+        said = list(_turns(session.uuid, place, chat))
         for turn, fields in said:
             turns.setdefault(turn.id, turn)
-            if "turn_id" not in fields and (left := _left(fields, _REPLY)):
+            if fields is not chat and (left := _left(fields, _REPLY)):
                 replies[turn.id] = left
         if said:
-            summary, left = _text(chat.get("summary")), _left(chat, _CHAT)
+            made, summary = _oid(session.uuid, said[0][0].id), _text(chat.get("summary"))
             summaries |= {said[0][0].id: summary} if summary else {}
-            chats |= {_oid(session.uuid, said[0][0].id)["$oid"]: left} if left else {}
-    extra = Extra(_left(value, _SESSION), chats, replies)
+            chats |= {made["$oid"]: left} if (left := _left(chat, _CHAT, made)) else {}
+    extra = Extra(_left(value, _SESSION, _oid(session.uuid)), chats, replies)
     session = replace(session, turn_ids=tuple(turns))
     return Exported(session, tuple(numbered(turns.values())), summaries, extra)
 
@@ -238,25 +239,38 @@ def summaries_of(value: Mapping[str, Any]) -> dict[str, str]:
     return {id: summary for id, summary in found.items() if summary}
 
 
-def _turns(uuid: str, chat: Mapping[str, Any]) -> Iterator[tuple[Turn, Mapping[str, Any]]]:
-    """The turns of a chat, each with the object that it was read from."""
-    head = _text(chat.get("turn_id"))
-    if head:
-        yield _turn(uuid, head, _text(chat.get("user_input")), chat), chat
+def has_turns(chat: Mapping[str, Any]) -> bool:
+    """Whether anything was said in a chat of such a session."""
+    return any(_turns("", 0, chat))
+
+
+def _turns(uuid: str, place: int, chat: Mapping[str, Any]) -> Iterator[tuple[Turn, Mapping[str, Any]]]:
+    """The turns of the chat at this place, each with the object that it was read from."""
+    text = _text(chat.get("user_input"))
+    if id := _name(chat.get("turn_id")) or (text and (_name(chat.get("_id")) or _oid(uuid, f"{place}", text)["$oid"])):
+        yield _turn(uuid, id, text, chat, "user" if chat.get("role") is None else _role(chat)), chat
     replies = chat.get("ai_replies")
-    for reply in replies if isinstance(replies, list) else ():
-        if isinstance(reply, dict) and _text(reply.get("id")):
-            yield _turn(uuid, reply["id"], _text(reply.get("content")), reply), reply
+    for number, reply in enumerate(replies if isinstance(replies, list) else ()):
+        if isinstance(reply, dict):
+            text = _text(reply.get("content"))
+            made = text and (_name(reply.get("_id")) or _oid(uuid, f"{place}.{number}", text)["$oid"])
+            if id := _name(reply.get("id")) or made:
+                yield _turn(uuid, id, text, reply, _role(reply) or "assistant"), reply
 
 
-def _turn(uuid: str, id: str, text: str, fields: Mapping[str, Any]) -> Turn:
-    role, calls, metadata = fields.get("role"), fields.get("tool_calls"), fields.get("metadata")
+def _role(fields: Mapping[str, Any]) -> Role:
+    role = fields.get("role")
+    return cast("Role", role) if role in _ROLES else ""
+
+
+def _turn(uuid: str, id: str, text: str, fields: Mapping[str, Any], role: Role) -> Turn:
+    calls, metadata = fields.get("tool_calls"), fields.get("metadata")
     called = _unescaped(calls) if isinstance(calls, list) else ()
     return Turn(
         id=id,
         session=uuid,
         text=text,
-        role=cast("Role", role) if role in _ROLES else "",
+        role=role,
         speaker=_text(fields.get("speaker")),
         time=_time(fields.get("created")),
         tool_calls=tuple(call for call in called if isinstance(call, dict)),
@@ -264,13 +278,19 @@ def _turn(uuid: str, id: str, text: str, fields: Mapping[str, Any]) -> Turn:
     )
 
 
-def _left(fields: Mapping[str, Any], known: frozenset[str]) -> Fields:
-    return {name: value for name, value in fields.items() if name not in known}
+def _left(fields: Mapping[str, Any], known: frozenset[str], made: Fields | None = None) -> Fields:
+    """What is not known here; `made` is the `_id` that it has here anyway."""
+    return {name: value for name, value in fields.items() if name not in known and (name != "_id" or value != made)}
 
 
 def _uuid(value: Mapping[str, Any]) -> str:
     id = value.get("_id")
-    return _text(value.get("uuid")) or (_text(id.get("$oid")) if isinstance(id, dict) else "")
+    return _text(value.get("uuid")) or (_name(id) if isinstance(id, dict) else "")
+
+
+def _name(id: Any) -> str:
+    """An id as text, also one of MongoDB's make; "" if it is none."""
+    return _text(id.get("$oid") if isinstance(id, dict) else id)
 
 
 def _text(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
-from memorybook.importers.records import Record, Warn
+from memorybook.importers.records import Record, Warn, several
 
 NAME = "memorybook"
 APART = True
@@ -23,6 +23,8 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
     """The sessions, as they were."""
     for record in records:
         if sessions_json.is_session(record.fields):
+            if empty := sum(not sessions_json.has_turns(chat) for chat in record.fields["chats"]):
+                warn(f"item {record.line}: nothing is said in {several(empty, 'chat')}, left out")
             yield sessions_json.parse(record.fields)
         else:
             warn(f"item {record.line}: no session with its chats, skipped")
