@@ -139,6 +139,27 @@ def test_secrets_instructions_and_what_was_forgotten_stay_outside(memory: Memory
     assert "# Agent Memory" in Path(other.root, "MEMORY.md").read_text(encoding="utf-8")
 
 
+def test_what_was_forgotten_does_not_come_back_in_the_summary_of_a_chat(
+    memory: Memory, empty: Empty, file: str
+) -> None:
+    memory.process_session_end(TALK, "setup")
+    memory.process_session_end([{"id": "m1", "role": "user", "content": "The museum opens at ten."}], "museum")
+    stored = memory.book.transcripts
+    stored.set_chat_summary("setup", "t4", "Staging is heron, 主数据库 PostgreSQL.")
+    stored.set_chat_summary("museum", "m1", "It is in Bern. The museum opens at ten.")
+    memory.export(file)
+    other = empty()
+    other.import_file(file)
+    other.forget(source="turn:t1")
+    other.purge(session="museum")
+    Path(file).write_text(Path(file).read_text(encoding="utf-8").replace('"m1"', '"m2"'), encoding="utf-8")
+    other.import_file(file)
+    other.book.transcripts.remove("setup")
+    other.import_file(file)
+    uuids = [stored.session(name).uuid for name in ("setup", "museum")]
+    assert [dict(other.book.transcripts.chat_summaries(uuid)) for uuid in uuids] == [{}, {"m2": "It is in Bern."}]
+
+
 @pytest.mark.parametrize("how", [{"by_model": True}, {"dry_run": True}, {}])
 def test_no_path_of_a_file_leads_to_another_document(memory: Memory, empty: Empty, file: str, how: Any) -> None:
     memory.process_session_end(TALK, "setup")
