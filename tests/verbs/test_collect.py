@@ -380,7 +380,7 @@ def test_a_shared_folder_brings_everybody_everything_but_what_is_his_own(machine
 def test_what_is_forgotten_goes_from_what_is_handed_out(machine: Machine, tmp_path: Path) -> None:
     desk = machine("desk")
     put(desk.root, told("s1", "The token is sk-abcdefghijklmnopqrstuvwxyz123456."))
-    put(desk.root, told("s2", "Second."))
+    put(desk.root, told("s2", "Second. A rule."))
     entry = desk.remember("A rule.", group="work").known.entry.id
     desk.sync_summaries(to=str(tmp_path), group="work", node="out")
     handed = files(tmp_path / "out")
@@ -392,8 +392,10 @@ def test_what_is_forgotten_goes_from_what_is_handed_out(machine: Machine, tmp_pa
     desk.forget(entry)
     done = desk.sync_summaries(to=str(tmp_path), node="out")
     assert done.handed is not None
-    assert (done.handed.written, done.handed.removed) == (0, 3)
-    assert sorted(name.partition("/")[0] for name in files(tmp_path / "out")) == ["NODE.md", "sessions"]
+    assert (done.handed.written, done.handed.removed) == (1, 3)
+    handed = files(tmp_path / "out")
+    assert sorted(name.partition("/")[0] for name in handed) == ["NODE.md", "sessions"]
+    assert [session_md.parse(text.decode()).summary for path, text in handed.items() if "/" in path] == ["Second."]
 
 
 def test_names_that_collide_mix_nothing_up(machine: Machine, tmp_path: Path) -> None:

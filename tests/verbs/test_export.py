@@ -112,6 +112,9 @@ def test_what_was_forgotten_goes_out_of_a_file_that_is_written_again(memory: Mem
     memory.forget(session="harbour")
     found = memory.export(file, session="museum")
     assert found.left_out == 3
+    assert "green tea" in memory.book.transcripts.session("tea").summary
+    memory.export(f"{file}.fresh")
+    assert all("green tea" not in Path(path).read_text(encoding="utf-8") for path in (file, f"{file}.fresh"))
     assert said(file) == {"museum": ["m1"], "tea": [None, "t2"]}
     assert not [chat for session in load(file) for chat in session["chats"] if "green tea" in chat["user_input"]]
 

@@ -229,12 +229,18 @@ def files_of(memory: Memory, group: str | None) -> dict[str, str]:
     """What this book hands out, text by path: its own summaries, and its own entries of the group if one is given."""
     mask = Mask(memory)
     own = (page for page in pages(memory.book, collected=False) if page.summary.session and page.path.count("/") == 1)
-    files = {page.path: mask.text(page.text) for page in own}
+    files = {page.path: mask.text(_untold(memory, page)) for page in own}
     if group is not None:
         chosen = sorted(own_entries(memory, memory.book.memory().entries, group), key=lambda entry: entry.id)
         shown = [memory_md.render_entry(_handed(mask, entry)) for entry in chosen]
         files["MEMORY.md"] = "\n\n".join([f"# {mask.text(group)}", memory_md.ACTIVE, *shown]) + "\n"
     return files
+
+
+def _untold(memory: Memory, page: Standing) -> str:
+    """The page, told anew if it tells of what was forgotten."""
+    left = _unless_same(page.summary, without_forgotten(memory, page.summary))
+    return page.text if left is page.summary else session_md.render(left)
 
 
 def _handed(mask: Mask, entry: Entry) -> Entry:

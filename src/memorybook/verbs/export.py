@@ -149,7 +149,7 @@ def _document(
     """The document in pieces: the sessions that were in the file in their order, then those that are new."""
     transcripts = memory.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
-    known = {session.uuid: session for session in sorted(transcripts.sessions(), key=_begun)}
+    known = {session.uuid: _untold(memory, session) for session in sorted(transcripts.sessions(), key=_begun)}
     opening = b"[\n"
     for done, pieces in enumerate(_sessions(memory, known, wanted, before, tally), 1):
         yield opening
@@ -270,7 +270,8 @@ def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, It
 
 
 def _untold(memory: Memory, session: Session) -> Session:
-    """The session without what its title and summary tell of what was forgotten."""
+    """The session without what its title and summary tell of what was forgotten; as it is, if that is nothing."""
     summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     left = without_forgotten(memory, summary)
-    return replace(session, title=left.title, summary=left.summary)
+    same = (left.title, left.summary.split()) == (summary.title, summary.summary.split())
+    return session if same else replace(session, title=left.title, summary=left.summary)
