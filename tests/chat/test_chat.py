@@ -244,6 +244,22 @@ def test_the_recalls_are_commands(talk: Talk) -> None:
     assert shown.count("We want to sail to Marstal in May") >= 5
 
 
+@pytest.mark.parametrize(("said", "when"), [("We want to sail to Marstal.", "last time"), ("我们想去青岛。", "上次")])
+def test_a_recall_takes_words_for_a_time(talk: Talk, said: str, when: str) -> None:
+    assert said in talk(said, "/new", f"/recall {when}").partition("New session" if said.isascii() else "新会话")[2]
+
+
+@pytest.mark.parametrize(("said", "word"), [("peanuts make me ill.", "peanuts"), ("我对花生过敏。", "花生")])
+def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str, word: str) -> None:
+    talk(f"/remember {said}", "/remember I like green tea.")
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        [tea] = [known.entry.id for known in memory.entries().entries if "tea" in known.entry.text]
+    shown = talk(f"/forget {word}", f"/forget {tea}")
+    assert "forget asks before it goes on" in shown
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert tea not in [known.entry.id for known in memory.entries().entries]
+
+
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
     shown = talk("Remember that my ferry leaves at 14:30.", "/undo")
     assert "undid order" in shown

@@ -54,13 +54,6 @@ def _either(empty: str, given: str) -> Arguments:
     return lambda rest: _said(given)(rest) if rest else (empty, [])
 
 
-def _forget(rest: str) -> tuple[str, list[str]]:
-    """An id, options as on the command line, or what is to be forgotten in words."""
-    if not rest or rest.startswith("-") or (rest.isascii() and rest.isalnum() and len(rest) <= 12):
-        return "forget", words_in(rest)
-    return "forget", ["--query", rest]
-
-
 COMMANDS: tuple[Command, ...] = (
     Command("/new", "[NAME]", {"en": "remember this session and begin another", "zh": "记住本次会话，开始新会话"}),
     Command(
@@ -79,16 +72,17 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "/recall",
         "[WORDS]",
-        {"en": "the newest sessions; with words, what was said about them", "zh": "最近的会话；带词则回忆相关的对话"},
-        _either("recall-history", "recall-topic"),
+        {
+            "en": 'the newest sessions; with words, what they mean: a subject, "last time"',
+            "zh": "最近的会话；带词则回忆所指的：话题、“上次”",
+        },
     ),
     Command("/remember", "TEXT", {"en": "remember a statement", "zh": "记住一句话"}, _said("add")),
     Command(
         "/forget",
         "ID | WORDS",
         {"en": "take out an entry, or what says this", "zh": "忘掉一条，或说到此事的内容"},
-        _forget,
-        "entries",
+        ids="entries",
     ),
     Command("/pin", "ID", {"en": "keep an entry from fading", "zh": "置顶一条，不再淡忘"}, _plain("pin"), "entries"),
     Command("/undo", "[OPERATION]", {"en": "take back what was done last", "zh": "撤销上一次操作"}),

@@ -345,6 +345,10 @@ class Chat:
             self._tell_remembered()
         elif name == "/compact":
             self._compact()
+        elif name == "/forget":
+            self._forget(rest)
+        elif name == "/recall":
+            self._recall(rest)
         else:
             self._undo(rest)
         return True
@@ -364,6 +368,24 @@ class Chat:
                 self._draw(verb, answer)
         finally:
             call.close()
+
+    def _forget(self, rest: str) -> None:
+        """Forget an entry, what options name, or what says these words."""
+        known = rest.startswith("-") or any(entry.id == rest for entry in self._memory.book.entries())
+        self._do("forget", commands.words_in(rest) if known else ["--query", rest])
+
+    def _recall(self, rest: str) -> None:
+        """Recall what the words ask for, or what was said about them or then; without any the newest sessions."""
+        if not rest or rest.startswith("-"):
+            self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
+            return
+        current, asking = self._session.uuid or None, WORDS[language_of(self._memory.config.language, [rest])].asking
+        found = self._memory.recollect(rest, session=current)
+        found = found or self._memory.recollect(asking.format(words=rest), session=current)
+        if found is not None:
+            self._draw(f"recall-{found.scene}", found.json())
+        else:
+            self._do("recall-topic", [rest])
 
     def _undo(self, rest: str) -> None:
         """Take back an operation: the one that is named, else the last one of this chat that stands."""

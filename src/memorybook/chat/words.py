@@ -38,6 +38,7 @@ class Words(NamedTuple):
     unknown: str
     near: str
     nothing_done: str
+    asking: str
 
 
 WORDS = {
@@ -72,6 +73,7 @@ WORDS = {
         unknown="there is no command {name!r}",
         near="; did you mean {name}?",
         nothing_done="nothing was done in this chat that could be taken back; /undo OPERATION takes back anything",
+        asking="What did we talk about {words}?",
     ),
     "zh": Words(
         you="我",
@@ -104,6 +106,7 @@ WORDS = {
         unknown="没有命令 {name!r}",
         near="；您是指 {name} 吗？",
         nothing_done="本次聊天没有可撤销的操作；/undo 操作号 可撤销任何操作",
+        asking="我们{words}聊了什么？",
     ),
 }
 
