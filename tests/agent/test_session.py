@@ -14,6 +14,7 @@ from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
 from memorybook.replies import Reply, ToolCall, ToolSchema
 from memorybook.testing import ScriptedLLM
+from memorybook.told import Telling
 
 # --- adding --------------------------------------------------------------------------------------
 
@@ -402,6 +403,22 @@ def test_compaction_without_flush_leaves_memory_out(place: Place) -> None:
     assert place.provider(session).given == []
     with pytest.raises(InvalidInput, match="keep -2"):
         session.compact(keep=-2)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_the_summary_in_the_prompt_is_the_one_that_stands_now(place: Place, compacted: bool) -> None:
+    workspace = place.workspace(noting=False, memory_window=4)
+    session = workspace.session("a", "b")
+    session.add(said("We decided to meet at the harbour on Saturday at noon."))
+    talk(session, 7)
+    workspace.wait(20)
+    if compacted:
+        session.compact(keep=4)
+    with session.memory() as memory:
+        transcripts = memory.book.transcripts
+        told = transcripts.told(session.uuid)
+        transcripts.tell(Telling(told, summary="They meet at the lighthouse instead.", by="model", through=told.last))
+    assert "lighthouse" in session.build_messages("", "Go on.")[0]["content"]
 
 
 def test_a_long_conversation_has_its_summary_before_what_is_shown(place: Place) -> None:
@@ -888,6 +905,10 @@ def test_what_the_words_ask_for_of_past_talks_is_in_the_prompt_and_told(place: P
     assert told.data["found"] is outcome.found
     assert told.text.startswith("recalled 1 session")
     assert session.recollect("Write a poem.") is None
+    place.events.clear()
+    found = session.recollect("What did we say about tungsten?")
+    assert found is not None
+    assert (found.has_relevant, [event.kind for event in place.events]) == (False, [])
 
 
 def test_a_recall_of_past_talks_that_fails_is_an_event_and_the_turn_goes_on(

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session
 from memorybook.verbs.left_open import OVER, SOURCE, end
 from memorybook.verbs.read import language_of
@@ -34,7 +35,7 @@ class View:
         heard: When something was last said in a session (uuid) by this process.
         session: The current session's uuid; "" before anything was said.
         start: Position in it from which on the model is shown the messages.
-        summary: What stands for the messages before `start`; "" if nothing does.
+        summary: A host's own words for the messages before `start`; "" where the session's summary stands for them.
     """
 
     def __init__(self) -> None:
@@ -267,6 +268,17 @@ class Conversation:
 
     def earlier(self, most: int) -> str:
         """What stands for the messages that `history` leaves out: a summary, "" if there is none."""
-        if self.view.summary or self.session is None or len(self.kept) <= most:
-            return self.view.summary
-        return self.session.summary
+        left_out = self.view.start > 0 or len(self.kept) > most
+        return self.view.summary or (self.told() if left_out else "")
+
+    def told(self) -> str:
+        """What the session's summary says as it stands now; some of its sentences where there is none."""
+        if not self.stored or self.session is None:
+            return ""
+        transcripts = self.memory.book.transcripts
+        try:
+            session = transcripts.told(self.uuid).session
+        except NotFound:
+            return ""
+        language = self.memory.config.language
+        return session.summary or summarize(transcripts.turns(self.uuid), session=session, language=language).summary

@@ -15,8 +15,7 @@ from memorybook.agent.prompt import Gathered, gathered, recollected, system_text
 from memorybook.agent.remembering import Remembered, Remembering
 from memorybook.agent.turning import Turning
 from memorybook.agent.words import WORDS, found_text, remembered, waiting
-from memorybook.errors import InvalidInput, NotFound
-from memorybook.lifecycle.summarize import summarize
+from memorybook.errors import InvalidInput
 from memorybook.verbs.retelling import refresh
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ class AgentSession(Turning):
 
     def _announced(self, talk: Conversation, known: Gathered, language: str) -> Gathered:
         """The same, its events told."""
-        if known.found is not None and (known.found.sessions or known.found.turns):
+        if known.found is not None and known.found.has_relevant:
             self._tell(talk, "recalled", found_text(known.found, language), found=known.found)
         for reason in known.failures:
             self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=reason), reason=reason)
@@ -311,24 +310,12 @@ class AgentSession(Turning):
             text = summary(tuple(each.message for each in cut)) if callable(summary) else summary
             with self._lock:
                 if cut:
-                    talk.view.summary = text.strip() or self._told(talk) or talk.view.summary
                     talk.view.start = cut[-1].position + 1
-                left = tuple(talk.history(max(1, len(talk.kept))))
-            said = WORDS[talk.language()].compacted
-            self._tell(talk, "compacted", said, summary=talk.view.summary, count=done.things)
-            return Compacted(left, talk.view.summary, done)
-
-    def _told(self, talk: Conversation) -> str:
-        """What the session's summary says; some of its sentences where there is none."""
-        if not talk.stored or talk.session is None:
-            return ""
-        transcripts = talk.memory.book.transcripts
-        try:
-            session = transcripts.session(talk.uuid)
-        except NotFound:
-            return ""
-        language = talk.memory.config.language
-        return session.summary or summarize(transcripts.turns(talk.uuid), session=session, language=language).summary
+                    if text.strip() or talk.told():
+                        talk.view.summary = text.strip()
+                left, told = tuple(talk.history(max(1, len(talk.kept)))), talk.earlier(len(talk.kept))
+            self._tell(talk, "compacted", WORDS[talk.language()].compacted, summary=told, count=done.things)
+            return Compacted(left, told, done)
 
     # --- ending ------------------------------------------------------------------------------------
 
