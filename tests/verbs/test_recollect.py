@@ -350,6 +350,21 @@ def test_what_was_said_in_this_talk_is_looked_for_in_it_and_not_the_question_its
     assert question not in [turn.text for turn in found.turns]
 
 
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("My sister drinks green tea every morning.", "What did we say about green tea?"),
+        ("我妹妹每天早上喝绿茶。", "我们之前聊过绿茶吗？"),
+    ],
+)
+def test_the_same_question_asked_in_an_earlier_talk_is_no_answer(book: Memory, told: str, question: str) -> None:
+    say(book, "tea", BEGUN["garden"], told)
+    say(book, "asked", BEGUN["boat"], question)
+    for found in (book.recollect(question), book.recall_topic(question)):
+        assert found is not None
+        assert [turn.text for turn in found.turns] == [told]
+
+
 def test_where_the_session_that_is_meant_is_not_there_the_newest_are_told_of(talks: Memory) -> None:
     found = talks.recollect("上周日咱们聊了些什么", session="now")
     assert found is not None

@@ -12,7 +12,7 @@ from memorybook.recall.gathered import best_turns, gathered
 from memorybook.recall.past import Said, Told, block
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.text.screen import screen
-from memorybook.text.tokens import query_words
+from memorybook.text.tokens import normalise, query_words
 from memorybook.verbs import talks, which
 from memorybook.verbs.read import language_of
 
@@ -83,7 +83,8 @@ def recall_topic(
     if not memory.config.enabled:
         return Recollection("topic", disabled=True)
     named = which.days_in(memory, text) if days == ALWAYS else ()
-    asked = _Topic(text, most, days, named, talks.uuid_of(memory, session))
+    echo = text if text.rstrip().endswith(("?", "？")) else ""
+    asked = _Topic(text, most, days, named, talks.uuid_of(memory, session), echo=normalise(echo))
     return _shown(memory, _topic(memory, asked), text, budget)
 
 
@@ -97,6 +98,7 @@ class _Topic(NamedTuple):
         named: Spans of days that the question names.
         without: Uuid of a session that is left out.
         by_user: Only turns of the user.
+        echo: A turn that says just this, normalised, is left out: the question, asked before; "" leaves none out.
     """
 
     text: str
@@ -105,6 +107,7 @@ class _Topic(NamedTuple):
     named: tuple[Span, ...] = ()
     without: str | None = None
     by_user: bool = False
+    echo: str = ""
 
 
 def _topic(memory: Memory, asked: _Topic) -> Recollection:
@@ -129,7 +132,8 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
 
     def keep(passage: Passage) -> bool:
         others = asked.without is None or passage.session != asked.without
-        return others and not (asked.by_user and passage.role in ("assistant", "tool")) and said_then(passage)
+        told = not (asked.by_user and passage.role in ("assistant", "tool")) and not _echoes(passage, asked.echo)
+        return others and told and said_then(passage)
 
     first, last = which.widened(asked.days)
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
@@ -146,6 +150,10 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
         span=None if asked.days == ALWAYS else asked.days,
         has_relevant=answer.has_relevant and bool(found),
     )
+
+
+def _echoes(passage: Passage, echo: str) -> bool:
+    return bool(echo) and passage.source == "turn" and normalise(passage.text) == echo
 
 
 def recall_session(
@@ -218,7 +226,7 @@ def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) 
     top, current = memory.config.recall.max_search_results, talks.uuid_of(memory, session)
     subject = asked.query if _tells(asked.query) else ""
     days = which.days_in(memory, text)
-    topic = _Topic(subject or text, top, named=days, without=current)
+    topic = _Topic(subject or text, top, named=days, without=current, echo=normalise(text))
     reason = ""
     try:
         if asked.scene == "session":
