@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -108,8 +110,9 @@ def test_a_model_that_fails_leaves_the_words_and_says_so(talk: Talk, service: Se
     assert "failed: the language model at" in shown
     assert "not remembered yet, the session waits" in shown
     service.usual = llm_server.say("Hi.")
-    again = talk(options=using(service))
-    assert "going on with the session of" in again
+    hours = (datetime.now(ZoneInfo("Asia/Shanghai")) - timedelta(minutes=minutes) for minutes in (0, 1))
+    again = talk(options=[*using(service), "--set", "timezone=Asia/Shanghai"])
+    assert any(f"going on with the session of {hour:%H:%M}" in again for hour in hours)
     assert "your last words are kept and were not answered: Hello there, model, I prefer green tea." in again
 
 

@@ -38,6 +38,14 @@ def test_sessions_are_listed_newest_first(shell: Any, book: str) -> None:
     assert shell("sessions", "--book", book, "--until", "2026-01-01").out == "No conversations.\n"
 
 
+def test_days_and_hours_are_the_books(shell: Any, tmp_path: Path) -> None:
+    root, far = str(tmp_path / "far"), ("--set", "timezone=Asia/Shanghai")
+    with memorybook.open(root, config=Config(timezone="Asia/Shanghai")) as memory:
+        memory.process_session_end([{**TALK[0], "timestamp": "2026-02-23T22:10:00Z"}], "boat")
+    assert shell("sessions", "--book", root, *far).out.startswith("2026-02-24  ")
+    assert "user  2026-02-24 06:10" in shell("recall-session", "--book", root, "2026-02-24", *far).out
+
+
 def test_a_topic_shows_where_it_was_said(shell: Any, book: str) -> None:
     done = shell("recall-topic", "--book", book, "which", "berth", "of", "the", "harbour?", "--session", "garden")
     lines = done.out.splitlines()

@@ -203,7 +203,8 @@ class AgentSession(Turning):
     def _announced(self, talk: Conversation, known: Gathered, language: str) -> Gathered:
         """The same, its events told."""
         if known.found is not None and known.found.has_relevant:
-            self._tell(talk, "recalled", found_text(known.found, language), found=known.found)
+            said = found_text(known.found, language, talk.memory.book.zone)
+            self._tell(talk, "recalled", said, found=known.found)
         for reason in known.failures:
             self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=reason), reason=reason)
         return known

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from memorybook.recollection import Recollection
     from memorybook.verbs.orders import Obeyed
 
@@ -127,13 +129,13 @@ def told(done: Obeyed, language: str) -> str:
     return words.nothing.format(reason="; ".join(reasons)) if reasons else words.unknown
 
 
-def found_text(found: Recollection, language: str) -> str:
-    """`recalled 1 session, 3 turns: Trip to Kiel (2026-02-24)`."""
+def found_text(found: Recollection, language: str, zone: tzinfo | None) -> str:
+    """`recalled 1 session, 3 turns: Trip to Kiel (2026-02-24)`, its days in the timezone, None for the machine's."""
     words = WORDS[language]
     counts = [(words.sessions, len(found.sessions)), (words.turns, len(found.turns))]
     many = ("，" if language == "zh" else ", ").join(_counted(word, count) for word, count in counts if count)
     titles = [
-        f"{(one.title or one.name)[:_TITLE]}{f' ({one.started:%Y-%m-%d})' if one.started else ''}"
+        f"{(one.title or one.name)[:_TITLE]}{f' ({one.started.astimezone(zone):%Y-%m-%d})' if one.started else ''}"
         for one in found.sessions[:2]
         if one.title or one.name
     ]

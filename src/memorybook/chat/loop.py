@@ -74,7 +74,7 @@ class Chat:
         self._system = system
         self._goes_on = goes_on
         self._language = self._memory.config.language if self._memory.config.language != "auto" else language
-        self._screen = Screen(call.options)
+        self._screen = Screen(call.options, self._memory.book.zone)
         self._read = read or reader(
             self._prompt, self._ids, self._past, language=self._language, echo=not call.options.json
         )
@@ -133,7 +133,7 @@ class Chat:
         if self._goes_on:
             self._go_on(memory)
         elif before:
-            when = str(before[-1].get("timestamp") or "")[11:16]
+            when = self._screen.page.minute(str(before[-1]["timestamp"]))[11:]
             self._screen.remark(words.goes_on.format(time=when, turns=counted(len(before), words.turns)))
             if self._llm is not None and before[-1]["role"] == "user":
                 self._screen.remark(words.unanswered.format(text=text_of(before[-1]).strip().partition("\n")[0][:80]))
@@ -145,7 +145,7 @@ class Chat:
         if found.uuid == current:
             return
         self._session.before = found.uuid
-        day = f"{found.started:%Y-%m-%d}" if found.started else "—"
+        day = memory.book.day(found.started).isoformat() if found.started else "—"
         title = found.title or found.name or found.uuid
         self._screen.remark(self._words.from_session.format(title=title, day=day))
 

@@ -11,6 +11,8 @@ from memorybook.cli.show import Page, cells, wrapped
 from memorybook.cli.visible import visible
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from memorybook.cli.call import Options
     from memorybook.cli.show import Part
 
@@ -25,8 +27,8 @@ class Screen:
         page: What answers of commands are drawn on.
     """
 
-    def __init__(self, options: Options) -> None:
-        self.page = Page(options)
+    def __init__(self, options: Options, zone: tzinfo | None = None) -> None:
+        self.page = Page(options, zone)
         self._silent = bool(options.json)
         self._said = ""  # of the reply that is coming
         self._shown = 0  # characters of it that are on the screen

@@ -187,7 +187,7 @@ def _answer(call: Call) -> int:
     else:
         from memorybook.cli import show
 
-        show.answer(call.verb, answer, show.Page(call.options))
+        show.answer(call.verb, answer, show.Page(call.options, call.zone))
     return 0
 
 

@@ -13,6 +13,7 @@ from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import tzinfo
 
     from memorybook.config import Config
     from memorybook.memory import Memory
@@ -232,6 +233,11 @@ class Call:
 
             self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
         return self._memory
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """Where its times are shown: the timezone of the book that was opened, None for the machine's."""
+        return self._memory.book.zone if self._memory is not None else None
 
     def tool(self, name: str, **arguments: Any) -> dict[str, Any]:
         """What the memory tool of that name answers."""

@@ -165,7 +165,8 @@ def _shown_sessions(shown: dict[str, Any], page: Page) -> None:
 
 def _head(session: Mapping[str, Any], page: Page) -> None:
     """When, what about, how long, and by which name it is opened."""
-    day = (session["started"] or session["updated"] or "undated")[:10]
+    time = session["started"] or session["updated"]
+    day = page.minute(time)[:10] if time else "undated"
     size = f"{session['turns']} turn{'s' * (session['turns'] != 1)}" + (", open" if session["open"] else "")
     name = session["name"] or session["uuid"]
     title = page.clipped(session["title"] or "(untitled)", len(day) + len(size) + len(visible(name)) + 8)
@@ -194,7 +195,7 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
 
 
 def _turn(turn: Mapping[str, Any], page: Page) -> None:
-    time = f"  {turn['time'][:16].replace('T', ' ')}" if turn["time"] else ""
+    time = f"  {page.minute(turn['time'])}" if turn["time"] else ""
     page.line("  ", ("place", f"turn:{turn['id']}"), ("faint", f"  {turn['speaker']}{time}"))
     page.text(turn["text"].strip("\n"), "    ")
 

@@ -11,6 +11,7 @@ from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import tzinfo
 
     from memorybook.cli.call import Options
 
@@ -34,10 +35,12 @@ Part = str | tuple[str, str]
 class Page:
     """Where an answer is written: stdout with its width and colours, and remarks on stderr.
 
-    Whatever is written has the characters made visible that would act on a terminal.
+    Whatever is written has the characters made visible that would act on a terminal. Times are shown in `zone`, None
+    for the machine's.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, zone: tzinfo | None = None) -> None:
+        self._zone = zone
         self.width = terminal_width(sys.stdout)
         plain = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self.color = self.width is not None and not plain
@@ -46,6 +49,12 @@ class Page:
     def line(self, *parts: Part) -> None:
         """One line of styled parts."""
         write("".join(self._painted(part) for part in parts).rstrip() + "\n")
+
+    def minute(self, time: str) -> str:
+        """`2026-02-24 18:10`, of a time as answers have it."""
+        from datetime import datetime
+
+        return f"{datetime.fromisoformat(time).astimezone(self._zone):%Y-%m-%d %H:%M}"
 
     def text(self, text: str, indent: str = "") -> None:
         """Text of any length, its lines broken at the width of a terminal."""
