@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 
 import memorybook
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.foreign import book_id
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry
 from memorybook.storage.snapshot import _copy_rows
@@ -184,12 +186,19 @@ def test_a_backup_is_replaced_and_anything_else_is_not(full: Memory, archive: st
     assert mine.read_text() == "my only copy"
     with pytest.raises(NotFound, match="there is no book"):
         opened(tmp_path / "none").backup(archive)
-    assert sorted(os.listdir(tmp_path)) == ["book", "book.tar.gz", "mine.txt"]
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/null", str(tmp_path / "pipe")):
+        for write in (full.backup, full.export):
+            with pytest.raises(InvalidInput, match="is no regular file"):
+                write(place)
+    assert sorted(os.listdir(tmp_path)) == ["book", "book.tar.gz", "mine.txt", "pipe"]
 
 
 def test_a_book_that_is_there_gives_way_only_when_asked_and_is_kept(full: Memory, archive: str) -> None:
+    node = book_id(full.root, make=True)
     full.backup(archive)
     full.append("said after the backup")
+    Path(full.root).chmod(0o750)
     before = files(full.root, "*.md")
     with pytest.raises(Conflict, match="is not empty"):
         full.restore(archive)
@@ -200,6 +209,15 @@ def test_a_book_that_is_there_gives_way_only_when_asked_and_is_kept(full: Memory
     assert "heron" in full.search("staging database").hits[0].snippet, "the open memory goes on with the new one"
     full.append("and it goes on")
     assert full.restore(archive, replace=True).kept != restored.kept
+    assert [stat.S_IMODE(os.stat(Path(full.root, name)).st_mode) for name in ("", "daily", ".memorybook")] == [
+        0o750, 0o750, 0o700,
+    ]  # fmt: skip
+    copy = full.restore(archive, into=f"{full.root} copy").root
+    assert stat.S_IMODE(os.stat(copy).st_mode) == 0o700
+    assert (book_id(full.root, make=False), book_id(copy, make=False)) == (node, ""), "it goes on to hand out"
+    shutil.rmtree(full.root)
+    full.restore(archive)
+    assert book_id(full.root, make=False) == node
 
 
 def test_turns_kept_elsewhere_are_backed_up_and_not_restored_to_where_nobody_looks(

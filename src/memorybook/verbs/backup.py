@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from gzip import BadGzipFile
 from hashlib import sha256
 from io import BytesIO
+from socket import gethostname
+from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import memory as opening
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, UnsafePath
-from memorybook.foreign import is_document
+from memorybook.foreign import book_id, is_document
 from memorybook.verbs.outside import alone_in, put_in_place, refusals, remove, sync
 
 if TYPE_CHECKING:
@@ -50,6 +54,14 @@ class File(NamedTuple):
     sha256: str
     mtime_ns: int
     mode: int
+
+
+class Manifest(NamedTuple):
+    """What an archive says of itself: its files, by which id the book handed out ("": it did not), and where."""
+
+    files: tuple[File, ...]
+    node: str = ""
+    place: str = ""
 
 
 class Backup(NamedTuple):
@@ -106,7 +118,9 @@ def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Ba
         if os.path.isfile(path) and os.path.getsize(path):
             _manifest_of(path)  # else it is a file of somebody's that would be lost
         files = _cut(memory, parts)
-        _pack(new, parts, files, memory.book.now().isoformat(), progress)
+        created = memory.book.now().isoformat().replace("+00:00", "Z")
+        told = {"format": FORMAT, "version": VERSION, "created": created, "node": book_id(root, make=False)}
+        _pack(new, parts, files, {**told, "place": _place(root)}, progress)
     return Backup(
         path,
         sum(file.path.endswith(".md") for file in files),
@@ -160,12 +174,16 @@ def _file(path: str, copy: str) -> File:
     return File(path, status.st_size, digest.hexdigest(), status.st_mtime_ns, 0o600)
 
 
-def _pack(new: str, parts: str, files: Sequence[File], created: str, progress: Progress | None) -> None:
-    listed = [file._asdict() for file in files]
-    told = {"format": FORMAT, "version": VERSION, "created": created.replace("+00:00", "Z"), "files": listed}
+def _place(root: str) -> str:
+    """A digest of where the book is. Its copy elsewhere is another book to those that it hands out to."""
+    return sha256(f"{gethostname()}:{os.path.realpath(root)}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _pack(new: str, parts: str, files: Sequence[File], told: dict[str, Any], progress: Progress | None) -> None:
     total, done = sum(file.bytes for file in files), 0
     with tarfile.open(new, "w:gz", format=tarfile.PAX_FORMAT, compresslevel=6) as tar:
-        shown = json.dumps(told, ensure_ascii=False, indent=1).encode()
+        listed = [file._asdict() for file in files]
+        shown = json.dumps({**told, "files": listed}, ensure_ascii=False, indent=1).encode()
         tar.addfile(_member(MANIFEST, len(shown), 0, 0o600), BytesIO(shown))
         for number, file in enumerate(files):
             name = os.path.basename(file.path) if file.path in (_JOURNAL, _TRANSCRIPTS) else str(number)
@@ -205,7 +223,7 @@ def restore(
         with opening.open(into, config=memory.config, door=memory.door, embedder=memory.embedder) as other:
             return restore(other, path, replace=replace, progress=progress)
     _check_settings(memory)
-    files = _manifest_of(path)
+    files, node, place = _manifest_of(path)
     root = memory.root
     above, name = os.path.split(root)
     with refusals(f"the book {root!r} cannot be restored"):
@@ -217,6 +235,7 @@ def restore(
             remove(new)
             try:
                 _unpack(path, new, files, progress)
+                _settle(new, root, book_id(root, make=False) or (node if place == _place(root) else ""))
                 kept = _put(memory, new)
             finally:
                 remove(new)
@@ -256,8 +275,8 @@ def _put(memory: Memory, new: str) -> str:
 # --- reading an archive --------------------------------------------------------------------------
 
 
-def _manifest_of(path: str) -> tuple[File, ...]:
-    """The files that an archive says it has, every path of them a plain one of a book."""
+def _manifest_of(path: str) -> Manifest:
+    """What an archive says of itself, every path a plain one of a book."""
     with _archive(path) as tar:
         first = tar.next()
         if first is None or first.name != MANIFEST or not first.isreg() or first.size > _LONGEST:
@@ -273,7 +292,8 @@ def _manifest_of(path: str) -> tuple[File, ...]:
                 raise InvalidInput(f"the backup {path!r} has the path {file.path!r}, which is none of a book's")
         if len({file.path for file in files}) != len(files):
             raise InvalidInput(f"the backup {path!r} has a file twice")
-        return files
+        node, place = str(told.get("node", "")), str(told.get("place", ""))
+        return Manifest(files, node if re.fullmatch("[0-9a-f]{32}", node) else "", place)
 
 
 def _is_plain(path: Any) -> bool:
@@ -282,8 +302,8 @@ def _is_plain(path: Any) -> bool:
 
 
 def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
-    """Write the files of an archive into a new folder, each with the bytes that it should have; durable on return."""
-    os.mkdir(folder)
+    """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
+    os.mkdir(folder, 0o700)
     total, done = sum(file.bytes for file in files), 0
     with _archive(path) as tar:
         tar.next()
@@ -297,12 +317,21 @@ def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | 
                 progress(done, total)
         if tar.next() is not None:
             raise InvalidInput(_damaged(path, "there is more in it than it says"))
+
+
+def _settle(folder: str, root: str, node: str) -> None:
+    """Make what was unpacked fit to stand at `root`, with the rights of what stands there; durable on return."""
     state = os.path.join(folder, _STATE)
     os.makedirs(state, exist_ok=True)
-    os.chmod(state, 0o700)
-    with open(os.path.join(state, ".gitignore"), "wb") as ignore:
-        ignore.write(b"*\n")
-    for below, _, _ in os.walk(folder):
+    for name, text in ((".gitignore", "*\n"), ("node", node)):
+        if text:
+            place = os.path.join(state, name)
+            with open(place, "w", encoding="ascii", opener=partial(os.open, mode=0o600)) as file:
+                file.write(text)
+            sync(place)
+    mode = S_IMODE(os.stat(root).st_mode) | 0o700 if os.path.isdir(root) else 0o700
+    for below, _, _ in os.walk(folder, topdown=False):
+        os.chmod(below, 0o700 if below == state else mode)
         sync(below)
 
 

@@ -23,7 +23,7 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
 
     Raises:
         NotFound: There is no such folder.
-        InvalidInput: It is a folder.
+        InvalidInput: It is a folder, or something else that is no regular file.
         Unavailable: The system refuses.
     """
     path = os.path.realpath(path)
@@ -33,6 +33,8 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         if os.path.isdir(path):
             raise InvalidInput(f"{path!r} is a folder: give the name of a file")
+        if os.path.lexists(path) and not os.path.isfile(path):
+            raise InvalidInput(f"{path!r} is no regular file: give the name of one, or of a new file")
         with alone_in(folder):
             new = os.path.join(folder, f".{name}.mb-tmp")
             remove(new)
