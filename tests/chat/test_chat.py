@@ -20,6 +20,7 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
+from memorybook.verbs.retelling import Retold
 
 # --- with the book alone -------------------------------------------------------------------------
 
@@ -114,6 +115,30 @@ def test_a_model_that_fails_leaves_the_words_and_says_so(talk: Talk, service: Se
     again = talk(options=[*using(service), "--set", "timezone=Asia/Shanghai"])
     assert any(f"going on with the session of {hour:%H:%M}" in again for hour in hours)
     assert "your last words are kept and were not answered: Hello there, model, I prefer green tea." in again
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "told"),
+    [("We sail.", "And then?", "degraded: no model"), ("我们出海。", "然后呢？", "降级: no model")],
+)
+def test_a_summary_that_could_not_be_told_shows_in_the_next_status(
+    talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch, said: str, asked: str, told: str
+) -> None:
+    failed = threading.Event()
+
+    def refresh(*_: object) -> Retold:
+        failed.set()
+        return Retold(degraded="no model")
+
+    monkeypatch.setattr("memorybook.agent.session.refresh", refresh)
+
+    def later(handler: server.Handler, body: dict[str, Any]) -> None:
+        assert failed.wait(10)
+        time.sleep(0.05)  # until it is told
+        llm_server.say("And so on.")(handler, body)
+
+    service.script = [llm_server.say("Fine."), later]
+    assert told in talk(said, asked, options=using(service))
 
 
 def test_an_interrupt_in_mid_reply_keeps_what_came(talk: Talk, service: Service, tmp_path: Path) -> None:

@@ -8,17 +8,27 @@ from typing import Any, Literal, NamedTuple
 
 _log = logging.getLogger("memorybook.agent")
 
-Kind = Literal["remembered", "memorize_failed", "recall_failed", "ended", "compacted", "tool", "obeyed", "recalled"]
+Kind = Literal[
+    "remembered",
+    "memorize_failed",
+    "recall_failed",
+    "retell_failed",
+    "ended",
+    "compacted",
+    "tool",
+    "obeyed",
+    "recalled",
+]
 
 
 class Event(NamedTuple):
     """Something that happened in a session.
 
     Attributes:
-        kind: `remembered` (data: `count`, `operation`), `memorize_failed` and `recall_failed` (`reason`), `ended`
-            (`ended`: uuid of the session that is over), `compacted` (`summary`, `count`), `tool` (`name`, `ok`,
-            `operations`: ids of what it wrote), `obeyed` (`done`: see `verbs.orders.Obeyed`), `recalled` (`found`: a
-            Recollection).
+        kind: `remembered` (data: `count`, `operation`), `memorize_failed`, `recall_failed` and `retell_failed`
+            (`reason`), `ended` (`ended`: uuid of the session that is over), `compacted` (`summary`, `count`), `tool`
+            (`name`, `ok`, `operations`: ids of what it wrote), `obeyed` (`done`: see `verbs.orders.Obeyed`),
+            `recalled` (`found`: a Recollection).
         text: For people, one line, in their language.
         channel, chat_id: Whose sessions they are.
         session: Uuid of the current one; "" before anything was said in it.

@@ -232,7 +232,13 @@ class AgentSession(Turning):
             if self.quiet:
                 return
             self.quiet = 1
-        self._workspace.submit(self, lambda: refresh(memory, session), self._retold)
+
+        def retell() -> None:
+            if reason := refresh(memory, session).degraded:
+                text = WORDS[talk.language()].not_retold.format(reason=reason)
+                self._tell(talk, "retell_failed", text, reason=reason)
+
+        self._workspace.submit(self, retell, self._retold)
 
     def _retold(self) -> None:
         self.quiet = 0

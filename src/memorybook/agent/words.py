@@ -23,6 +23,7 @@ class Words(NamedTuple):
     kept: str
     failed: str
     no_recall: str
+    not_retold: str
     ended: str
     compacted: str
     last_round: str
@@ -53,6 +54,7 @@ WORDS = {
         kept="The session was kept, for it could not be archived: {reason}. Try /new again.",
         failed="not remembered yet, it will be tried again: {reason}",
         no_recall="nothing was recalled for this turn: {reason}",
+        not_retold="the summary of the session is told less well: {reason}",
         ended="the session is over",
         compacted="the conversation was compacted",
         last_round="That was the last call of a tool in this turn: answer now.",
@@ -80,6 +82,7 @@ WORDS = {
         kept="会话已保留，因为无法归档：{reason}。请稍后再试 /new。",
         failed="暂未记住，稍后会再试：{reason}",
         no_recall="本轮没有取回记忆：{reason}",
+        not_retold="本次会话的摘要不如平常：{reason}",
         ended="会话已结束",
         compacted="对话已压缩",
         last_round="这是本轮最后一次调用工具，请现在作答。",

@@ -81,6 +81,7 @@ class Chat:
         self._thread = threading.get_ident()
         self._events: list[Event] = []
         self._behind: list[str] = []  # what happened in the background, not shown yet
+        self._late: list[Event] = []  # what failed there, for the next status
         self._made: list[str] = []  # operations of this chat, in order
         self._turns: list[dict[str, Any]] = []
         self._session: AgentSession
@@ -290,7 +291,8 @@ class Chat:
 
     def _finish(self, text: str, status: Status, began: float) -> None:
         """The line under the reply."""
-        status = _with_events(status._replace(seconds=time.monotonic() - began), self._events)
+        late, self._late = self._late, []
+        status = _with_events(status._replace(seconds=time.monotonic() - began), [*self._events, *late])
         with suppress(Unavailable):
             spoken = (one for one in self._session.messages if one["role"] in ("user", "assistant") and text_of(one))
             status = status._replace(turns=sum(1 for _ in spoken))
@@ -308,6 +310,8 @@ class Chat:
         if threading.get_ident() != self._thread:
             if event.kind in ("remembered", "memorize_failed", "ended"):
                 self._behind.append(self._words.idle if event.kind == "ended" else event.text)
+            elif event.kind == "retell_failed":
+                self._late.append(event)
             return
         self._events.append(event)
         if event.kind in ("obeyed", "recalled"):
@@ -450,10 +454,8 @@ def _tokens(message: Message) -> int:
 
 def _operations(event: Event) -> list[str]:
     """Ids of the operations that an event tells of, in order."""
-    if event.kind == "obeyed":
-        made = [event.data["done"].operation]
-    else:
-        made = [event.data.get("operation"), *event.data.get("operations", ())]
+    done = event.data.get("done")
+    made = (done.operation if done else event.data.get("operation"), *event.data.get("operations", ()))
     return [id for id in made if id]
 
 
