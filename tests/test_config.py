@@ -88,12 +88,31 @@ def test_home_comes_from_the_environment_when_it_is_not_given(project: Path) -> 
         ("memorybook.toml", "[embeddings]\nbatch = 7"),
         ("memorybook.json", '\ufeff{"embeddings": {"batch": 7}}'),
         ("memorybook.yaml", "embeddings:\n  batch: 7"),
+        ("memorybook.yml", "embeddings:\n  batch: 7"),
         ("config.json", '{"agent": {"batch": 9}, "memory": {"embeddings": {"batch": 7}}}'),
     ],
 )
 def test_a_projects_settings_may_be_toml_json_or_yaml(project: Path, home: Path, name: str, text: str) -> None:
     (project / name).write_text(text, encoding="utf-8")
     assert read(project, home).embeddings.batch == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("config.json", '{"max_results": 7}'), ("config.json", '{"memory": {"max_results": 7}}'),
+     ("config.yaml", "max_results: 7"), ("config.yml", "max_results: 7")],
+)  # fmt: skip
+def test_the_users_settings_may_be_json_or_yaml_but_not_two_that_differ(
+    project: Path, home: Path, name: str, text: str
+) -> None:
+    user_file(home, "max_results = 7")
+    (home / ".config/memorybook" / name).write_text(text)
+    assert read(project, home).max_results == 7
+    user_file(home, "max_results = 8")
+    with pytest.raises(ConfigError, match=rf"config\.toml.*{name}.* are the same setting with different values"):
+        read(project, home)
+    (home / ".config/memorybook/config.toml").unlink()
+    assert read(project, home).sources["max_results"].endswith(name)
 
 
 def test_a_projects_file_is_found_from_a_folder_below(project: Path, home: Path) -> None:
@@ -346,6 +365,9 @@ def test_any_argument_is_taken_or_refused_as_a_setting(arguments: dict[str, Any]
         ("memorybook.json", "{"),
         ("memorybook.yaml", "a: [secret-key"),
         ("memorybook.json", "[]"),
+        ("memorybook.json", '{"a":' * 100_000),
+        ("memorybook.json", '{"a":' * 700 + "1" + "}" * 700),
+        ("memorybook.yaml", "a: " + "[" * 5_000),
     ],
 )
 def test_a_broken_file_is_named(project: Path, home: Path, name: str, text: str) -> None:

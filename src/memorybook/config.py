@@ -243,9 +243,7 @@ def load(
     sources: dict[str, str] = {}
     warnings: list[str] = []
     folder = config_files.config_dir(env, home)
-    user = os.path.join(folder, "config.toml")
-    layers: list[list[Given]] = [config_files.read(user)] if os.path.exists(user) else []
-    layers.append(_from_project(cwd, folder, warnings))
+    layers = [config_files.of_user(folder), _from_project(cwd, folder, warnings)]
     layers.append(list(_from_environment(env, cwd)))
     layers.append([Given(name, v, "argument", cwd, True) for name, v in (arguments or {}).items() if v is not None])
     for layer in layers:

@@ -44,7 +44,14 @@ def absolute(path: str, base: str, home: str) -> str:
     return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
 
 
-_PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "config.json")
+_PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "memorybook.yml", "config.json")
+_USER_FILES = ("config.toml", "config.json", "config.yaml", "config.yml")
+
+
+def of_user(folder: str) -> list[Given]:
+    """The user's own settings in `folder` (see `config_dir`), of every file of them that is there. Raises as `read`."""
+    found = [path for name in _USER_FILES if os.path.exists(path := os.path.join(folder, name))]
+    return [given for path in found for given in read(path, whole=True)]
 
 
 def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
@@ -69,15 +76,22 @@ def _any_setting(path: str, is_ours: Callable[[str], bool]) -> bool:
         return False
 
 
-def read(path: str) -> list[Given]:
-    """Settings of one TOML, JSON or YAML file; of a `config.json`, its `memory` section.
+def read(path: str, *, whole: bool = False) -> list[Given]:
+    """Settings of one TOML, JSON or YAML file; of a `config.json`, its `memory` section unless `whole`.
 
     Raises:
         ConfigError: It cannot be read, or holds no settings.
         MissingExtra: It is YAML and PyYAML is not installed.
     """
+    try:
+        return _read(path, whole)
+    except RecursionError:
+        raise ConfigError(f"cannot read the settings in {path}: it is nested too deeply") from None
+
+
+def _read(path: str, whole: bool) -> list[Given]:
     document = _parsed_file(path)
-    if os.path.basename(path) == "config.json":
+    if os.path.basename(path) == "config.json" and not whole:
         document = document.get("memory") if isinstance(document, dict) else None
         if not isinstance(document, dict):
             return []
@@ -124,7 +138,7 @@ def _parse_yaml(text: str) -> Any:
     try:
         import yaml
     except ImportError:
-        raise MissingExtra("memorybook.yaml needs PyYAML: pip install 'memorybook[yaml]', or write TOML") from None
+        raise MissingExtra("settings in YAML need PyYAML: pip install 'memorybook[yaml]', or write TOML") from None
     try:
         return yaml.safe_load(text) or {}
     except yaml.YAMLError as problem:
@@ -133,7 +147,7 @@ def _parse_yaml(text: str) -> Any:
         raise ValueError("not valid YAML" + (f" at line {mark.line + 1}" if mark else "")) from None
 
 
-_PARSERS = {"toml": _parse_toml, "json": _parse_json, "yaml": _parse_yaml}
+_PARSERS = {"toml": _parse_toml, "json": _parse_json, "yaml": _parse_yaml, "yml": _parse_yaml}
 
 
 def record_trust(path: str, folder: str) -> None:

@@ -73,7 +73,7 @@ def _trust(call: Call) -> dict[str, Any]:
     here = working_directory()
     paths = [os.path.join(here, call.options.file)] if call.options.file else config.project_files(here)
     if not paths:
-        raise NotFound("this project has no memorybook.toml, memorybook.json or memorybook.yaml to trust")
+        raise NotFound("this project has no memorybook.toml, memorybook.json or memorybook.yaml (or .yml) to trust")
     return {"trusted": [{"path": path, "settings": config.trust(path, env=os.environ)} for path in paths]}
 
 
