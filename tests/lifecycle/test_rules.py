@@ -76,6 +76,10 @@ def only(text: str, *, speaker: str = "", role: Role = "user") -> Candidate:
         ("请记住，预发分支叫 pre", "fact", "high", "预发分支叫 pre。"),
         ("帮我记一下：测试库是只读的", "fact", "high", "测试库是只读的。"),
         ("记住我喜欢喝绿茶", "preference", "high", "用户喜欢喝绿茶。"),
+        ("I want you to remember I'm allergic to nuts", "preference", "high", "The user is allergic to nuts."),
+        ("Don't forget my ferry leaves at 8.", "fact", "high", "The user's ferry leaves at 8."),
+        ("记一下我的车牌是京A12345", "fact", "high", "用户的车牌是京A12345。"),
+        ("别忘记我的渡轮八点开", "fact", "high", "用户的渡轮八点开。"),
         ("我们决定用 Postgres 做索引", "decision", "high", "我们决定用 Postgres 做索引。"),
         ("金额统一用 BIGINT 存", "decision", "high", "金额统一用 BIGINT 存。"),
         ("就用 RabbitMQ 吧，小丁熟", "decision", "high", "就用 RabbitMQ 吧，小丁熟。"),
@@ -144,6 +148,12 @@ def test_a_todo_carries_the_day_it_lapses(text: str, content: str, expires: date
         "那是我的生日礼物，别动它",
         "好的，谢谢",
         "我记住了",
+        "Don't forget my ferry.",
+        "I want you to remember the time we met.",
+        "别忘了我的渡轮。",
+        "我来记一下我的车牌",
+        "忘记我住在上海了",
+        "别记得那么清楚",
         "```\nI prefer tabs over spaces.\n```",
         "> I prefer tabs over spaces.",
         "DB_NOTE=I_prefer_tabs",
@@ -270,6 +280,9 @@ def test_not_every_mention_of_a_time_is_a_note(text: str) -> None:
         "能不能忘掉猎头的事？",
         "请忘记猎头的事",
         "Don't save that, please, to your memory",
+        "I don't want you to remember I'm allergic to nuts.",
+        "别再记得我的生日",
+        "忘记我住在上海",
         "忘掉我之前说的猎头那事，当我没讲过",
         "这个别记，我随口说的",
     ],
@@ -288,6 +301,8 @@ def test_what_is_to_be_forgotten_is_not_kept_from_earlier_in_the_talk() -> None:
     )
     assert [one.turn_ids for one in found.candidates] == [("2",)]
     assert found.skipped == (("The user prefers Vim keybindings everywhere.", "asked to be forgotten"),)
+    chinese = found_in(said("我的生日是三月五号。", id="1"), said("别再记得我的生日。", id="2"))
+    assert [text for text, _ in chinese.skipped] == ["用户的生日是三月五号。"]
 
 
 def test_a_turn_that_instructs_its_reader_gives_nothing_but_a_reason() -> None:

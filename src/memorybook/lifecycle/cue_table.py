@@ -71,7 +71,7 @@ TABLE: tuple[Rule, ...] = (
         "forget|memory|memories|remember|don't save|don't store|don't memori|don't keep|do not save|"
         "do not store|do not memori|do not keep",
         rf"{_START}(?:(?:can|could|would|will)\s+you\s+(?:kindly\s+)?|I(?:'d\s+like|\s+want)\s+you\s+to\s+)?"
-        r"(?:please\s+)?(?:forget\s+(?:about\s+|that\b|what\b|everything\b|the\b|my\b|it\b|all\b)|"
+        r"(?:please\s+)?(?:I\s+(?:don't|do\s+not)\s+want\s+you\s+to\s+remember\s+(?:that|this|it|what|any|my|I)\b|forget\s+(?:about\s+|that\b|what\b|everything\b|the\b|my\b|it\b|all\b)|"
         r"(?:don't|do\s+not)\s+(?:remember|save|store|memori[sz]e|keep)\s+(?:that|this|it|what|any|my)\b|"
         r"stop\s+remembering\b|(?:delete|remove|erase)\b.*\b(?:memory|memories|remember(?:ed)?)\b)",
     ),
@@ -81,7 +81,8 @@ TABLE: tuple[Rule, ...] = (
         "agent",
         "忘掉|忘了|记|当我没|当没",
         r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：；\s])(?:(?:请|麻烦|帮我)你?忘记(?!了)|"
-        r"忘记(?:我(?:的|说|之前|刚)|关于|这|那|它))|(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|"
+        r"忘记(?:我(?:的|说|之前|刚)|关于|这|那|它))|^忘记我(?:住|喜欢|讨厌|爱|不|在|是|叫|对|有|养|吃|喝)(?!.*[了吗][。！!]*$)|"
+        r"(?:^|[，,。：:；\s])(?:请|你|麻烦)?(?:别|不要)再?记得(?=我|关于|[这那][个条件事])|(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|"
         r"(?:^|[，,。：；\s])(?:请|你|麻烦|这个|这条|这事|那个)?(?:别|不要|"
         r"不用|无需)(?:再)?(?:记住|记着|记下|记录|记)(?!得)|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
         r"抹掉).{0,12}(?:记忆|记录|记住)",
@@ -92,12 +93,12 @@ TABLE: tuple[Rule, ...] = (
         "high",
         "agent",
         "remember|note|in mind|forget|for the record|memori|save this|save that",
-        rf"{_START}(?:can you |could you |you should |you must )?(?:please\s+)?"
+        rf"{_START}(?:can you |could you |you should |you must |I(?:'d\s+like|\s+want)\s+you\s+to\s+)?(?:please\s+)?"
         r"(?:remember(?!\s+(?:when|how|the\s+time|last|yesterday|what|me\b|our\b|us\b|anything|if))|"
         r"(?:please\s+)?(?:take\s+)?note(?=\s+that|\s*:)|keep\s+in\s+mind|bear\s+in\s+mind|don't\s+forget|"
         r"do\s+not\s+forget|make\s+a\s+note|for\s+the\s+record|memori[sz]e|save\s+(?:this|"
         r"that)(?:\s+to\s+memory)?)(?:\s+(?:that|this|of\s+this|the\s+following|for\s+(?:later|me|"
-        r"next\s+time)))*\s*[:,，-]?\s*(?P<rest>\S.*)$",
+        r"next\s+time)))*\s*[:,，-]?\s*(?P<rest>(?!(?:my|our|your|the)\s+[a-z]+[.!]*$)\S.*)$",
     ),
     Rule(
         "explicit",
@@ -112,8 +113,9 @@ TABLE: tuple[Rule, ...] = (
         "high",
         "agent",
         "记|别忘",
-        r"^(?:请|你|帮我|麻烦|给我|一定|务必|要)*(?:记住|记得|牢记|别忘了?)(?!了|得|上次|小时候|当时|以前|那时|"
-        r"吗)(?P<rest>\S.+)$",
+        r"^(?:请|你|帮我|麻烦|给我|一定|务必|要)*(?:记住|记得|牢记|别忘(?:记?了|记)?(?!记)|"
+        r"记一下(?=我[^，,。]{0,12}(?:是|在|叫|有|要|喜欢|不|对|\d)))(?!了|得|上次|小时候|当时|以前|那时|吗)"
+        r"(?P<rest>(?!我们?的[\u4e00-\u9fff]{2}[吧啊呀。！!]*$)\S.+)$",
     ),
     Rule(
         "explicit",

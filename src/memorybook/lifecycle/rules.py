@@ -272,7 +272,8 @@ def _named(text: str) -> set[str]:
 
 
 _FORGOTTEN = (
-    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|忘掉|忘了|忘记|删掉|删除|删了|别再?记)([^，,。！!？?；;\n]+)"
+    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|忘掉|忘了|忘记|删掉|删除|删了|"
+    r"(?:别|不要)再?记得?)([^，,。！!？?；;\n]+)"
 )
 """What is to be forgotten stands after the verb, in its clause."""
 
