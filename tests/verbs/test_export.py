@@ -107,11 +107,15 @@ def test_what_was_forgotten_goes_out_of_a_file_that_is_written_again(memory: Mem
     memory.process_session_end(TEA, "tea")
     memory.process_session_end(MORE, "harbour")
     memory.process_session_end([{"id": "m1", "role": "user", "content": "The museum opens at ten."}], "museum")
+    quoted = "They like fish. I prefer green tea, never coffee."
+    memory.book.transcripts.set_chat_summary("museum", "m1", quoted)
     memory.export(file)
     memory.forget(source="turn:t1")
     memory.forget(session="harbour")
     found = memory.export(file, session="museum")
     assert found.left_out == 3
+    shown = {each["name"]: [chat["summary"] for chat in each["chats"]] for each in load(file)}
+    assert shown["museum"] == ["They like fish."]
     assert "green tea" in memory.book.transcripts.session("tea").summary
     memory.export(f"{file}.fresh")
     assert all("green tea" not in Path(path).read_text(encoding="utf-8") for path in (file, f"{file}.fresh"))

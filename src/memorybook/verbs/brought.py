@@ -12,7 +12,7 @@ from memorybook.errors import Conflict, NotFound, UnsafePath
 from memorybook.formats.session_md import parse
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.text.screen import screen
-from memorybook.verbs.forgotten import FORGOTTEN, sifted, without_forgotten
+from memorybook.verbs.forgotten import FORGOTTEN, sifted, texts_without_forgotten, without_forgotten
 from memorybook.verbs.memorize import Work, taken
 from memorybook.verbs.summary import standing
 from memorybook.verbs.turns import store
@@ -59,8 +59,9 @@ def brought(memory: Memory, exported: Exported) -> Brought:
     told = _page(session, stored.turns) if exported.session.path else SessionSummary(session="", title="", summary="")
     makes = leads and (told.summary or work.last.standing is None)
     forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?
-    given = {} if forgot else exported.summaries
-    summaries = {id: text for id, said in given.items() if (text := _fit_text(memory, mask.text(said)))}
+    given = {} if forgot else {id: _calm(mask.text(said)) for id, said in exported.summaries.items()}
+    left = texts_without_forgotten(memory, given.values()) if given else ()
+    summaries = {id: text for id, text in zip(given, left, strict=True) if text}
     return Brought(work._replace(told=told if makes else None), session, leads, summaries)
 
 
@@ -128,13 +129,6 @@ def _calm(text: str) -> str:
     before = SessionSummary(session="", title="", summary=text)
     after = sifted(before, lambda part: screen(part) is None)
     return text if _same(before, after) else after.summary
-
-
-def _fit_text(memory: Memory, text: str) -> str:
-    """A masked summary without what instructs, and without what was forgotten."""
-    before = SessionSummary(session="", title="", summary=_calm(text))
-    after = without_forgotten(memory, before)
-    return before.summary if _same(before, after) else after.summary
 
 
 def _same(before: SessionSummary, after: SessionSummary) -> bool:

@@ -14,7 +14,7 @@ from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailab
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
 from memorybook.model import Session, SessionSummary, Turn
-from memorybook.verbs.forgotten import turn_key, without_forgotten
+from memorybook.verbs.forgotten import texts_without_forgotten, turn_key, without_forgotten
 from memorybook.verbs.outside import put_in_place
 
 if TYPE_CHECKING:
@@ -218,7 +218,10 @@ def _count(tally: Tally, turns: int, known: int) -> None:
 
 
 def _summaries(memory: Memory, session: Session) -> dict[str, str]:
-    return dict(memory.book.transcripts.chat_summaries(session.uuid))
+    """What the book tells of the session's chats, without what was forgotten."""
+    told = memory.book.transcripts.chat_summaries(session.uuid)
+    left = texts_without_forgotten(memory, told.values()) if told else ()
+    return {id: text for id, text in zip(told, left, strict=True) if text}
 
 
 # --- a session that was exported before ----------------------------------------------------------

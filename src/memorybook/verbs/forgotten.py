@@ -95,10 +95,27 @@ def _forms(text: str) -> Iterator[str]:
 
 def without_forgotten(memory: Memory, summary: SessionSummary) -> SessionSummary:
     """The summary without what was forgotten, whoever wrote it."""
-    lines = summary.summary.split("\n")
-    parts = [part for line in lines for part in (line, *_SENTENCE.findall(line))]
-    kept = remembered(memory, [*parts, summary.title, *summary.decisions, *summary.open_questions])
-    return sifted(replace(summary, summary="\n".join(filter(kept, lines))), kept)
+    kept = remembered(memory, [*_parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
+    return _without(summary, kept)
+
+
+def texts_without_forgotten(memory: Memory, texts: Iterable[str]) -> list[str]:
+    """Several texts without what was forgotten, each as it is if that is nothing."""
+    texts = list(texts)
+    kept = remembered(memory, [part for text in texts for part in _parts(text)])
+    told = [_without(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]
+    return [text if left.split() == text.split() else left for text, left in zip(texts, told, strict=True)]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The lines of a text, and the sentences in each."""
+    for line in text.split("\n"):
+        yield line
+        yield from _SENTENCE.findall(line)
+
+
+def _without(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+    return sifted(replace(summary, summary="\n".join(filter(kept, summary.summary.split("\n")))), kept)
 
 
 def turns_without(turns: Iterable[Turn], kept: Callable[[str], bool]) -> list[Turn]:
