@@ -266,10 +266,16 @@ def test_commands_are_the_command_lines_verbs(talk: Talk) -> None:
 
 def test_the_recalls_are_commands(talk: Talk) -> None:
     shown = talk(
-        "We want to sail to Marstal in May.", "/new", "/sessions", "/sessions last time", "/recall", "/recall Marstal"
+        "We want to sail to Marstal in May.",
+        "/new",
+        "/sessions",
+        "/sessions last time",
+        "/recall",
+        "/recall Marstal",
+        "/recall -n 1 Marstal",
     )
     assert "New session started." in shown
-    assert shown.count("We want to sail to Marstal in May") >= 5
+    assert shown.count("We want to sail to Marstal in May") >= 6
 
 
 @pytest.mark.parametrize(("said", "when"), [("We want to sail to Marstal.", "last time"), ("我们想去青岛。", "上次")])
@@ -282,8 +288,9 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
     talk(f"/remember {said}", "/remember I like green tea.")
     with memorybook.open(str(tmp_path / "book")) as memory:
         [tea] = [known.entry.id for known in memory.entries().entries if "tea" in known.entry.text]
-    shown = talk(f"/forget {word}", f"/forget {tea}")
+    shown = talk(f"/forget --query {word} --dry-run", f"/forget {word}", f"/forget {tea}")
     assert "forget asks before it goes on" in shown
+    assert shown.count("would forget 1 entry") == 2
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert tea not in [known.entry.id for known in memory.entries().entries]
 

@@ -92,14 +92,9 @@ def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "verb", "words"),
     [
-        ("/forget a1b2c3", "forget", ["a1b2c3"]),
-        ("/forget --session tea --dry-run", "forget", ["--session", "tea", "--dry-run"]),
-        ("/forget my old address", "forget", ["--query", "my old address"]),
-        ("/forget 地址", "forget", ["--query", "地址"]),
         ("/remember I don't mind", "add", ["I don't mind"]),
         ("/remember --type todo 'call Bob'", "add", ["--type", "todo", "call Bob"]),
         ("/memory", "list", []),
-        ("/recall 上次 说的", "recall-topic", ["上次 说的"]),
         ("/review accept p1", "review", ["accept", "p1"]),
         ('/why "', "why", ['"']),
     ],
