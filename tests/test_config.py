@@ -486,6 +486,18 @@ def test_a_local_model_counts_only_from_a_trusted_file(model: str, project: Path
     assert read(project, home).embeddings.model.startswith("local/")
 
 
+def test_an_expression_of_what_to_mask_counts_only_from_a_trusted_file(project: Path, home: Path) -> None:
+    file = project / "memorybook.toml"
+    file.write_text("[redaction]\npatterns = ['acme-', '/(a+)+$/']\n")
+    found = read(project, home)
+    assert found.redaction.patterns == ()
+    assert "redaction.patterns left out" in found.warnings[0]
+    assert config.trust(str(file), env={}, home=str(home)) == ["redaction.patterns"]
+    assert read(project, home).redaction.patterns == ("acme-", "/(a+)+$/")
+    file.write_text("[redaction]\npatterns = ['acme-', '/srv/acme']\n")
+    assert read(project, home).redaction.patterns == ("acme-", "/srv/acme"), "words alone need none"
+
+
 def test_the_name_of_a_services_model_needs_no_trust(project: Path, home: Path) -> None:
     (project / "memorybook.toml").write_text("[embeddings]\nmodel = 'BAAI/bge-m3'\n")
     assert read(project, home).embeddings.model == "BAAI/bge-m3"
