@@ -86,8 +86,8 @@ class TranscriptSettings(NamedTuple):
 
     `url` is a libSQL file or server instead, which is shown `auth_token`. With `auto_session` the first input opens a
     session; else one is opened by name. `auto_export` exports the sessions
-    whenever one ends, `export_on_exit` when a program that brought turns closes the book; to the file `export_path`,
-    "" is the book's own.
+    whenever one ends and after an import, `export_on_exit` when a program that brought turns closes the book; to the
+    file `export_path`, "" is the book's own.
     """
 
     enabled: bool = True

@@ -206,6 +206,22 @@ def test_auto_export_follows_the_end_of_each_session(reopen: Reopen, tmp_path: P
     assert [reason for reason in found.degraded if reason.startswith("the sessions were not exported")]
 
 
+def test_auto_export_follows_an_import_that_brought_something(reopen: Reopen, tmp_path: Path, file: str) -> None:
+    talk = tmp_path / "tea.jsonl"
+    talk.write_text("\n".join(map(json.dumps, TEA)), encoding="utf-8")
+    memory = reopen(transcripts=CONFIG.transcripts._replace(auto_export=True, export_path=file))
+    memory.import_file(str(talk), dry_run=True)
+    assert not os.path.exists(file)
+    assert memory.import_file(str(talk)).warnings == ()
+    assert said(file) == {"": ["t1", "t2"]}
+    os.unlink(file)
+    memory.import_file(str(talk))
+    assert not os.path.exists(file), "nothing came"
+    os.mkdir(file)
+    talk.write_text("\n".join(map(json.dumps, [*TEA, {**MORE[0], "id": "t3"}])), encoding="utf-8")
+    assert "the sessions were not exported" in memory.import_file(str(talk)).warnings[0]
+
+
 def test_an_agents_session_is_exported_when_it_is_over(tmp_path: Path) -> None:
     config = CONFIG._replace(transcripts=CONFIG.transcripts._replace(auto_export=True), vector_enabled=False)
     with Workspace(str(tmp_path), config=config, clock=lambda: NOW) as workspace:

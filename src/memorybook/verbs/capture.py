@@ -21,6 +21,7 @@ from memorybook.importers import ImportedSession, Page, Statement
 from memorybook.importers.records import several
 from memorybook.importers.sources import Counted, Source, broken, sources
 from memorybook.model import Session, Turn
+from memorybook.verbs import export
 from memorybook.verbs.brought import brought, fit, keep
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, foreseen, looked_through, taken, written
 from memorybook.verbs.sessions import How, memorize_stored
@@ -98,13 +99,19 @@ def import_files(
     day = date.fromisoformat(first) if first else None
     asked = Asked(scope, format, day, by_model and not dry_run, memory.book.draft() if dry_run else None)
     taking = _Taking(memory, asked, progress)
+    before = export.revision(memory)
     with ExitStack() as archives:
         found = [(path, archives.enter_context(_sources(path, taking))) for path in dict.fromkeys(paths)]
         taking.total = sum(source.size for _, each in found for source in each)
         for path, each in found:
             taking.all_of(path, each)
     taking.flush()
-    return taking.report(() if dry_run else memory.book.sync().degraded)
+    if dry_run:
+        return taking.report(())
+    degraded = [*memory.book.sync().degraded]
+    if memory.config.transcripts.auto_export and export.revision(memory) not in (None, before):
+        degraded += filter(None, [export.by_itself(memory)])
+    return taking.report(degraded)
 
 
 def _sources(path: str, taking: _Taking) -> AbstractContextManager[list[Source]]:
