@@ -429,6 +429,10 @@ def test_any_talk_is_read_without_an_error(texts: list[str]) -> None:
         ("下个月底", date(2026, 7, 31)),
         ("三天后", date(2026, 6, 24)),
         ("2 个月以后", date(2026, 8, 20)),
+        ("in two weeks", date(2026, 7, 5)),
+        ("十五天之后", date(2026, 7, 6)),
+        ("推迟到七月三号", date(2026, 7, 3)),
+        ("二十五号前", date(2026, 6, 25)),
     ],
 )
 def test_the_day_a_sentence_names(text: str, day: date) -> None:
@@ -451,6 +455,8 @@ def test_the_day_a_sentence_names(text: str, day: date) -> None:
         "every Friday",
         "February 30",
         "13 月 40 号",
+        "去年七月三号",
+        "三号方案",
         "",
     ],
 )

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
+from memorybook.lifecycle.days import han_or_figures
 from memorybook.lifecycle.hints import Sieve, compiled, fold, sieve
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -17,6 +18,7 @@ _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*\.?"
 _WEEKDAY = r"(mon|tues|wednes|thurs|fri|satur|sun)day\b"
 _HAN_WEEK = "一二三四五六日"
 _HAN_DIGITS = "一二三四五六七八九十"
+_HAN_N = "(?:[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九])"
 _HAN_MONTHS = (*_HAN_DIGITS, "十一", "十二")
 
 _RECURRING = r"每(?:个?月|年|周|星期|逢)?[一二三四五六日天、和周星期\d\s号]*|\b(?:every|each)\s+\w+(?:\s+and\s+\w+day)?"
@@ -118,7 +120,7 @@ def _next_weekday(found: re.Match[str], today: date) -> date:
 
 
 def _in(found: re.Match[str], today: date) -> date:
-    count = 1 if found[1] in ("a", "an", "one") else int(found[1])
+    count = int(found[1]) if found[1].isdecimal() else _NUMBERS[found[1]]
     unit = {"d": 1, "w": 7, "m": 30}[found[2][0]]
     return today + timedelta(days=min(count, 400) * unit)
 
@@ -132,11 +134,18 @@ def _han_weekday(found: re.Match[str], today: date) -> date:
 
 
 def _han_in(found: re.Match[str], today: date) -> date:
-    count = _NUMBERS.get(found[1]) or int(found[1])
+    count = _han(found[1])
     return today + timedelta(days=count * {"天": 1, "周": 7, "个星期": 7, "个月": 30}[found[2]])
 
 
-_NUMBERS = {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "十": 10}
+def _han(text: str) -> int:
+    """A number up to 99 in figures or Chinese numerals."""
+    return 2 if text == "两" else han_or_figures(text)
+
+
+_NUMBERS = {"a": 1, "an": 1} | {
+    name: count for count, name in enumerate("one two three four five six seven eight nine ten".split(), 1)
+}
 
 _MONTH_HINTS = "|".join(_MONTHS)
 
@@ -185,7 +194,7 @@ _ENGLISH: tuple[_Rule, ...] = (
         lambda m, today: _end_of(_month(m[1]), today, m[2] or ""),
     ),
     _word("year", r"\b(?:end of (?:the|this) year|year[- ]end)\b", lambda _, today: date(today.year, 12, 31)),
-    _word("day|week|month", r"\bin (a|an|one|\d{1,3}) (day|week|month)s?\b", _in),
+    _word("day|week|month", rf"\bin ({'|'.join(_NUMBERS)}|\d{{1,3}}) (day|week|month)s?\b", _in),
 )
 
 _CHINESE: tuple[_Rule, ...] = (
@@ -212,6 +221,16 @@ _CHINESE: tuple[_Rule, ...] = (
         rf"(?<![明去前后]年)(?<![{_HAN_DIGITS}])({'|'.join(reversed(_HAN_MONTHS))})月底",
         lambda m, today: _end_of(_HAN_MONTHS.index(m[1]) + 1, today),
     ),
+    _word(
+        "月",
+        rf"(?<![年\d个上下{_HAN_DIGITS}])({_HAN_N})月({_HAN_N})[日号](?![线楼院门机码])",
+        lambda m, today: _near(_han(m[1]), _han(m[2]), today),
+    ),
+    _word(
+        "号",
+        rf"(?<![月年第\d{_HAN_DIGITS}])({_HAN_N})号(?=[之以]?前|那天|[早晚上下要交，。,]|$)",
+        lambda m, today: _this_month(_han(m[1]), today),
+    ),
     _word("周|星期|礼拜", r"(?<![上每])(?<!上个)(下*个?)(?:周|星期|礼拜)([一二三四五六日天])", _han_weekday),
     _word("大后天", r"大后天", lambda _, today: today + timedelta(days=3)),
     _word("后天", r"(?<!大)后天", lambda _, today: today + timedelta(days=2)),
@@ -224,5 +243,5 @@ _CHINESE: tuple[_Rule, ...] = (
     _word("月底", rf"(?<![\d个上下{_HAN_DIGITS}])(?<!\d )月底", lambda _, today: _month_end(today)),
     _word("年底", r"年底", lambda _, today: date(today.year, 12, 31)),
     _word("月", r"下个?月(?:底|内|之?前)", lambda _, today: _month_end(today, 1)),
-    _word("后", r"([一两二三四五六七十]|\d{1,2})\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),
+    _word("后", rf"({_HAN_N}|[两\d]|\d\d)\s*(天|周|个星期|个月)(?:之|以)?后", _han_in),
 )
