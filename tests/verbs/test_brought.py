@@ -160,6 +160,25 @@ def test_what_was_forgotten_does_not_come_back_in_the_summary_of_a_chat(
     assert [dict(other.book.transcripts.chat_summaries(uuid)) for uuid in uuids] == [{}, {"m2": "It is in Bern."}]
 
 
+@pytest.mark.parametrize("path", ["sessions/2026-02-20-museum.md", ""])
+def test_a_session_of_whose_summary_nothing_may_stay_is_summed_up_anew(
+    memory: Memory, empty: Empty, file: str, path: str
+) -> None:
+    said = [{"role": "user", "content": "The museum opens at ten."}, {"role": "user", "content": "We meet in Bern."}]
+    memory.process_session_end(said, "museum")
+    memory.export(file)
+    [shown] = json.loads(Path(file).read_text(encoding="utf-8"))
+    shown |= {"title": "The museum opens at ten.", "summary": "The museum opens at ten.", "path": path}
+    Path(file).write_text(json.dumps([shown]), encoding="utf-8")
+    other = empty()
+    other.forget(other.remember("The museum opens at ten.").json()["entry"]["id"])
+    found = other.import_file(file)
+    session = other.book.transcripts.session("museum")
+    assert (session.title, session.summary) == ("We meet in Bern", "User: We meet in Bern.")
+    assert found.summaries == (session.path,)
+    assert "museum opens" not in Path(other.root, session.path).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("how", [{"by_model": True}, {"dry_run": True}, {}])
 def test_no_path_of_a_file_leads_to_another_document(memory: Memory, empty: Empty, file: str, how: Any) -> None:
     memory.process_session_end(TALK, "setup")

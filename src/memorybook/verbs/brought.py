@@ -57,7 +57,8 @@ def brought(memory: Memory, exported: Exported) -> Brought:
     leads = known is None or (stored.new > 0 and _is_newer(session, known))
     work = taken(memory, stored._replace(redacted=stored.redacted + mask.count))
     told = _page(session, stored.turns) if exported.session.path else SessionSummary(session="", title="", summary="")
-    makes = leads and (told.summary or work.last.standing is None)
+    gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
+    makes = leads and not gone and (told.summary or work.last.standing is None)
     forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?
     given = {} if forgot else {id: _calm(mask.text(said)) for id, said in exported.summaries.items()}
     left = texts_without_forgotten(memory, given.values()) if given else ()
