@@ -68,6 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"answers", "config", "lifecycle", "memory", "providers", "recall", "recollection", "tools", "verbs"}
     | {"workspace"},
     "tool_schema": set(),
+    "shapes": set(),
     "tools": {"errors", "memory", "standard", "tool_schema", "typed"},
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
     "cli": VALUES
