@@ -48,7 +48,7 @@ class Conversations:
         *,
         since: str | date | None = None,
         until: str | date | None = None,
-        session: str | None = None,
+        current: str | None = None,
         max_tokens: int | None = None,
     ) -> Recollection:
         """The newest sessions with their summaries: what was talked about lately.
@@ -56,7 +56,7 @@ class Conversations:
         Args:
             limit: At most this many sessions, 1..200; None takes the setting `recall.max_search_results`, 5.
             since, until: As for `sessions`.
-            session: The current session, by uuid or name, which is left out.
+            current: The current session, by uuid or name, which is left out.
             max_tokens: Size of the block for a prompt, at least 1; None takes 2,000.
 
         Raises:
@@ -65,7 +65,7 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recall_history(
-            self._talks, limit, since=since, until=until, session=session, max_tokens=max_tokens
+            self._talks, limit, since=since, until=until, current=current, max_tokens=max_tokens
         )
 
     def recall_topic(
@@ -75,7 +75,7 @@ class Conversations:
         top: int | None = None,
         since: str | date | None = None,
         until: str | date | None = None,
-        session: str | None = None,
+        current: str | None = None,
         max_tokens: int | None = None,
     ) -> Recollection:
         """The sessions that were about something, with the turns that say so; by words and vectors.
@@ -86,7 +86,7 @@ class Conversations:
             top: At most this many sessions, and this many turns, 1..200; None takes the setting
                 `recall.max_search_results`, 5.
             since, until: Only what was said within these days, inclusive; given, the question's own days do not count.
-            session: The current session, by uuid or name, which is left out.
+            current: The current session, by uuid or name, which is left out.
             max_tokens: As for `recall_history`.
 
         Raises:
@@ -95,11 +95,11 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recall_topic(
-            self._talks, query, top=top, since=since, until=until, session=session, max_tokens=max_tokens
+            self._talks, query, top=top, since=since, until=until, current=current, max_tokens=max_tokens
         )
 
     def recall_session(
-        self, which: str, *, limit: int | None = None, session: str | None = None, max_tokens: int | None = None
+        self, which: str, *, limit: int | None = None, current: str | None = None, max_tokens: int | None = None
     ) -> Recollection:
         """One session: its summary and its turns in order.
 
@@ -107,7 +107,7 @@ class Conversations:
             which: Its uuid, the beginning of one, its name, a day, or words of time and order in English or Chinese:
                 "last time", 上次, "last Tuesday", "the first session".
             limit: At most this many turns, the last ones, at least 1; None takes all.
-            session: The current session, by uuid or name, which words of time and order do not mean.
+            current: The current session, by uuid or name, which words of time and order do not mean.
             max_tokens: As for `recall_history`.
 
         Raises:
@@ -117,7 +117,7 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_session(self._talks, which, limit=limit, session=session, max_tokens=max_tokens)
+        return recollect.recall_session(self._talks, which, limit=limit, current=current, max_tokens=max_tokens)
 
     def recall_within(
         self, session: str, query: str, *, top: int | None = None, max_tokens: int | None = None
@@ -143,14 +143,14 @@ class Conversations:
 
         return recollect.detect(self._talks, text)
 
-    def recollect(self, text: str, *, session: str | None = None, max_tokens: int | None = None) -> Recollection | None:
+    def recollect(self, text: str, *, current: str | None = None, max_tokens: int | None = None) -> Recollection | None:
         """What a text asks to be recalled, see `detect`; None if it asks for nothing.
 
         With the setting `recall.similarity_threshold` above 0 also what is like a text that asks for nothing.
 
         Args:
             text: What the user just said.
-            session: The current session, by uuid or name: it is searched where the text asks about this very talk, and
+            current: The current session, by uuid or name: it is searched where the text asks about this very talk, and
                 left out otherwise.
             max_tokens: As for `recall_history`.
 
@@ -159,7 +159,7 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.recollect(self._talks, text, session=session, max_tokens=max_tokens)
+        return recollect.recollect(self._talks, text, current=current, max_tokens=max_tokens)
 
     def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
         """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.

@@ -169,14 +169,20 @@ class Transcripts(Protocol):
     def left_open(self, source: str, before: datetime, *, limit: int | None = None) -> Sequence[str]:
         """Sessions (uuid) of that source that have not ended, with their last turn before that time; oldest first."""
 
-    def turns(self, session: str) -> Sequence[Turn]:
-        """All turns of a session (uuid) in order; empty if there is none."""
+    def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
+        """Sessions of that source and tenant that have not ended, newest first, without the ids of their turns."""
+
+    def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
+        """All turns of a session (uuid) in order, or the last so many; empty if there is none."""
 
     def each_turn(self, session: str) -> Iterator[Turn]:
         """As `turns`, of which never all are held; read as they are asked for."""
 
-    def find(self, turn_id: str) -> Sequence[Turn]:
-        """Turns of that id, one per session that has one."""
+    def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
+        """Turns of that id, one per session that has one, or only that of a session (uuid)."""
+
+    def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
+        """Those of these ids that turns of several sessions have."""
 
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
         """Remove these turns, or the whole session; returns how many turns went."""

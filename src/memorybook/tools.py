@@ -308,7 +308,7 @@ def recall_history(
     limit: int | None = None,
     since: str | None = None,
     until: str | None = None,
-    session: str | None = None,
+    current: str | None = None,
 ) -> dict[str, Any]:
     """Tell what the newest conversations were about. Use it to see what went on lately; for a subject use recall_topic.
 
@@ -316,9 +316,9 @@ def recall_history(
         limit: At most this many; 5 if left out.
         since: Only of this day or later, YYYY-MM-DD.
         until: Only of this day or earlier.
-        session: The current conversation, which is left out.
+        current: The current conversation, which is left out.
     """
-    return memory.recall_history(limit, since=since, until=until, session=session).json()
+    return memory.recall_history(limit, since=since, until=until, current=current).json()
 
 
 def recall_topic(
@@ -327,7 +327,7 @@ def recall_topic(
     top: int | None = None,
     since: str | None = None,
     until: str | None = None,
-    session: str | None = None,
+    current: str | None = None,
 ) -> dict[str, Any]:
     """Find the past conversations that were about something, with what was said of it.
 
@@ -338,12 +338,12 @@ def recall_topic(
         top: At most this many conversations, and turns; 5 if left out.
         since: Only what was said on this day or later, YYYY-MM-DD.
         until: Only what was said on this day or earlier.
-        session: The current conversation, which is left out.
+        current: The current conversation, which is left out.
     """
-    return memory.recall_topic(query, top=top, since=since, until=until, session=session).json()
+    return memory.recall_topic(query, top=top, since=since, until=until, current=current).json()
 
 
-def recall_session(memory: Memory, which: str, limit: int = 50, session: str | None = None) -> dict[str, Any]:
+def recall_session(memory: Memory, which: str, limit: int = 50, current: str | None = None) -> dict[str, Any]:
     """Open one past conversation: its summary and its last turns.
 
     Use it to go on where it ended; to look something up in it use recall_within.
@@ -351,9 +351,9 @@ def recall_session(memory: Memory, which: str, limit: int = 50, session: str | N
     Args:
         which: Its uuid, its name, a day, or words such as last time, 上次 or last Tuesday.
         limit: At most this many turns.
-        session: The current conversation, which last time and the like do not mean.
+        current: The current conversation, which last time and the like do not mean.
     """
-    return memory.recall_session(which, limit=limit, session=session).json()
+    return memory.recall_session(which, limit=limit, current=current).json()
 
 
 def recall_within(memory: Memory, session: str, query: str, top: int | None = None) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_days_and_hours_are_the_books(shell: Any, tmp_path: Path) -> None:
 
 
 def test_a_topic_shows_where_it_was_said(shell: Any, book: str) -> None:
-    done = shell("recall-topic", "--book", book, "which", "berth", "of", "the", "harbour?", "--session", "garden")
+    done = shell("recall-topic", "--book", book, "which", "berth", "of", "the", "harbour?", "--current", "garden")
     lines = done.out.splitlines()
     assert lines[0].endswith("3 turns  boat")
     assert lines[1].endswith("user  2026-02-10 09:00")

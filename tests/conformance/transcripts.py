@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -46,6 +47,8 @@ class TranscriptsConformance:
         assert list(transcripts.sessions()) == []
         assert list(transcripts.turns("s1")) == []
         assert list(transcripts.find("t1")) == []
+        assert list(transcripts.going_on("", "", "")) == []
+        assert not transcripts.shared(["t1"])
         assert transcripts.remove("s1") == 0
         assert dict(transcripts.counts()) == {"sessions": 0, "turns": 0}
         assert transcripts.changes(0).revision == 0
@@ -138,7 +141,11 @@ class TranscriptsConformance:
     def test_the_same_turn_id_may_be_in_several_sessions(self, transcripts: Transcripts) -> None:
         transcripts.append(session("s1"), [turn("a", text="one")])
         transcripts.append(session("s2"), [turn("a", of="s2", text="two")])
+        transcripts.append(session("s2"), [turn("b", of="s2")])
         assert [(one.session, one.text) for one in transcripts.find("a")] == [("s1", "one"), ("s2", "two")]
+        assert [one.text for one in transcripts.find("a", "s2")] == ["two"]
+        assert list(transcripts.find("b", "s1")) == []
+        assert transcripts.shared(["a", "b", "c"]) == {"a"}
 
     def test_a_reply_may_come_first(self, transcripts: Transcripts) -> None:
         transcripts.append(session(), [turn("hello", "assistant"), turn("more", "tool"), turn("a"), turn("b", "tool")])
@@ -149,6 +156,7 @@ class TranscriptsConformance:
             transcripts.append(session(), [turn(f"r{n}", "tool") for n in range(start, start + 7)])
         assert ids(transcripts.turns("s1")) == [f"r{n}" for n in range(203)]
         assert [one.position for one in transcripts.turns("s1")] == list(range(203))
+        assert ids(transcripts.turns("s1", last=2)) == ["r201", "r202"]
 
     def test_a_session_can_be_opened_before_anything_is_said(self, transcripts: Transcripts) -> None:
         assert transcripts.append(session(), []) == ()
@@ -218,6 +226,15 @@ class TranscriptsConformance:
     def test_a_negative_limit_is_refused(self, transcripts: Transcripts) -> None:
         with pytest.raises(InvalidInput, match="-1"):
             transcripts.sessions(limit=-1)
+
+    def test_a_tenants_open_sessions_are_told_from_all_others(self, transcripts: Transcripts) -> None:
+        ours = {"source": "agent", "channel": "web", "chat_id": "7"}
+        for minute, (uuid, fields) in enumerate(
+            {"over": ours, "old": ours, "new": ours, "theirs": {**ours, "chat_id": "8"}, "brought": {}}.items()
+        ):
+            transcripts.append(session(uuid, **fields), [turn("a", of=uuid, minute=minute)])
+        transcripts.update(replace(transcripts.session("over"), ended=START))
+        assert [one.uuid for one in transcripts.going_on("agent", "web", "7")] == ["new", "old"]
 
     def test_update_stores_a_sessions_own_fields(self, transcripts: Transcripts) -> None:
         transcripts.append(session(), [turn("a", minute=0)])

@@ -82,7 +82,7 @@ def book(tmp_path: Path) -> Iterator[Memory]:
 
 
 def test_the_newest_sessions_come_first_and_the_current_one_is_left_out(talks: Memory) -> None:
-    found = talks.recall_history(2, session="now")
+    found = talks.recall_history(2, current="now")
     assert [session.name for session in found.sessions] == ["搬家", "boat"]
     assert [session.turns for session in found.sessions] == [3, 3]
     listed = talks.sessions(limit=3)
@@ -110,7 +110,7 @@ def test_a_talk_without_times_is_of_the_day_on_which_it_was_stored(book: Memory)
 
 
 def test_history_tells_its_sessions_in_a_block_that_capture_cuts_out_again(talks: Memory) -> None:
-    found = talks.recall_history(session="now")
+    found = talks.recall_history(current="now")
     assert found.text.startswith(OPEN)
     assert found.text.endswith(CLOSE)
     assert "red sail" in found.text
@@ -143,7 +143,7 @@ def test_the_laws_of_what_is_recalled(
 
 
 def test_a_topic_brings_the_sessions_about_it_with_the_turns_that_say_so(talks: Memory) -> None:
-    found = talks.recall_topic("Which berth of the harbour?", session="now")
+    found = talks.recall_topic("Which berth of the harbour?", current="now")
     assert found.sessions[0].name == "boat"
     assert found.turns[0].text == "In the harbour of Lisbon, berth number 14."
     assert found.turns[0].time == datetime(2026, 2, 10, 9, 2, tzinfo=UTC)
@@ -218,7 +218,7 @@ def test_a_session_is_opened_by_name_id_or_day(talks: Memory, which: str) -> Non
     [("last time", "搬家"), ("上上次", "boat"), ("the first session", "garden"), ("last Tuesday", "搬家")],
 )
 def test_words_of_order_and_time_do_not_mean_the_current_session(talks: Memory, which: str, name: str) -> None:
-    found = talks.recall_session(which, session="now")
+    found = talks.recall_session(which, current="now")
     assert found.sessions[0].name == name
     assert found.reason
 
@@ -329,7 +329,7 @@ def test_a_page_that_a_person_edited_is_what_is_told(book: Memory) -> None:
     ],
 )
 def test_what_a_text_asks_for_is_recalled(talks: Memory, text: str, scene: str, session: str) -> None:
-    found = talks.recollect(text, session="now")
+    found = talks.recollect(text, current="now")
     assert found is not None
     assert (found.scene, found.sessions[0].name) == (scene, session)
     assert found.text
@@ -343,7 +343,7 @@ def test_a_text_that_asks_for_nothing_recalls_nothing(talks: Memory) -> None:
 def test_what_was_said_in_this_talk_is_looked_for_in_it_and_not_the_question_itself(book: Memory) -> None:
     question = "What was the berth number I gave you earlier in this conversation?"
     say(book, "boat", NOW, *TALKS["boat"], "I see.", question)
-    found = book.recollect(question, session="boat")
+    found = book.recollect(question, current="boat")
     assert found is not None
     assert found.scene == "within"
     assert found.turns[0].text == "In the harbour of Lisbon, berth number 14."
@@ -366,7 +366,7 @@ def test_the_same_question_asked_in_an_earlier_talk_is_no_answer(book: Memory, t
 
 
 def test_where_the_session_that_is_meant_is_not_there_the_newest_are_told_of(talks: Memory) -> None:
-    found = talks.recollect("上周日咱们聊了些什么", session="now")
+    found = talks.recollect("上周日咱们聊了些什么", current="now")
     assert found is not None
     assert (found.scene, [session.name for session in found.sessions]) == ("history", ["搬家", "boat", "garden"])
     assert not found.has_relevant

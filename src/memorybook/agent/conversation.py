@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from memorybook.protocols import MemoryProvider
     from memorybook.replies import Message
 
-_LOOKED_AT = 50
-"""The newest sessions, among which the open one is, and those that wait to be remembered."""
-
 
 class View:
     """What of the conversations of a tenant no book keeps; outlives a book that is closed to make room.
@@ -130,11 +127,8 @@ class Conversation:
 
     def _open_sessions(self) -> list[Session]:
         """The tenant's sessions that are not over, the newest first."""
-        return [
-            each
-            for each in self.memory.book.transcripts.sessions(limit=_LOOKED_AT, turn_ids=False)
-            if self._is_ours(each) and self._reached(each.uuid) < OVER
-        ]
+        found = self.memory.book.transcripts.going_on(SOURCE, self.channel, self.chat_id)
+        return [each for each in found if self._reached(each.uuid) < OVER]
 
     def _is_idle(self, session: Session) -> bool:
         """Whether nothing was said in it for longer than the settings have it, or it was left."""

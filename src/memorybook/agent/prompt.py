@@ -94,7 +94,7 @@ def _provided(provider: MemoryProvider, query: str, failures: list[str]) -> str:
 
 def _recollected(talk: Conversation, asked: str, failures: list[str]) -> Recollection | None:
     try:
-        return talk.memory.recollect(asked, session=talk.uuid or None) if asked.strip() else None
+        return talk.memory.recollect(asked, current=talk.uuid or None) if asked.strip() else None
     except MemoryBookError as error:
         failures.append(str(error))
         return None

@@ -142,7 +142,7 @@ class Chat:
     def _go_on(self, memory: Memory) -> None:
         """Show each prompt of this session the one that it goes on from. Raises NotFound, Conflict."""
         current = self._session.uuid or None
-        [found] = memory.recall_session(self._goes_on, session=current).sessions
+        [found] = memory.recall_session(self._goes_on, current=current).sessions
         if found.uuid == current:
             return
         self._session.before = found.uuid
@@ -360,7 +360,7 @@ class Chat:
     def _do(self, verb: str, words: list[str]) -> None:
         """A verb of the command line, on this book, shown as it shows it."""
         if verb in _LOOKING_BACK and self._session.uuid:
-            words = ["--session", self._session.uuid, *words]
+            words = ["--current", self._session.uuid, *words]
         own = [
             flag for flag, on in (("--no-color", self._call.options.no_color), ("-q", self._call.options.quiet)) if on
         ]
@@ -384,8 +384,8 @@ class Chat:
             self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
             return
         current, asking = self._session.uuid or None, WORDS[language_of(self._memory.config.language, [rest])].asking
-        found = self._memory.recollect(rest, session=current)
-        found = found or self._memory.recollect(asking.format(words=rest), session=current)
+        found = self._memory.recollect(rest, current=current)
+        found = found or self._memory.recollect(asking.format(words=rest), current=current)
         if found is not None:
             self._draw(f"recall-{found.scene}", found.json())
         else:

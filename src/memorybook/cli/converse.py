@@ -28,7 +28,7 @@ def _days(parser: Parser) -> None:
 
 
 def _leaving_out(parser: Parser) -> None:
-    parser.add_argument("--session", metavar="ID", help="the current conversation, which is left out")
+    parser.add_argument("--current", metavar="ID", help="the current conversation, which is left out")
 
 
 def _block(parser: Parser) -> None:
@@ -60,7 +60,7 @@ def _history(call: Call) -> dict[str, Any] | None:
     return _recalled(
         call,
         lambda memory: memory.recall_history(
-            o.limit, since=o.since, until=o.until, session=o.session, max_tokens=o.max_tokens
+            o.limit, since=o.since, until=o.until, current=o.current, max_tokens=o.max_tokens
         ),
     )
 
@@ -98,7 +98,7 @@ def _topic(call: Call) -> dict[str, Any] | None:
     return _recalled(
         call,
         lambda memory: memory.recall_topic(
-            query, top=o.top, since=o.since, until=o.until, session=o.session, max_tokens=o.max_tokens
+            query, top=o.top, since=o.since, until=o.until, current=o.current, max_tokens=o.max_tokens
         ),
     )
 
@@ -125,7 +125,7 @@ def _session(call: Call) -> dict[str, Any] | None:
     o, which = call.options, text_of(call.options.which)
     return _recalled(
         call,
-        lambda memory: memory.recall_session(which, limit=o.limit, session=o.session, max_tokens=o.max_tokens),
+        lambda memory: memory.recall_session(which, limit=o.limit, current=o.current, max_tokens=o.max_tokens),
     )
 
 

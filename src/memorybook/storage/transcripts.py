@@ -201,17 +201,30 @@ class SqliteTranscripts:
         )
         return [readable(uuid) for (uuid,) in rows]
 
-    def turns(self, session: str) -> Sequence[Turn]:
-        """All turns of a session (uuid) in order; empty if there is none."""
+    def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
+        """Sessions of that source and tenant that have not ended, newest first, without the ids of their turns."""
         db = self._store.existing()
         if db is None:
             return []
-        chats = db.execute(
-            f"SELECT {CHAT} FROM chats WHERE session=(SELECT id FROM sessions WHERE uuid=?) ORDER BY position",
-            (bindable(session),),
+        wanted = "ended IS NULL AND source=? AND channel=? AND chat_id=?"
+        rows = db.execute(
+            f"SELECT {SESSION} FROM sessions WHERE {wanted} ORDER BY updated DESC, id DESC",
+            tuple(map(bindable, (source, channel, chat_id))),
         )
+        return [session_of(row, ()) for row in rows]
+
+    def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
+        """All turns of a session (uuid) in order, or the last so many, at least 1; empty if there is none."""
+        db = self._store.existing()
+        if db is None:
+            return []
+        chosen = "session=(SELECT id FROM sessions WHERE uuid=?)"
+        if last is not None:
+            chosen = f"id IN (SELECT chat FROM turns WHERE {chosen} ORDER BY position DESC LIMIT {int(last)})"
+        chats = db.execute(f"SELECT {CHAT} FROM chats WHERE {chosen}", (bindable(session),))
         found = [turn for chat in chats for turn in turns_of(session, chat)]
-        return sorted(found, key=lambda turn: turn.position)  # turns put back stand in chats of their own
+        found.sort(key=lambda turn: turn.position)  # turns put back stand in chats of their own
+        return found if last is None else found[-last:]
 
     def each_turn(self, session: str) -> Iterator[Turn]:
         """The turns of a session (uuid) in order, of which never all are held; read as they are asked for."""
@@ -219,18 +232,27 @@ class SqliteTranscripts:
 
         return each_turn(self._store, session)
 
-    def find(self, turn_id: str) -> Sequence[Turn]:
-        """Turns of that id, one per session that has one, in the order they were stored."""
+    def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
+        """Turns of that id, one per session that has one, or only that of a session (uuid); as they were stored."""
         db = self._store.existing()
         if db is None:
             return []
         columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+        of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
         rows = db.execute(
             f"SELECT sessions.uuid, {columns} FROM turns JOIN chats ON chats.id=turns.chat"
-            " JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=? ORDER BY turns.id",
-            (bindable(turn_id),),
+            f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
+            (bindable(turn_id), *values),
         )
         return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
+
+    def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
+        """Those of these ids that turns of several sessions have; costs a look at an index for each."""
+        db = self._store.existing()
+        if db is None:
+            return frozenset()
+        several = "SELECT 1 FROM turns WHERE turn_id=? LIMIT 1 OFFSET 1"
+        return frozenset(id for id in turn_ids if db.first(several, (bindable(id),)))
 
     def revision(self) -> int:
         """Grows with every change; 0 for an empty store. Cheap."""
@@ -251,10 +273,12 @@ class SqliteTranscripts:
         if revision <= after:
             snapshot.close()
             return TurnChanges(revision, (), ())
+        from memorybook.storage.turn_stream import changed
+
         removed = snapshot.execute(
             "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
         )
-        turns = _changed(snapshot, after)
+        turns = changed(snapshot, after)
         return TurnChanges(
             revision,
             turns if self._store.streams else list(turns),
@@ -431,30 +455,6 @@ def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> Non
     if db.first("SELECT 1 FROM removed WHERE session=? LIMIT 1", (bindable(uuid),)):
         rows = [(bindable(uuid), bindable(turn.id)) for turn in fresh]
         db.executemany("DELETE FROM removed WHERE session=? AND turn_id=?", rows)
-
-
-# --- turns and chats ---
-
-
-def _changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
-    """Turns with a revision above `after`, each with its session; closes the snapshot at the end."""
-    sessions: dict[int, Session] = {}
-    turns: dict[str, Turn] = {}
-    current = -1
-    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
-    query = (
-        f"SELECT turns.session, turns.chat, turns.turn_id, {columns} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
-        " WHERE turns.revision>? ORDER BY turns.revision, turns.id"
-    )
-    try:
-        for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
-            if number not in sessions:
-                sessions[number] = _read_session(snapshot, number, turn_ids=False)
-            if chat != current:
-                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
-            yield sessions[number], turns[readable(turn_id)]
-    finally:
-        snapshot.close()
 
 
 # --- removing ---

@@ -1,15 +1,15 @@
-"""The turns of a session one after the other, for sessions that are larger than anyone wants to hold."""
+"""Turns one after the other, for more of them than anyone wants to hold: of a session, and what changed."""
 
 from __future__ import annotations
 
 from memorybook.standard import Iterator
-from memorybook.storage.columns import bindable
-from memorybook.storage.sqlite import Store
-from memorybook.storage.transcript_rows import CHAT, turns_of
+from memorybook.storage.columns import bindable, readable
+from memorybook.storage.sqlite import Connection, Store
+from memorybook.storage.transcript_rows import CHAT, SESSION, session_of, turns_of
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memorybook.model import Turn
+    from memorybook.model import Session, Turn
 
 _AT_ONCE = 200
 """Chats that are read at once."""
@@ -33,3 +33,25 @@ def each_turn(store: Store, session: str) -> Iterator[Turn]:
             waiting += turns_of(session, row)
             waiting.sort(key=lambda turn: turn.position)
     yield from waiting
+
+
+def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
+    """Turns with a revision above `after`, each with its session, without `turn_ids`; closes the snapshot."""
+    sessions: dict[int, Session] = {}
+    turns: dict[str, Turn] = {}
+    current = -1
+    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+    query = (
+        f"SELECT turns.session, turns.chat, turns.turn_id, {columns} FROM turns LEFT JOIN chats ON chats.id=turns.chat"
+        " WHERE turns.revision>? ORDER BY turns.revision, turns.id"
+    )
+    try:
+        for number, chat, turn_id, *row in snapshot.stream(query, (after,)):
+            if number not in sessions:
+                [columns_of_it] = snapshot.execute(f"SELECT {SESSION} FROM sessions WHERE id=?", (number,))
+                sessions[number] = session_of(columns_of_it, ())
+            if chat != current:
+                current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
+            yield sessions[number], turns[readable(turn_id)]
+    finally:
+        snapshot.close()

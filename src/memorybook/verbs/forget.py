@@ -266,7 +266,7 @@ def _by_turn(memory: Memory, name: str) -> Meant:
     if not turns and "/" in name:
         session, _, name = name.partition("/")
         uuid = book.transcripts.session(session).uuid
-        turns = [turn for turn in book.transcripts.find(name) if turn.session == uuid]
+        turns = book.transcripts.find(name, uuid)
     if not turns:
         raise NotFound(f"no turn {name!r} in this book")
     if len(turns) > 1:

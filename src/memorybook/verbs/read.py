@@ -69,7 +69,7 @@ def _turn(book: Book, name: str) -> Said:
     if not found and "/" in name:
         session_name, _, turn_id = name.partition("/")
         session = book.transcripts.session(session_name)
-        found = [turn for turn in book.transcripts.find(turn_id) if turn.session == session.uuid]
+        found = book.transcripts.find(turn_id, session.uuid)
     if not found:
         raise NotFound(f"no turn {name!r} in this book")
     if len(found) > 1:

@@ -51,7 +51,7 @@ def recall_history(
     *,
     since: str | date | None,
     until: str | date | None,
-    session: str | None,
+    current: str | None,
     max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_history`."""
@@ -59,7 +59,7 @@ def recall_history(
     days, budget = given.days_of(since, until), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("history", disabled=True)
-    return _shown(memory, _history(memory, most, days, talks.uuid_of(memory, session)), "", budget)
+    return _shown(memory, _history(memory, most, days, talks.uuid_of(memory, current)), "", budget)
 
 
 def _history(memory: Memory, limit: int, days: Days, without: str | None) -> Recollection:
@@ -74,7 +74,7 @@ def recall_topic(
     top: int | None,
     since: str | date | None,
     until: str | date | None,
-    session: str | None,
+    current: str | None,
     max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_topic`."""
@@ -84,7 +84,7 @@ def recall_topic(
         return Recollection("topic", disabled=True)
     named = which.days_in(memory, text) if days == ALWAYS else ()
     echo = text if text.rstrip().endswith(("?", "？")) else ""
-    asked = _Topic(text, most, days, named, talks.uuid_of(memory, session), echo=normalise(echo))
+    asked = _Topic(text, most, days, named, talks.uuid_of(memory, current), echo=normalise(echo))
     return _shown(memory, _topic(memory, asked), text, budget)
 
 
@@ -157,19 +157,19 @@ def _echoes(passage: Passage, echo: str) -> bool:
 
 
 def recall_session(
-    memory: Memory, name: str, *, limit: int | None, session: str | None, max_tokens: int | None
+    memory: Memory, name: str, *, limit: int | None, current: str | None, max_tokens: int | None
 ) -> Recollection:
     """See `Memory.recall_session`."""
     words, most, budget = given.text_of(name, "which"), _count(limit), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("session", disabled=True)
-    return _shown(memory, _session(memory, words, most, talks.uuid_of(memory, session)), "", budget)
+    return _shown(memory, _session(memory, words, most, talks.uuid_of(memory, current)), "", budget)
 
 
 def _session(memory: Memory, words: str, limit: int | None, without: str | None) -> Recollection:
     one, reason = which.chosen(memory, words, without=without)
-    turns = memory.book.transcripts.turns(one.uuid)
-    said = tuple(talks.said(turn) for turn in (turns if limit is None else turns[-limit:]))
+    turns = memory.book.transcripts.turns(one.uuid, last=limit)
+    said = tuple(talks.said(turn) for turn in turns)
     degraded = () if turns else (NO_TURNS,)
     return Recollection("session", (talks.found(memory, one),), said, degraded, has_relevant=True, reason=reason)
 
@@ -211,19 +211,20 @@ def detect(memory: Memory, text: str) -> Recall | None:
     return rules.detect(text, memory.config.recall.keywords, today=memory.book.day(memory.book.now()))
 
 
-def recollect(memory: Memory, text: str, *, session: str | None, max_tokens: int | None) -> Recollection | None:
+def recollect(memory: Memory, text: str, *, current: str | None, max_tokens: int | None) -> Recollection | None:
     """See `Memory.recollect`."""
     budget = given.budget_of(max_tokens)
     if not memory.config.enabled or not text.strip():
         return None
     asked = detect(memory, text)
-    found = _alike(memory, text, session) if asked is None else _carried_out(memory, text, asked, session)
+    without = talks.uuid_of(memory, current)
+    found = _alike(memory, text, without) if asked is None else _carried_out(memory, text, asked, without)
     return found and _shown(memory, found, asked.query if asked and asked.query else text, budget)
 
 
-def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) -> Recollection:
+def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) -> Recollection:
     """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
-    top, current = memory.config.recall.max_search_results, talks.uuid_of(memory, session)
+    top = memory.config.recall.max_search_results
     subject = asked.query if _tells(asked.query) else ""
     days = which.days_in(memory, text)
     topic = _Topic(subject or text, top, named=days, without=current, echo=normalise(text))
@@ -231,8 +232,8 @@ def _carried_out(memory: Memory, text: str, asked: Recall, session: str | None) 
     try:
         if asked.scene == "session":
             return _session(memory, text, None, current)
-        if asked.scene == "within" and session:
-            return _within(memory, session, subject or text, top, echo=text.strip())
+        if asked.scene == "within" and current:
+            return _within(memory, current, subject or text, top, echo=text.strip())
     except (NotFound, Conflict) as error:
         reason = NONE_MEANT if isinstance(error, NotFound) else str(error)
     if not subject and (reason or days):
@@ -250,14 +251,13 @@ def _tells(words: str) -> bool:
     return any(len(word) > 1 and not word.isdecimal() for word in query_words(words))
 
 
-def _alike(memory: Memory, text: str, session: str | None) -> Recollection | None:
+def _alike(memory: Memory, text: str, without: str | None) -> Recollection | None:
     """What was said before that is like the text, if so much likeness is to be recalled without being asked for."""
     least = memory.config.recall.similarity_threshold
     if least <= 0:
         return None
     from memorybook.recall.detect import resembles
 
-    without = talks.uuid_of(memory, session)
     query = Query(text, sources=frozenset({"turn", "summary"}))
     answer = memory.book.search(
         query, limit=1, min_score=least, keep=lambda passage: without is None or passage.session != without

@@ -116,8 +116,8 @@ def _unwritten(memory: Memory, session: Session) -> SessionSummary:
 
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-    turns = memory.book.transcripts.turns(session.uuid)
-    return summarize(turns[-SUMMARIZED:], session=session, language=memory.config.language)
+    turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)
+    return summarize(turns, session=session, language=memory.config.language)
 
 
 def _summary(page: SessionSummary) -> str:
@@ -233,7 +233,7 @@ def turns_at(memory: Memory, places: Sequence[tuple[str, str, float]]) -> tuple[
     """The turns at (session, id, score), in that order; what is gone is left out."""
     turns = []
     for session, id, score in places:
-        turns += [said(turn, score) for turn in memory.book.transcripts.find(id) if turn.session == session]
+        turns += [said(turn, score) for turn in memory.book.transcripts.find(id, session)]
     return tuple(turns)
 
 

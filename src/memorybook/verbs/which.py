@@ -165,7 +165,7 @@ def said_within(memory: Memory, days: Days, wanted: Iterable[Span] = ()) -> Call
 def _day_of(memory: Memory, passage: Passage) -> str | None:
     """The day that a passage is of: a turn's in the book's timezone, if it has a time; else as it is dated."""
     if passage.turn is not None and passage.source == "turn":
-        for turn in memory.book.transcripts.find(passage.turn):
-            if turn.session == passage.session and turn.time is not None:
+        for turn in memory.book.transcripts.find(passage.turn, passage.session):
+            if turn.time is not None:
                 return memory.book.day(turn.time).isoformat()
     return passage.date
