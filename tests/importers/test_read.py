@@ -285,6 +285,39 @@ def test_one_json_document_is_read_too(write: WriteLines, document: Any, indent:
     assert texts(found) == ["a", "b"]
 
 
+SYSTEM = {"role": "system", "content": "You are terse."}
+UNNAMED: list[dict[str, Any]] = [
+    {"messages": [SYSTEM, {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+    {"messages": [SYSTEM, {"role": "user", "content": "c"}, {"role": "assistant", "content": "b"}]},
+    {"messages": [SYSTEM, {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        (json.dumps(UNNAMED), "a.json"),
+        (json.dumps({"conversations": UNNAMED}), "a.json"),
+        ("\n\n".join(map(json.dumps, UNNAMED)), "a.json"),
+        ("not an object\n" + "\n".join(map(json.dumps, UNNAMED)), "a.jsonl"),
+    ],
+)
+def test_each_conversation_without_a_name_is_a_session_of_its_own(write: WriteLines, document: str, name: str) -> None:
+    found = conversation(write(document, name=name))
+    assert [[turn.text for turn in turns] for _, turns in found.sessions] == [
+        ["You are terse.", "a", "b"], ["You are terse.", "c", "b"],
+    ], "what is there twice is one"  # fmt: skip
+    alone = conversation(write(json.dumps(UNNAMED[0]), name="b.jsonl"))
+    assert alone.sessions[0].turns == found.sessions[0].turns, "it is the same, whatever stands beside it"
+
+
+def test_a_conversation_that_is_alone_in_its_file_may_grow(write: WriteLines) -> None:
+    grown = {"messages": [*UNNAMED[0]["messages"], {"role": "user", "content": "more"}]}
+    before, after = (conversation(write(json.dumps(one), name="a.json")) for one in (UNNAMED[0], grown))
+    assert before.sessions[0].session.uuid == after.sessions[0].session.uuid
+    assert after.sessions[0].turns[:3] == before.sessions[0].turns
+
+
 def test_what_is_no_object_in_an_array_is_reported(write: WriteLines) -> None:
     found = conversation(write('[{"role": "user", "content": "a"}, 7, {"messages": ["x"]}]'))
     assert texts(found) == ["a"]

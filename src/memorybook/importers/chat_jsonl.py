@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.importers.records import Record, Said, Warn, clean, cut, first, json_safe, role_of, word
+from memorybook.importers.records import ID, SESSION, Record, Said, Warn, clean, cut, first, json_safe, role_of, word
 from memorybook.importers.times import parse_time
 from memorybook.model import Role
 
@@ -18,11 +18,9 @@ TOOL_TEXT_LIMIT = 4000
 
 _TEXT = ("content", "text", "message")
 _TIME = ("timestamp", "ts", "time", "created_at", "datetime", "date")
-_SESSION = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
-_ID = ("id", "uuid", "message_id")
 _SPEAKER = ("speaker", "name", "author", "sender", "from")
 _CALLS = ("tool_calls", "tool")
-_USED = frozenset((*_TEXT, *_TIME, *_SESSION, *_ID, *_SPEAKER, *_CALLS, "role", "scope"))
+_USED = frozenset((*_TEXT, *_TIME, *SESSION, *ID, *_SPEAKER, *_CALLS, "role", "scope"))
 
 
 def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
@@ -62,9 +60,9 @@ def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") 
         speaker=speaker,
         time=time,
         stamp=word(stamp),
-        session=word(first(fields, *_SESSION)) or session,
+        session=word(first(fields, *SESSION)) or session,
         scope=word(fields.get("scope")),
-        id=word(first(fields, *_ID)),
+        id=word(first(fields, *ID)),
         tool_calls=calls,
         metadata=_metadata(fields, role),
         line=record.line,

@@ -20,6 +20,10 @@ EXPECTED = (
     "Claude or mem0, a session of Claude Code or Codex, or a history.jsonl"
 )
 
+SESSION = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
+ID = ("id", "uuid", "message_id")
+"""Fields in which a message has the name of its session, and its own."""
+
 Warn = Callable[[str], None]
 
 
@@ -186,7 +190,7 @@ _DEEPEST = 40
 
 
 def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
-    """The JSON objects of a file: one a line, in one array, or under `messages` and the like.
+    """The JSON objects of a file: one a line, in one array, or under `messages` and the like of one or of each.
 
     Lines, and the items of an array, are read one by one; a broken one is a warning. Raises InvalidInput for a file
     that is not UTF-8 text, and for a line, an item or a document that is too large to be held.
@@ -204,14 +208,18 @@ def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
     text = opening[1].strip()
     if text.startswith("["):
         yield from _array_records(name, chain([opening[1]], (line for _, line in lines)), warn)
-    elif _opens_document(text):
+    elif _begins_object(text):
         yield from _unwrapped([_document(name, opening[1], lines)], warn)
     else:
-        yield from _line_records([opening], warn)
-        yield from _line_records(lines, warn)
+        following = next(((number, line) for number, line in lines if line.strip()), None)
+        if following is None and not name.lower().endswith(_LINES) and _wrapped(value := _json(text)) is not None:
+            yield from _unwrapped([value], warn)
+        else:
+            yield from _line_records(chain([opening], [following] if following else (), lines), warn)
 
 
 _MARK = b"\xef\xbb\xbf"
+_LINES = (".jsonl", ".ndjson")
 _CHUNK = 1 << 20
 
 
@@ -258,12 +266,9 @@ def _refuse_other_encodings(name: str, raw: bytes) -> None:
         raise InvalidInput(f"{name!r} is not a text file; {EXPECTED}")
 
 
-def _opens_document(text: str) -> bool:
-    """Whether a first line begins one JSON object that holds everything, and not JSON Lines."""
-    if not text.startswith("{"):
-        return False
-    value = _json(text)
-    return _wrapped(value) is not None if isinstance(value, dict) else text.endswith(("{", "[", ","))
+def _begins_object(text: str) -> bool:
+    """Whether a first line only begins the JSON object that holds everything, as no line of JSON Lines does."""
+    return text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None
 
 
 def _document(name: str, opening: str, lines: Iterable[tuple[int, str]]) -> Any:
@@ -297,7 +302,7 @@ def _array_records(name: str, pieces: Iterator[str], warn: Warn) -> Iterator[Rec
 
 def _unwrapped(values: Iterable[Any], warn: Warn, number: int = 0) -> Iterator[Record]:
     """The objects in these values; of a single one that stands in an array with its number there."""
-    for place, fields in enumerate(_messages(values), 1):
+    for place, fields in enumerate(_messages(values, several=bool(number)), 1):
         if isinstance(fields, dict):
             yield Record(number or place, fields)
         else:
@@ -308,28 +313,43 @@ _LISTS = ("conversations", "results", "memories")
 _WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "content", "text"))
 
 
-def _wrapped(value: Mapping[str, Any]) -> list[Any] | None:
+def _wrapped(value: Any) -> list[Any] | None:
     """The list for which an object is only the wrapping; None for an object that says something itself."""
-    if not _WHOLE.isdisjoint(value):
+    if not isinstance(value, dict) or not _WHOLE.isdisjoint(value):
         return None
     return next((value[key] for key in ("messages", *_LISTS) if isinstance(value.get(key), list)), None)
 
 
-def _messages(values: Iterable[Any], *, inside: bool = False) -> Iterator[Any]:
-    """The objects of an array, where one wraps others these: conversations, and the messages of each."""
+def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> Iterator[Any]:
+    """The objects of an array, where one wraps others these: conversations, and the messages of each.
+
+    With `several` there may be more conversations than these, so that each must have a name.
+    """
     for value in values:
-        inner = _wrapped(value) if isinstance(value, dict) else None
+        inner = _wrapped(value)
         if inner is None:
             yield value
         elif isinstance(value.get("messages"), list):
-            name = first(value, "session", "session_id", "id", "name", "title")
-            for message in inner:
-                named = isinstance(message, dict) and name is not None and "session" not in message
-                yield {**message, "session": name} if named else message
+            yield from _of_session(value, inner, several)
         elif inside:
             yield value
         else:
-            yield from _messages(inner, inside=True)
+            yield from _messages(inner, several=True, inside=True)
+
+
+def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
+    """The messages of a conversation with its name; one of several that has none is called by all that is in it."""
+    name = first(value, "session", "session_id", "id", "name", "title")
+    made = name is None and several and not any(isinstance(one, dict) and first(one, *SESSION) for one in messages)
+    if made:
+        name = _digest(json.dumps(json_safe(messages), sort_keys=True))[:12]
+    for place, message in enumerate(messages):
+        if name is None or not isinstance(message, dict) or "session" in message:
+            yield message
+        elif made and first(message, *ID) is None:  # so that what is there twice is taken once
+            yield {**message, "session": name, "id": _digest(name, str(place))[:12]}
+        else:
+            yield {**message, "session": name}
 
 
 def _line_records(lines: Iterable[tuple[int, str]], warn: Warn) -> Iterator[Record]:
@@ -338,7 +358,9 @@ def _line_records(lines: Iterable[tuple[int, str]], warn: Warn) -> Iterator[Reco
         if not text:
             continue
         fields = _json(text)
-        if isinstance(fields, dict):
+        if _wrapped(fields) is not None:
+            yield from _unwrapped([fields], warn, number)
+        elif isinstance(fields, dict):
             yield Record(number, fields)
         else:
             warn(f"line {number}: not a JSON object, skipped ({text[:40]!r})")
