@@ -12,7 +12,7 @@ import pytest
 
 import memorybook
 from memorybook.cli import forget, history
-from memorybook.cli.call import Call, Declined, Options, Parser
+from memorybook.cli.call import Call, Declined, Options, Parser, Wording
 from memorybook.cli.full_parser import parse
 from memorybook.cli.show import Page
 from memorybook.config import Config
@@ -62,7 +62,12 @@ def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
             return cast("dict[str, Any]", tools[name](**given).json())
 
         call = SimpleNamespace(
-            verb=verb, options=parse(parser, words), tool=tool, warn=warnings.append, confirm=confirm
+            verb=verb,
+            options=parse(parser, words),
+            words=Wording(),
+            tool=tool,
+            warn=warnings.append,
+            confirm=confirm,
         )
         shown = command(cast("Call", call))
         assert shown is not None

@@ -191,6 +191,29 @@ def parser_of(verb: str) -> tuple[Parser, Run]:
     return parser, run
 
 
+class Wording:
+    """In which words answers are told: the English ones of the code, or those that a table has for them.
+
+    Args:
+        table: Each English sentence as it stands in the code, with the one that is said instead; of what is counted
+            the English singular, with `{}` for the number in what is said instead.
+    """
+
+    def __init__(self, table: Mapping[str, str] | None = None) -> None:
+        self._table = table or {}
+
+    def __call__(self, sentence: str, **values: Any) -> str:
+        """The sentence, its braces filled in."""
+        said = self._table.get(sentence, sentence)
+        return said.format(**values) if values else said
+
+    def counted(self, number: int, one: str, many: str = "") -> str:
+        """`1 entry`, `2 entries`, `2 条记忆`."""
+        if one in self._table:
+            return self._table[one].format(number)
+        return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 class Call:
     """A verb with its parsed options; the book is opened when it is first asked for, and closed once.
 
@@ -198,15 +221,19 @@ class Call:
         verb: As `VERBS` has it.
         arguments: The words after it.
         memory: An open memory to use instead, which stays its opener's to close.
+        words: In which remarks and questions are told; None for English.
 
     Raises:
         InvalidInput: The arguments cannot be used.
         SystemExit: After printing the verb's help.
     """
 
-    def __init__(self, verb: str, arguments: list[str], memory: Memory | None = None) -> None:
+    def __init__(
+        self, verb: str, arguments: list[str], memory: Memory | None = None, words: Wording | None = None
+    ) -> None:
         parser, self._run = parser_of(verb)
         self.verb = verb
+        self.words = words or Wording()
         self.options = parser.parse(arguments)
         self._memory = memory
         self._ours = memory is None
@@ -301,11 +328,12 @@ class Call:
         if self.options.yes:
             return
         if sys.stdin is None or not sys.stdin.isatty():
-            raise InvalidInput(f"{self.verb} asks before it goes on, and there is no terminal to ask on: give --yes")
+            asks = "{verb} asks before it goes on, and there is no terminal to ask on: give --yes"
+            raise InvalidInput(self.words(asks, verb=self.verb))
         sys.stderr.write(f"{question} [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes", "是", "好"):
-            raise Declined("nothing was changed")
+            raise Declined(self.words("nothing was changed"))
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Progress | None]:

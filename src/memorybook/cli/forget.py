@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.call import Call, Command, Parser, Wording
     from memorybook.cli.show import Drawing, Page
 
 _MEANT = ("target", "query", "session", "source")
@@ -49,10 +50,10 @@ def _forget(call: Call) -> dict[str, Any]:
             return planned
         receipt = planned["receipt"]
         if not any(receipt[name] for name in (*_GONE, "sessions", "turns")):
-            call.warn("nothing in the book says this, so nothing is forgotten")
+            call.warn(call.words("nothing in the book says this, so nothing is forgotten"))
             return {"receipt": {**receipt, "dry_run": False}}
-        call.warn(f"would forget {_counts(receipt)}")
-        call.confirm("Forget this?")
+        call.warn(call.words("would forget {what}", what=_counts(receipt, call.words)))
+        call.confirm(call.words("Forget this?"))
     return call.tool("memory_forget", **meant, dry_run=o.dry_run)
 
 
@@ -68,7 +69,7 @@ def _purge(call: Call) -> dict[str, Any]:
         planned = call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=True)
         if planned.get("disabled"):
             return planned
-        for sentence in planned["receipt"]["remains"] or [f"would purge {_counts(planned['receipt'])}"]:
+        for sentence in planned["receipt"]["remains"] or [f"would purge {_counts(planned['receipt'], call.words)}"]:
             call.warn(sentence)
         call.confirm("Erase this for good? It cannot be undone.")
     return call.tool("memory_purge", **meant, forgotten=o.forgotten, dry_run=o.dry_run)
@@ -79,38 +80,35 @@ def _purge(call: Call) -> dict[str, Any]:
 
 def _shown_forget(shown: dict[str, Any], page: Page) -> None:
     receipt = shown["receipt"]
-    _went("would forget " if receipt["dry_run"] else "forgot ", receipt, page)
+    _went(page.words("would forget") if receipt["dry_run"] else page.words("forgot"), receipt, page)
     for copy in receipt["remains"]:
         page.remark(copy)
 
 
 def _shown_purge(shown: dict[str, Any], page: Page) -> None:
     receipt = shown["receipt"]
-    _went("would purge " if receipt["dry_run"] else "purged ", receipt, page)
+    _went("would purge" if receipt["dry_run"] else "purged", receipt, page)
     if not receipt["dry_run"]:
-        texts, versions = _count(receipt["journal"], "text"), _count(receipt["versions"], "old version")
+        count = page.words.counted
+        texts, versions = count(receipt["journal"], "text"), count(receipt["versions"], "old version")
         page.line(f"  erased {texts} of the journal and {versions}")
     for sentence in receipt["remains"]:
         page.remark(sentence)
 
 
 def _went(what: str, receipt: Mapping[str, Any], page: Page) -> None:
-    page.line(what, ("good", _counts(receipt)))
+    page.line(f"{what} ", ("good", _counts(receipt, page.words)))
     for name in _GONE:
         for each in receipt[name]:
-            page.line(("faint", f"  {name:<10}"), each)
+            page.line(("faint", f"  {padded(page.words(name), 10)}"), each)
 
 
-def _counts(receipt: Mapping[str, Any]) -> str:
+def _counts(receipt: Mapping[str, Any], words: Wording) -> str:
     """What a receipt counts, in a few words."""
     counts = {"entry": len(receipt["entries"])} | {one: len(receipt[f"{one}s"]) for one in ("note", "document")}
     counts |= {one: receipt[f"{one}s"] for one in ("session", "turn")}
-    told = (_count(number, one, "entries" if one == "entry" else "") for one, number in counts.items() if number)
-    return ", ".join(told) or "nothing"
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    told = (words.counted(number, one, "entries" if one == "entry" else "") for one, number in counts.items() if number)
+    return words(", ").join(told) or words("nothing")
 
 
 COMMANDS: dict[str, Command] = {

@@ -53,9 +53,9 @@ def _shown_history(shown: dict[str, Any], page: Page) -> None:
     for operation in shown["operations"]:
         _operation(operation, page, most=_MOST if several else None)
     if not shown["operations"]:
-        page.line("Nothing was done yet.")
+        page.line(page.words("Nothing was done yet."))
     elif shown["more"]:
-        page.remark("older ones with --limit")
+        page.remark(page.words("older ones with --limit"))
 
 
 _MOST = 50
@@ -63,22 +63,24 @@ _MOST = 50
 
 
 def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most: int | None = None) -> None:
+    words = page.words
     who = f"{operation['actor']} ({operation['door']})"
-    head = (indent, f"{_minute(operation['time'])}  ", ("strong", f"{operation['kind'] or 'change':<9}"))
+    head = (indent, f"{page.minute(operation['time'])}  ", ("strong", f"{operation['kind'] or 'change':<9}"))
     page.line(*head, ("place", f" {operation['id']}"), ("faint", f"  {who}"))
     for told in operation["told"][:most]:
         _told(told, page, indent)
     if most is not None and len(operation["told"]) > most:
-        page.line(f"{indent}    … {len(operation['told']) - most} more: memorybook history {operation['id']}")
+        more = words("… {count} more:", count=len(operation["told"]) - most)
+        page.line(f"{indent}    {more} memorybook history {operation['id']}")
     for left in operation["discarded"]:
-        page.text(f"left out ({left['reason']}): {left['text']}", f"{indent}    ")
+        page.text(words("left out ({reason}): {text}", reason=left["reason"], text=left["text"]), f"{indent}    ")
     if operation["usage"]:
         used = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in operation["usage"].items())
         page.line(indent, ("faint", f"    {used}"))
     if operation["undoes"]:
-        page.line(indent, ("faint", f"    undoes {operation['undoes']}"))
+        page.line(indent, ("faint", words("    undoes {id}", id=operation["undoes"])))
     if operation["undone_by"]:
-        page.line(indent, ("warn", f"    undone by {operation['undone_by']}"))
+        page.line(indent, ("warn", words("    undone by {id}", id=operation["undone_by"])))
 
 
 def _told(told: str, page: Page, indent: str = "") -> None:
@@ -86,24 +88,25 @@ def _told(told: str, page: Page, indent: str = "") -> None:
 
 
 def _shown_why(shown: dict[str, Any], page: Page) -> None:
-    entry = shown["entry"]
+    entry, words = shown["entry"], page.words
     if entry is None:
-        page.line(("warn", f"{shown['id']} is no longer in the book."))
+        page.line(("warn", words("{id} is no longer in the book.", id=shown["id"])))
     else:
         page.text(entry["text"])
-        state = f"{entry['category']} · {entry['state']} · score {entry['score']:.2f}"
-        used = f"said {_count(entry['hits'], 'time')} · in {_count(shown['access_count'], 'prompt')}"
+        state = f"{words(entry['category'])} · {words(entry['state'])} · {words('score')} {entry['score']:.2f}"
+        said, prompts = words.counted(entry["hits"], "time"), words.counted(shown["access_count"], "prompt")
+        used = words("said {times} · in {prompts}", times=said, prompts=prompts)
         page.line(("faint", f"  [{shown['id']}] {state} · {used}"))
     _rests_on(shown["rests_on"], page)
-    _listed("What was done to it", shown["story"], lambda each: _operation(each, page, "  "), page)
+    _listed(words("What was done to it"), shown["story"], lambda each: _operation(each, page, "  "), page)
     replaced = [] if shown["superseded_by"] is None else [shown["superseded_by"]]
     for title, others in (
-        ("It replaces", shown["supersedes"]),
-        ("It was replaced by", replaced),
-        ("It contradicts", shown["contradicts"]),
+        (words("It replaces"), shown["supersedes"]),
+        (words("It was replaced by"), replaced),
+        (words("It contradicts"), shown["contradicts"]),
     ):
         _listed(title, others, lambda each: page.text(f"[{each['id']}] {each['text']}", "  "), page)
-    _listed("The last prompts it entered", shown["prompts"], lambda each: _prompt(each, page), page)
+    _listed(words("The last prompts it entered"), shown["prompts"], lambda each: _prompt(each, page), page)
 
 
 def _listed(title: str, values: Sequence[Any], show: Callable[[Any], None], page: Page) -> None:
@@ -115,39 +118,33 @@ def _listed(title: str, values: Sequence[Any], show: Callable[[Any], None], page
 
 def _rests_on(grounds: Sequence[Mapping[str, Any]], page: Page) -> None:
     def show(ground: Mapping[str, Any]) -> None:
-        about = (ground["session_name"] or ground["session"], ground["speaker"], _minute(ground["time"] or ""))
+        time = page.minute(ground["time"]) if ground["time"] else ""
+        about = (ground["session_name"] or ground["session"], page.words(ground["speaker"] or ""), time)
         page.line("  ", ("place", ground["source"]), ("faint", "  " + " · ".join(word for word in about if word)))
-        page.text(ground["text"] if ground["text"] is not None else "no longer kept", "    ")
+        page.text(ground["text"] if ground["text"] is not None else page.words("no longer kept"), "    ")
         if ground["quote"] and ground["quote"] != ground["text"]:
-            page.text(f"quoted: {ground['quote']}", "    ")
+            page.text(page.words("quoted: {quote}", quote=ground["quote"]), "    ")
 
-    _listed("It rests on", grounds, show, page)
+    _listed(page.words("It rests on"), grounds, show, page)
 
 
 def _prompt(prompt: Mapping[str, Any], page: Page) -> None:
-    query = prompt["query"] or "(no question)"
-    page.line(f"  {_minute(prompt['time'])}  ", page.clipped(query, 20))
+    query = prompt["query"] or page.words("(no question)")
+    page.line(f"  {page.minute(prompt['time'])}  ", page.clipped(query, 20))
 
 
 def _shown_undo(shown: dict[str, Any], page: Page) -> None:
-    verb = "would undo" if shown["dry_run"] else "undid"
+    words = page.words
+    verb = words("would undo") if shown["dry_run"] else words("undid")
     page.line(f"{verb} {shown['kind'] or 'change'} ", ("place", shown["undone"]))
     for told in shown["told"]:
         _told(told, page)
     for path in shown["exact"]:
-        page.line(("good", f"  {path}"), " is as it was before, to the byte")
+        page.line(("good", f"  {path}"), words(" is as it was before, to the byte"))
     for path in shown["adapted"]:
-        page.line(("warn", f"  {path}"), " keeps what else changed in it since")
+        page.line(("warn", f"  {path}"), words(" keeps what else changed in it since"))
     if shown["operation"]:
-        page.remark(f"to have it again: memorybook undo {shown['operation']}")
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
-
-
-def _minute(time: str) -> str:
-    return time[:16].replace("T", " ")
+        page.remark(words("to have it again: memorybook undo {id}", id=shown["operation"]))
 
 
 COMMANDS: dict[str, Command] = {

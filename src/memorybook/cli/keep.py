@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.show import _count
-
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
     from memorybook.cli.show import Drawing, Page
@@ -100,15 +98,18 @@ def _collect(call: Call) -> dict[str, Any] | None:
 
 
 def _shown_export(shown: dict[str, Any], page: Page) -> None:
-    held = f"{_count(shown['sessions'], 'session')} with {_count(shown['turns'], 'turn')}"
-    new = f"{_count(shown['new_sessions'], 'session')} and {_count(shown['new_turns'], 'turn')} new"
-    page.line(("place", shown["path"]), f" holds {held}; ", ("good", new))
+    words, count = page.words, page.words.counted
+    held = {"sessions": count(shown["sessions"], "session"), "turns": count(shown["turns"], "turn")}
+    new = {"sessions": count(shown["new_sessions"], "session"), "turns": count(shown["new_turns"], "turn")}
+    told = words(" holds {sessions} with {turns}; ", **held)
+    page.line(("place", shown["path"]), told, ("good", words("{sessions} and {turns} new", **new)))
     if shown["left_out"]:
-        page.remark(f"{_count(shown['left_out'], 'turn')} of what was forgotten since went out of it")
+        gone = "{turns} of what was forgotten since went out of it"
+        page.remark(words(gone, turns=count(shown["left_out"], "turn")))
 
 
 def _shown_backup(shown: dict[str, Any], page: Page) -> None:
-    held = f"{_count(shown['documents'], 'document')}, the turns and the journal, {_size(shown['bytes'])}"
+    held = f"{page.words.counted(shown['documents'], 'document')}, the turns and the journal, {_size(shown['bytes'])}"
     page.line(("place", shown["path"]), f" holds {held}, in ", ("good", _size(shown["packed"])))
     if shown["left_out"]:
         names = ", ".join(shown["left_out"][:5]) + (" …" if len(shown["left_out"]) > 5 else "")
@@ -119,7 +120,7 @@ def _shown_restored(shown: dict[str, Any], page: Page) -> None:
     page.line(
         ("place", shown["root"]),
         " is the book again: ",
-        ("good", f"{_count(shown['documents'], 'document')}, {_size(shown['bytes'])}"),
+        ("good", f"{page.words.counted(shown['documents'], 'document')}, {_size(shown['bytes'])}"),
     )
     if shown["kept"]:
         page.remark(f"what stood there before is kept in {shown['kept']}")
@@ -132,7 +133,7 @@ _MOST = 10
 def _shown_collected(shown: dict[str, Any], page: Page) -> None:
     for each in shown["nodes"]:
         came = [
-            f"{_count(each[what][kind], one, what)} {kind}"
+            f"{page.words.counted(each[what][kind], one, what)} {kind}"
             for one, what in (("summary", "summaries"), ("entry", "entries"))
             for kind in ("new", "updated", "edited", "known", "waiting")
             if each[what][kind]

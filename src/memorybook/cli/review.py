@@ -116,36 +116,40 @@ def _shown_review(shown: dict[str, Any], page: Page) -> None:
     for proposal in shown["proposals"]:
         _proposal(proposal, page)
     if not shown["proposals"]:
-        page.line("Nothing waits.")
+        page.line(page.words("Nothing waits."))
     elif len(shown["proposals"]) < shown["total"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in shown["kinds"].items())
-        page.remark(f"{len(shown['proposals'])} of {shown['total']} ({kinds}); more with --limit")
+        counts = {"count": len(shown["proposals"]), "total": shown["total"], "kinds": kinds}
+        page.remark(page.words("{count} of {total} ({kinds}); more with --limit", **counts))
 
 
 def _proposal(proposal: Mapping[str, Any], page: Page) -> None:
-    state = "" if proposal["state"] == "open" else f"  {proposal['state']}"
-    day = proposal["time"][:10]
+    words = page.words
+    state = "" if proposal["state"] == "open" else f"  {words(proposal['state'])}"
+    day = page.minute(proposal["time"])[:10]
     page.line(("place", f"{proposal['id']:<5}"), ("strong", f"{proposal['kind']:<10}"), ("faint", f" {day}{state}"))
     for told in proposal["told"]:
         page.text(told, "  ")
-    page.text(f"because {proposal['reason']}", "  ")
+    page.text(words("because {reason}", reason=proposal["reason"]), "  ")
     if proposal["stale"]:
-        page.line(("warn", f"  no longer fits: {proposal['stale']}"))
+        page.line(("warn", words("  no longer fits: {reason}", reason=proposal["stale"])))
 
 
 def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
+    words = page.words
     for each in shown["accepted"]:
-        page.line(("good", "accepted "), ("place", each["id"]), ("faint", f"  {each['operation'] or ''}"))
+        page.line(("good", words("accepted")), " ", ("place", each["id"]), ("faint", f"  {each['operation'] or ''}"))
     for id in shown["rejected"]:
-        page.line(("good", "rejected "), ("place", id))
+        page.line(("good", words("rejected")), " ", ("place", id))
     for each in shown["stale"]:
-        page.line(("warn", "withdrawn "), ("place", each["id"]), f", it no longer fits: {each['reason']}")
+        why = words(", it no longer fits: {reason}", reason=each["reason"])
+        page.line(("warn", words("withdrawn")), " ", ("place", each["id"]), why)
     for id in shown["anew"]:
-        page.line("proposed anew: ", ("place", id))
+        page.line(words("proposed anew: "), ("place", id))
     if not any(shown.values()):
-        page.line("Nothing waits.")
+        page.line(words("Nothing waits."))
     elif shown["accepted"]:
-        page.remark("to take one back: memorybook undo OPERATION")
+        page.remark(words("to take one back: memorybook undo OPERATION"))
 
 
 def _shown_tidy(shown: dict[str, Any], page: Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from memorybook.cli.call import terminal_width, write
+from memorybook.cli.call import Wording, terminal_width, write
 from memorybook.cli.visible import remark, visible
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
@@ -37,10 +37,17 @@ class Page:
 
     Whatever is written has the characters made visible that would act on a terminal. Times are shown in `zone`, None
     for the machine's.
+
+    Attributes:
+        words: In which sentences of its own an answer is told.
+        width: Columns of the terminal; None if there is none.
+        color: Whether colours are shown.
+        quiet: Whether remarks are not.
     """
 
     def __init__(self, options: Options, zone: tzinfo | None = None) -> None:
         self._zone = zone
+        self.words = Wording()
         self.width = terminal_width(sys.stdout)
         plain = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         self.color = self.width is not None and not plain
@@ -91,6 +98,11 @@ def cells(text: str) -> int:
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def padded(text: str, width: int) -> str:
+    """The text with spaces behind it up to so many cells."""
+    return text + " " * (width - cells(text))
+
+
 def wrapped(line: str, width: int) -> list[str]:
     """The line in rows of at most `width` cells, broken at spaces, or between any two wide characters."""
     if cells(line) <= width:
@@ -130,7 +142,7 @@ def _is_wide(char: str) -> bool:
 def answer(verb: str, shown: dict[str, Any], page: Page) -> None:
     """Write what the verb answered."""
     if shown.get("disabled") and verb != "status":
-        page.line("Memory is switched off: set enabled = true to use it.")
+        page.line(page.words("Memory is switched off: set enabled = true to use it."))
         return
     drawing(verb)(shown, page)
 
@@ -149,27 +161,31 @@ def drawing(verb: str) -> Drawing:
 
 
 def _hits(shown: dict[str, Any], page: Page) -> None:
-    results = shown["results"]
+    results, words = shown["results"], page.words
     if not shown["has_relevant"]:
-        page.line("Nothing relevant found." + (" The nearest all the same:" if results else ""))
+        near = "Nothing relevant found. The nearest all the same:"
+        page.line(words(near) if results else words("Nothing relevant found."))
     elif not results:
-        page.line(f"Nothing above the threshold of {shown['threshold']:g}.")
+        page.line(words("Nothing above the threshold of {threshold:g}.", threshold=shown["threshold"]))
     for rank, hit in enumerate(results, 1):
         _hit(rank, hit, page)
     if shown.get("cut"):
-        page.remark(f"{shown['cut']} less relevant left out by the threshold of {shown['threshold']:g}")
+        left = "{count} less relevant left out by the threshold of {threshold:g}"
+        page.remark(words(left, count=shown["cut"], threshold=shown["threshold"]))
     index = shown["index"]
     for reason in index.get("degraded") or ():
-        page.remark(f"degraded to {shown['backend']}: {reason}")
+        page.remark(words("degraded to {backend}: {reason}", backend=shown["backend"], reason=reason))
     if index.get("pending_vectors"):
-        page.remark(f"{index['pending_vectors']} passages wait for their vectors; run: memorybook sync")
+        waits = "{count} passages wait for their vectors; run: memorybook sync"
+        page.remark(words(waits, count=index["pending_vectors"]))
 
 
 def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
     place = hit["path"] + (f":{hit['start_line']}" if hit["start_line"] else "")
     if hit["turn"]:
         place = f"turn:{hit['turn']}" if hit["source"] == "turn" else place
-    about = (hit["category"] or hit["source"], hit["date"], hit["speaker"], f"[{hit['id']}]" if hit["id"] else None)
+    what, speaker = page.words(hit["category"] or hit["source"]), page.words(hit["speaker"] or "")
+    about = (what, hit["date"], speaker, f"[{hit['id']}]" if hit["id"] else None)
     page.line(
         f"{rank}. ",
         ("good", f"{hit['relevance']:.2f}"),
@@ -195,13 +211,14 @@ def _got(shown: dict[str, Any], page: Page) -> None:
         return
     turn = shown.get("turn")
     if turn:
-        about = (turn["speaker"] or turn["role"], turn["time"], turn.get("session_name") or turn["session"])
+        time = page.minute(turn["time"]) if turn["time"] else ""
+        about = (turn["speaker"] or turn["role"], time, turn.get("session_name") or turn["session"])
         page.line(("faint", " · ".join(word for word in about if word)))
     last = shown["from"] + shown["lines"] - 1
     if shown["lines"] or not shown["total_lines"]:
         page.text(shown["text"].removesuffix("\n"))
     if not shown["lines"]:
-        page.remark(f"the document has {_count(shown['total_lines'], 'line')}")
+        page.remark(f"the document has {page.words.counted(shown['total_lines'], 'line')}")
     elif shown["from"] > 1 or last < shown["total_lines"]:
         page.remark(f"lines {shown['from']} to {last} of {shown['total_lines']}")
 
@@ -211,21 +228,22 @@ def _card(entry: Mapping[str, Any], page: Page) -> None:
     page.text(entry["text"])
     for name, value in entry.items():
         if name != "text" and value not in (None, [], {}, "", False):
-            page.line(("faint", f"  {name:<15}"), _value(value))
+            shown = page.minute(value) if name == "created_at" else _value(value, page)
+            page.line(("faint", f"  {name:<15}"), shown)
 
 
 def _listed(shown: dict[str, Any], page: Page) -> None:
     for entry in shown["entries"]:
         marks = "*" if entry["pinned"] else " "
-        head = f"{entry['id']:<8} {entry['score']:.2f}{marks} {entry['category']:<11} "
+        head = f"{entry['id']:<8} {entry['score']:.2f}{marks} {padded(page.words(entry['category']), 11)} "
         if entry["state"] != "active":
-            head += f"({entry['state']}) "
-        page.line(("place", head[:9]), head[9:], page.clipped(entry["text"], len(head)))
-    count = len(shown["entries"])
+            head += f"({page.words(entry['state'])}) "
+        page.line(("place", head[:9]), head[9:], page.clipped(entry["text"], cells(head)))
+    count, total = len(shown["entries"]), shown["total"]
     if not count:
-        page.line("No entries." if not shown["total"] else f"None of {shown['total']} entries shown.")
-    elif count < shown["total"]:
-        page.remark(f"{count} of {shown['total']} entries; more with --limit")
+        page.line(page.words("None of {total} entries shown.", total=total) if total else page.words("No entries."))
+    elif count < total:
+        page.remark(page.words("{count} of {total} entries; more with --limit", count=count, total=total))
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -234,13 +252,14 @@ def _listed(shown: dict[str, Any], page: Page) -> None:
 def _entry(shown: dict[str, Any], page: Page) -> None:
     entry = shown["entry"]
     said = shown.get("action") or ("pinned" if entry["pinned"] else entry["state"])
-    page.line(("good", said), f" {entry['id']} {entry['category']} {entry['score']:.2f}  ", entry["text"])
+    head = f" {entry['id']} {page.words(entry['category'])} {entry['score']:.2f}  "
+    page.line(("good", page.words(said)), head, entry["text"])
     _masked(shown, page)
 
 
 def _masked(shown: Mapping[str, Any], page: Page) -> None:
     if shown.get("redacted"):
-        page.remark(f"{_count(shown['redacted'], 'secret')} masked")
+        page.remark(page.words("{secrets} masked", secrets=page.words.counted(shown["redacted"], "secret")))
 
 
 def _appended(shown: dict[str, Any], page: Page) -> None:
@@ -268,13 +287,14 @@ def _skipped(shown: Mapping[str, Any], page: Page) -> None:
 
 
 def _imported(shown: dict[str, Any], page: Page) -> None:
-    kept = [_count(shown["entries"], "entry", "entries"), _count(shown["notes"], "note")]
+    count = page.words.counted
+    kept = [count(shown["entries"], "entry", "entries"), count(shown["notes"], "note")]
     kept += [f"{shown[name]} {name}" for name in ("strengthened", "known") if shown[name]]
-    files = f" of {_count(shown['files'], 'file')}" if shown["files"] != 1 else ""
+    files = f" of {count(shown['files'], 'file')}" if shown["files"] != 1 else ""
     page.line(
         ("strong", "would bring " if shown["dry_run"] else ""),
         ("good", f"{shown['new_turns']} new"),
-        f" of {_count(shown['turns'], 'turn')} in {_count(shown['sessions'], 'session')}{files}; {', '.join(kept)}",
+        f" of {count(shown['turns'], 'turn')} in {count(shown['sessions'], 'session')}{files}; {', '.join(kept)}",
     )
     for path in shown["summaries"][:_NAMED]:
         page.line("  ", ("place", path))
@@ -313,7 +333,7 @@ def _trusted(shown: dict[str, Any], page: Page) -> None:
 def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:
     """Names and values, groups indented; empty ones left out."""
     for name, value in shown.items():
-        label = f"{indent}{name.replace('_', ' ')}"
+        label = f"{indent}{page.words(name.replace('_', ' '))}"
         if isinstance(value, dict):
             if value:
                 page.line(("strong", label))
@@ -322,21 +342,17 @@ def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:
             for sentence in value:
                 page.line(("warn", f"{label}: "), str(sentence))
         elif value not in (None, [], ""):
-            page.line(f"{label:<22} ", _value(value))
+            page.line(f"{padded(label, 22)} ", _value(value, page))
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, page: Page) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return page.words("yes") if value else page.words("no")
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, list):
         return ", ".join(str(one) for one in value)
     return str(value)
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 _SHOWN: dict[str, Drawing] = {
