@@ -116,6 +116,28 @@ def test_a_conversation_that_grew_or_was_asked_anew_is_the_same_session(write: W
     assert [turn.id for turn in turns] == ["u2", "a2"]
 
 
+def test_messages_without_a_time_have_that_of_their_conversation(write: Write) -> None:
+    def at(*times: int | None, **of: Any) -> list[list[float | None]]:
+        ids = [f"m{place}" for place in range(len(times))]
+        nodes = [node(id, f"m{int(id[1:]) - 1}" if id != "m0" else "root", "user", "x", time=t)
+                 for id, t in zip(ids, times, strict=True)]  # fmt: skip
+        asked = [{"uuid": id, "sender": "human", "text": "x", "created_at": t}
+                 for id, t in zip(ids, times, strict=True)]  # fmt: skip
+        theirs = {"created_at": of.get("create_time"), "updated_at": of.get("update_time")}
+        documents = [chatgpt(*nodes, **of)], [{"uuid": "c", "name": "Tea", **theirs, "chat_messages": asked}]
+        found = [conversation(write(document)) for document in documents]
+        first, last = (found[0].sessions[0].session.created, found[0].sessions[0].session.ended)
+        told = [[each.time.timestamp() if each.time else None for each in one.sessions[0].turns] for one in found]
+        assert [first and first.timestamp(), last and last.timestamp()] == [told[0][0], told[0][-1]]
+        return told
+
+    begun, ended = 1_700_000_000, 1_700_000_900
+    assert at(None, None, None, create_time=begun, update_time=ended) == [[begun, begun, ended]] * 2
+    assert at(None, begun + 5, None, create_time=begun, update_time=ended) == [[begun, begun + 5, begun + 5]] * 2
+    assert at(None, None, create_time=begun, update_time=begun - 9) == [[begun, begun]] * 2
+    assert at(None, create_time=None) == [[None]] * 2
+
+
 def test_conversations_are_read_one_at_a_time_and_broken_ones_are_said(write: Write) -> None:
     good = json.dumps(chatgpt(*TALK))
     deep = "[" * 200_000 + "]" * 200_000

@@ -11,7 +11,7 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
-from memorybook.importers.records import Record, Said, Warn, clean, cut, first, role_of, several, word
+from memorybook.importers.records import Record, Said, Warn, clean, cut, first, role_of, several, timed, word
 from memorybook.importers.times import parse_time
 
 NAME = "chatgpt"
@@ -39,10 +39,10 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
         title = " ".join(word(record.fields.get("title")).split())
         if title:
             titles[name] = title
-        for message in _path(record, mapping, warn):
-            said = _said(message, timezone)
-            if said is not None:
-                yield said._replace(session=name, lasting=bool(id), line=record.line)
+        found = (_said(message, timezone) for message in _path(record, mapping, warn))
+        times = (parse_time(record.fields.get(name), timezone) for name in ("create_time", "update_time"))
+        for said in timed(filter(None, found), *times):
+            yield said._replace(session=name, lasting=bool(id), line=record.line)
 
 
 # --- the path ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Page, Record, Said, Warn, clean, cut, first, role_of, several, word
+from memorybook.importers.records import Page, Record, Said, Warn, clean, cut, first, role_of, several, timed, word
 from memorybook.importers.times import parse_time
 
 NAME = "claude"
@@ -44,9 +44,11 @@ def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dic
         broken = sum(not isinstance(message, dict) for message in messages)
         if broken:
             warn(f"conversation {record.line}: {several(broken, 'message')} that are no objects, left out")
-        for message in _shown(record.fields, [one for one in messages if isinstance(one, dict)]):
-            for said in _message(message, timezone):
-                yield said._replace(session=name, lasting=bool(id), line=record.line)
+        shown = _shown(record.fields, [one for one in messages if isinstance(one, dict)])
+        found = (said for message in shown for said in _message(message, timezone))
+        times = (parse_time(record.fields.get(name), timezone) for name in ("created_at", "updated_at"))
+        for said in timed(found, *times):
+            yield said._replace(session=name, lasting=bool(id), line=record.line)
 
 
 def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:

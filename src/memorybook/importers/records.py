@@ -376,6 +376,20 @@ def _json(text: str) -> Any:
 # --- sessions ----------------------------------------------------------------------------------
 
 
+def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) -> Iterator[Said]:
+    """The messages of one conversation; one without a time has that of the one before it, the first has `begun`.
+
+    Where none has a time, the last has `ended`. Identities do not change.
+    """
+    spoken = list(said)
+    if len(spoken) > 1 and ended is not None and all(one.time is None for one in spoken):
+        spoken[-1] = spoken[-1]._replace(time=ended if begun is None else max(begun, ended))
+    time = begun
+    for one in spoken:
+        time = one.time or time
+        yield one._replace(time=time)
+
+
 def sessions(
     said: Iterable[Said], *, source: str, titles: Mapping[str, str], warn: Warn, apart: bool = False
 ) -> Iterator[ImportedSession]:
