@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,19 @@ def test_sessions_are_listed_newest_first(shell: Any, book: str) -> None:
 
 def test_days_and_hours_are_the_books(shell: Any, tmp_path: Path) -> None:
     root, far = str(tmp_path / "far"), ("--set", "timezone=Asia/Shanghai")
-    with memorybook.open(root, config=Config(timezone="Asia/Shanghai")) as memory:
+    late = datetime(2026, 2, 24, 22, 15, tzinfo=UTC)
+    with memorybook.open(root, config=Config(timezone="Asia/Shanghai"), clock=lambda: late) as memory:
         memory.process_session_end([{**TALK[0], "timestamp": "2026-02-23T22:10:00Z"}], "boat")
+        memory.remember("The mast is green.")
+        [turn] = memory.book.transcripts.turns(memory.book.transcripts.session("boat").uuid)
+        [mast] = [known.entry.id for known in memory.entries().entries if "mast" in known.entry.text]
     assert shell("sessions", "--book", root, *far).out.startswith("2026-02-24  ")
     assert "user  2026-02-24 06:10" in shell("recall-session", "--book", root, "2026-02-24", *far).out
+    assert shell("get", "--book", root, f"turn:{turn.id}", *far).out.startswith("user · 2026-02-24 06:10 · boat")
+    assert shell("history", "--book", root, *far).out.startswith("2026-02-25 06:15  remember ")
+    assert "2026-02-25 06:15  remember" in shell("why", "--book", root, mast, *far).out
+    assert json.loads(shell("get", "--book", root, mast, "--json").out)["entry"]["created_at"].endswith("22:15:00Z")
+    assert "2026-02-25 06:15" in shell("get", "--book", root, mast, *far).out
 
 
 def test_a_topic_shows_where_it_was_said(shell: Any, book: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import text_of, whole, write
+from memorybook.cli.show import cells
 from memorybook.cli.visible import visible
 
 if TYPE_CHECKING:
@@ -158,26 +159,31 @@ def _shown_sessions(shown: dict[str, Any], page: Page) -> None:
     for session in shown["sessions"]:
         _head(session, page)
     if not shown["sessions"]:
-        page.line("No conversations.")
+        page.line(page.words("No conversations."))
     elif shown["more"]:
-        page.remark("older ones with --limit")
+        page.remark(page.words("older ones with --limit"))
 
 
 def _head(session: Mapping[str, Any], page: Page) -> None:
     """When, what about, how long, and by which name it is opened."""
     time = session["started"] or session["updated"]
-    day = page.minute(time)[:10] if time else "undated"
-    size = f"{session['turns']} turn{'s' * (session['turns'] != 1)}" + (", open" if session["open"] else "")
+    words = page.words
+    day = page.minute(time)[:10] if time else words("undated")
+    size = words.counted(session["turns"], "turn") + (words(", open") if session["open"] else "")
     name = session["name"] or session["uuid"]
-    title = page.clipped(session["title"] or "(untitled)", len(day) + len(size) + len(visible(name)) + 8)
+    taken = cells(day) + cells(size) + cells(visible(name)) + 8
+    title = page.clipped(session["title"] or words("(untitled)"), taken)
     page.line(("faint", day), "  ", ("strong", title), ("faint", f"  {size}  "), ("place", name))
 
 
 def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
+    words = page.words
     if not shown["sessions"]:
-        page.line("Nothing was said about it." if shown["scene"] in ("topic", "within") else "No conversations.")
+        asked = shown["scene"] in ("topic", "within")
+        page.line(words("Nothing was said about it.") if asked else words("No conversations."))
     elif not shown["has_relevant"]:
-        page.line("Nothing relevant was said." + (" The nearest all the same:" if shown["turns"] else ""))
+        near = "Nothing relevant was said. The nearest all the same:"
+        page.line(words(near) if shown["turns"] else words("Nothing relevant was said."))
     for session in shown["sessions"]:
         _head(session, page)
         if shown["scene"] in ("history", "session"):
@@ -185,7 +191,7 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
         turns = [turn for turn in shown["turns"] if turn["session"] == session["uuid"]]
         missing = session["turns"] - len(turns)
         if shown["scene"] == "session" and turns and missing > 0:
-            page.line(("faint", f"    … {missing} earlier turns; more with --limit"))
+            page.line(("faint", words("    … {missing} earlier turns; more with --limit", missing=missing)))
         for turn in turns:
             _turn(turn, page)
     if shown["reason"]:
@@ -196,7 +202,7 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
 
 def _turn(turn: Mapping[str, Any], page: Page) -> None:
     time = f"  {page.minute(turn['time'])}" if turn["time"] else ""
-    page.line("  ", ("place", f"turn:{turn['id']}"), ("faint", f"  {turn['speaker']}{time}"))
+    page.line("  ", ("place", f"turn:{turn['id']}"), ("faint", f"  {page.words(turn['speaker'])}{time}"))
     page.text(turn["text"].strip("\n"), "    ")
 
 
