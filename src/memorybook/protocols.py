@@ -130,8 +130,11 @@ class Transcripts(Protocol):
         A session that is gone comes back with its fields. Turns that stand are left as they are.
         """
 
-    def copy_to(self, path: str) -> bool:
-        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
+    def copying(self, path: str) -> AbstractContextManager[bool]:
+        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
+
+        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
+        """
 
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""
@@ -255,8 +258,11 @@ class Journal(Protocol):
     def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
         """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
 
-    def copy_to(self, path: str) -> bool:
-        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
+    def copying(self, path: str) -> AbstractContextManager[bool]:
+        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
+
+        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
+        """
 
     def vacuum(self) -> bool:
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""

@@ -23,8 +23,8 @@ from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.foreign import book_id
 from memorybook.memory import Memory
 from memorybook.model import Add, Entry
-from memorybook.storage.snapshot import _copy_rows
-from memorybook.storage.sqlite import Store, connect
+from memorybook.storage.snapshot import _copy_pages, _copy_rows
+from memorybook.storage.sqlite import Connection, Store, connect
 from memorybook.storage.transcript_rows import MIGRATIONS
 from verbs.conftest import CONFIG, NOW, Reopen, files
 
@@ -118,6 +118,30 @@ def test_every_line_acknowledged_before_its_start_is_in_a_backup_under_load(
                 assert not [n for n in range(acknowledged + 1) if f"t{n}" not in turns]
                 assert other.status()["pending_operations"] == 0
         writer.kill()
+
+
+def test_whoever_writes_while_the_databases_are_copied_does_not_wait_and_is_not_in_it(
+    full: Memory, archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations = full.history().json()["operations"]
+    copied: list[str] = []
+
+    def copy_pages(source: Connection, path: str) -> None:
+        with opened(full.root) as other:
+            other.remember(f"Said meanwhile, {len(copied)}.")
+            other.process_session_end([{"id": f"m{len(copied)}", "role": "user", "content": "Said meanwhile."}], "tea")
+        copied.append(os.path.basename(path))
+        _copy_pages(source, path)
+
+    monkeypatch.setattr("memorybook.storage.snapshot._copy_pages", copy_pages)
+    full.backup(archive)
+    monkeypatch.undo()
+    assert sorted(copied) == ["journal.sqlite", "transcripts.sqlite"]
+    restored = full.restore(archive, into=str(tmp_path / "other")).root
+    with opened(restored) as other:
+        assert other.history().json()["operations"] == operations
+        assert [turn.id for turn in other.book.transcripts.turns("tea")] == ["t1"]
+        assert "meanwhile" not in str(truth(restored))
 
 
 def test_an_operation_that_was_under_way_is_finished_in_the_restored_book(

@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import apsw
 
-from memorybook.storage.sqlite import Connection, Store, connect, immediate, translated
+from memorybook.standard import Iterator, contextmanager
+from memorybook.storage.sqlite import Connection, Store, connect, immediate, reading, translated
 from memorybook.typed import Any
 
 
-def copy(store: Store, path: str) -> bool:
-    """Copy a store's database into the file `path`, which is not there or empty; False if there is none yet.
+@contextmanager
+def copying(store: Store, path: str) -> Iterator[bool]:
+    """Copy a store's database as it is when the block begins into `path`, which is not there or empty.
 
-    What was committed before the call is in it. Raises Unavailable, Damaged.
+    The file is whole when the block ends; not if it raises. False if there is no database yet. Of a server's, the copy
+    is made before the block begins.
+
+    Raises:
+        Unavailable, Damaged.
     """
     found = store.existing()
     if found is None:
-        return False
+        yield False
+        return
     if found.remote:
         _copy_rows(store, path)
-        return True
+        yield True
+        return
     source = connect(store.path, durable=True, readonly=True)
     try:
-        target = apsw.Connection(path)
-        try:
-            with translated(source), target.backup("main", source.raw, "main") as copying:
-                copying.step(-1)
-        finally:
-            target.close()
+        with reading(source):
+            source.first("SELECT 1 FROM sqlite_schema LIMIT 1")  # a transaction sees what stands at its first reading
+            yield True
+            _copy_pages(source, path)
     finally:
         source.close()
-    return True
+
+
+def _copy_pages(source: Connection, path: str) -> None:
+    target = apsw.Connection(path)
+    try:
+        with translated(source), target.backup("main", source.raw, "main") as backing:
+            backing.step(-1)
+    finally:
+        target.close()
 
 
 def _copy_rows(store: Store, path: str) -> None:

@@ -336,11 +336,14 @@ class SqliteTranscripts:
 
         return chat_summaries(db, session)
 
-    def copy_to(self, path: str) -> bool:
-        """Copy all of it, as it is at one moment, into the new file `path`; False if there is nothing yet."""
-        from memorybook.storage.snapshot import copy
+    def copying(self, path: str) -> AbstractContextManager[bool]:
+        """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
 
-        return copy(self._store, path)
+        Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
+        """
+        from memorybook.storage.snapshot import copying
+
+        return copying(self._store, path)
 
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""

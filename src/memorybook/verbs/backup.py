@@ -13,7 +13,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from gzip import BadGzipFile
 from hashlib import sha256
@@ -143,15 +143,19 @@ def _parts(new: str) -> Iterator[str]:
 
 
 def _cut(memory: Memory, parts: str) -> list[File]:
-    """Copy the book as it is at one moment; its writers wait meanwhile, who appends turns does not."""
+    """Copy the book as it is at one moment; its writers wait for the documents, nobody waits for the databases."""
     book = memory.book
     files: list[File] = []
-    with book.documents.lock():
+    databases = ((_JOURNAL, book.journal), (_TRANSCRIPTS, book.transcripts))  # marks, then turns
+    with ExitStack() as copies, book.documents.lock():  # left before the databases are copied
         for info in sorted(book.documents.list()):
             with suppress(MissingDocument, UnsafePath, FileNotFoundError):  # a person takes it away right now
                 files.append(_copied(memory, info.path, os.path.join(parts, str(len(files)))))
-        copies = ((_JOURNAL, book.journal.copy_to), (_TRANSCRIPTS, book.transcripts.copy_to))  # marks, then turns
-        found = [path for path, copy in copies if copy(os.path.join(parts, os.path.basename(path)))]
+        found = [
+            path
+            for path, database in databases
+            if copies.enter_context(database.copying(os.path.join(parts, os.path.basename(path))))
+        ]
     for path in found:
         files.append(_file(path, os.path.join(parts, os.path.basename(path))))
     return files
