@@ -56,8 +56,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recollection": {"standard", "typed"},
     "foreign": {"errors", "storage"},
     "conversations": CORE | {"answers", "memory", "recall", "recollection", "verbs"},
+    "shelf": CORE | {"answers", "memory", "verbs"},
     "memory": CORE
-    | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
+    | {"answers", "shelf", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
     | {"conversations", "providers"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
@@ -67,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agent": CORE
     | {"answers", "config", "lifecycle", "memory", "providers", "recall", "recollection", "tools", "verbs"}
     | {"workspace"},
-    "tool_schema": set(),
+    "tool_schema": {"errors"},
     "shapes": set(),
     "tools": {"errors", "memory", "standard", "tool_schema", "typed"},
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},

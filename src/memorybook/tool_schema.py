@@ -8,6 +8,8 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memorybook.errors import InvalidInput
+
 _PYTHON: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -39,6 +41,25 @@ def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
             "required": [_public(p.name) for p in parameters if p.default is p.empty],
         },
     }
+
+
+def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of `name`, without those that are None.
+
+    Raises:
+        InvalidInput: One that the schema of its parameters does not have, one that is missing, or of another type.
+    """
+    properties = parameters["properties"]
+    for given in arguments.keys() - properties.keys():
+        raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties) or 'nothing'}")
+    taken = {given: value for given, value in arguments.items() if value is not None}
+    for missing in parameters["required"]:
+        if missing not in taken:
+            raise InvalidInput(f"{name} needs {missing!r}")
+    for given, value in taken.items():
+        if "type" in properties[given] and not fits(value, properties[given]):
+            raise InvalidInput(f"{name} takes {given!r} as {described(properties[given])}, not {repr(value)[:80]}")
+    return taken
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -424,23 +424,13 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, A
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.tool_schema import described, fits, private
+    from memorybook.tool_schema import checked, private
 
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
-    parameters = schema(name)["parameters"]
-    properties = parameters["properties"]
-    for given in arguments.keys() - properties.keys():
-        raise InvalidInput(f"{name} takes no {given!r}: it takes {', '.join(properties) or 'nothing'}")
-    arguments = {given: value for given, value in arguments.items() if value is not None}
-    for missing in parameters["required"]:
-        if missing not in arguments:
-            raise InvalidInput(f"{name} needs {missing!r}")
-    for given, value in arguments.items():
-        if not fits(value, properties[given]):
-            raise InvalidInput(f"{name} takes {given!r} as {described(properties[given])}, not {repr(value)[:80]}")
-    return run(memory, tool, **{private(given): value for given, value in arguments.items()})
+    given = checked(name, schema(name)["parameters"], arguments)
+    return run(memory, tool, **{private(each): value for each, value in given.items()})
 
 
 def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:
