@@ -142,6 +142,32 @@ class TidySettings(NamedTuple):
     after_session: bool = True
 
 
+class ServerSettings(NamedTuple):
+    """How `memorybook serve` is reached, and how much it takes.
+
+    Attributes:
+        host, port: Where it listens; port 0 takes a free one.
+        hosts: Names that it is called by, besides `host` and those of this machine itself.
+        tls_cert, tls_key: Files of a certificate and its key, PEM; "" is plain HTTP.
+        max_body: Bytes of a request.
+        rate: Requests a second that a token may make, in the long run; 0 is no limit.
+        max_requests: That are worked on or wait at a time.
+        threads: Requests that are worked on at a time.
+        timeout: Seconds until a request is answered that its work goes on.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    hosts: tuple[str, ...] = ()
+    tls_cert: str = ""
+    tls_key: str = ""
+    max_body: int = 16_777_216
+    rate: float = 200.0
+    max_requests: int = 1_000
+    threads: int = 16
+    timeout: float = 120.0
+
+
 class Config(NamedTuple):
     """All settings, checked; paths absolute with `~` expanded, durations in seconds.
 
@@ -168,7 +194,7 @@ class Config(NamedTuple):
         max_memories, inject_min_score: Of retrieve-and-inject.
         idle_timeout: Seconds until a session counts as ended; 0 is never.
         index_history_jsonl: Always False.
-        llm, embeddings, transcripts, recall, redaction: See their classes.
+        llm, embeddings, transcripts, recall, redaction, tidy, server: See their classes.
         sources: Setting -> where it was set; what is not in it has its default.
         warnings: What was left out and why, one sentence each.
     """
@@ -205,6 +231,7 @@ class Config(NamedTuple):
     recall: RecallSettings = RecallSettings()
     redaction: RedactionSettings = RedactionSettings()
     tidy: TidySettings = TidySettings()
+    server: ServerSettings = ServerSettings()
     sources: Mapping[str, str] = _NOTHING
     warnings: tuple[str, ...] = ()
 

@@ -31,10 +31,16 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "embeddings.batch": (1, 2048),
     "embeddings.dimensions": (0, 65536),
     "llm.timeout": (0.1, 86400),
+    "server.timeout": (0.1, 86400),
+    "server.port": (0, 65535),
+    "server.max_body": (1024, 1 << 40),
+    "server.max_requests": (1, 1_000_000),
+    "server.threads": (1, 1_000),
     "embeddings.timeout": (0.1, 86400),
 }
-_DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout"})
+_DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout", "server.timeout"})
 _FILES = ("db_path", "transcripts.db_path", "transcripts.export_path", "sqlite_vec_extension_path")
+_FILES += ("server.tls_cert", "server.tls_key")
 _PATHS = frozenset({"workspace_dir", "root_dir", *_FILES})
 _NEEDS_TRUST = _PATHS | {
     "llm.base_url",
@@ -45,6 +51,8 @@ _NEEDS_TRUST = _PATHS | {
     "transcripts.url",
     "transcripts.auth_token",
     "redaction.enabled",
+    "server.host",
+    "server.hosts",
 }
 _SERVERS = ("libsql://", "https://", "http://")
 _LOCAL = "local/"
