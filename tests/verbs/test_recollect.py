@@ -149,6 +149,7 @@ def test_a_topic_brings_the_sessions_about_it_with_the_turns_that_say_so(talks: 
     assert found.turns[0].time == datetime(2026, 2, 10, 9, 2, tzinfo=UTC)
     assert found.has_relevant
     assert "berth number 14" in found.text
+    assert [session.name for session in found.sessions] == ["boat"]  # garden is left out: nothing in it is about it
     assert talks.recall_topic("新公寓的房租", top=1).sessions[0].name == "搬家"
 
 
@@ -333,6 +334,36 @@ def test_what_a_text_asks_for_is_recalled(talks: Memory, text: str, scene: str, 
     assert found is not None
     assert (found.scene, found.sessions[0].name) == (scene, session)
     assert found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "sessions"),
+    [
+        ("What did we talk about this month?", "搬家 boat garden"),
+        ("这个月我们都聊了什么", "搬家 boat garden"),
+        ("What did we talk about last in February?", "搬家 boat garden"),
+        ("最近我们聊了什么", "搬家 boat garden"),
+        ("summarize our last two conversations", "搬家 boat"),
+        ("回顾一下最近两次对话", "搬家 boat"),
+        ("What did we decide last week?", "搬家"),
+        ("上次我们聊了什么", "搬家"),
+        ("上上次我们聊了什么", "boat"),
+    ],
+)
+def test_words_that_name_days_or_a_number_mean_all_their_sessions_and_words_of_order_one(
+    talks: Memory, text: str, sessions: str
+) -> None:
+    found = talks.recollect(text, current="now")
+    assert found is not None
+    assert [session.name for session in found.sessions] == sessions.split()
+    assert found.scene == ("history" if " " in sessions else "session")
+    assert found.has_relevant
+
+
+def test_a_subject_chooses_among_the_sessions_of_the_days(talks: Memory) -> None:
+    found = talks.recollect("Let us go back to our conversation this month about the harbour berth", current="now")
+    assert found is not None
+    assert (found.scene, found.sessions[0].name) == ("topic", "boat")
 
 
 def test_a_text_that_asks_for_nothing_recalls_nothing(talks: Memory) -> None:

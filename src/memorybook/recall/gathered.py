@@ -13,6 +13,13 @@ LEANING = 0.15
 """Share of a session's evidence by which each of its turns is moved up."""
 
 
+POOR = 0.3
+"""Share of the best session's evidence below which one is left out in which nothing comes near the question.
+
+Larger, or without the share, it cost sessions that were asked for; at this none on any set that was measured.
+"""
+
+
 class Spoken(NamedTuple):
     """What speaks for a session.
 
@@ -50,6 +57,12 @@ def gathered(hits: Sequence[Hit]) -> list[Spoken]:
         for name, members in groups.items()
     ]
     return sorted(found, key=lambda one: -one.score)
+
+
+def about(found: Sequence[Spoken], least: float) -> list[Spoken]:
+    """Those with a hit of at least that relevance, or with no less than `POOR` of the evidence of the first."""
+    enough = POOR * max((one.score for one in found), default=0.0)
+    return [one for one in found if one.score >= enough or any(hit.relevance >= least for hit in one.hits)]
 
 
 def best_turns(found: Sequence[Spoken], most: int) -> list[tuple[str, str, float]]:

@@ -41,6 +41,10 @@ _LAST = lazily(
     rf"|上一?[次回场轮]|上一?个{_HAN_TALK}|(?:最近|最后)的?[那一]?{_HAN_TALK}|前一[次回场]"
     "|(?:停|断)[下开]?的?在?(?:地方|哪)|续上|接着|继续|没(?:聊|说|做|弄|谈)完"
 )
+_COUNTED = lazily(
+    rf"(?i)\b(?:last|past|previous|latest|recent)\s+(?P<en>{_COUNT})\s+{_TALK}\b"
+    rf"|(?:最近|最后|过去|近)的?这?(?P<zh>[0-9]{{1,2}}|[二两三四五六七八九十]{{1,3}})(?:[次场回轮]|个{_HAN_TALK})"
+)
 _PARTS = (
     (lazily(r"(?i)\bmorning\b|[早晨]|上午"), range(4, 12)),
     (lazily(r"(?i)\bafternoon\b|下午|午后"), range(12, 18)),
@@ -90,6 +94,28 @@ def pick(words: str, sessions: Iterable[Listed], today: date) -> tuple[str | Non
         return None, ""
     when = f" of {_told(*days)}" if days else ""
     return listed[at].uuid, f"{why} of {len(listed)} sessions{when}" if len(listed) > 1 else f"the only session{when}"
+
+
+def those(words: str, sessions: Iterable[Listed], today: date) -> list[Listed]:
+    """All sessions of the days that words name, and of the part of the day; none if they name no day.
+
+    >>> known = [Listed(str(day), "", datetime(2023, 5, day), None) for day in (11, 9, 2)]
+    >>> [len(those(words, known, date(2023, 5, 12))) for words in ("this week", "on May 2", "last time")]
+    [2, 1, 0]
+    """
+    days = days_of(words, today)
+    return [] if days is None else _at_hours(words, [one for one in sessions if _overlaps(one, *days)])
+
+
+def names_place(words: str) -> bool:
+    """Whether words say which session by its place: the last, 上上次, the first, to go on with where it ended."""
+    return _place(words) is not None
+
+
+def counted(words: str) -> int | None:
+    """How many of the newest sessions the words mean, at least 1: "our last three conversations", 最近三次对话."""
+    match = _COUNTED.search(words)
+    return None if match is None else max(1, number(match["en"] or match["zh"]))
 
 
 def _place(words: str) -> tuple[int, str] | None:

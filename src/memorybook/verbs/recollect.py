@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import arguments as given
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.hits import Query
-from memorybook.recall.gathered import best_turns, gathered
+from memorybook.recall.gathered import about, best_turns, gathered
+from memorybook.recall.order import counted, names_place
 from memorybook.recall.past import Said, Told, block
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise, query_words
 from memorybook.verbs import talks, which
-from memorybook.verbs.read import language_of
+from memorybook.verbs.read import WORTH_A_LOOK, language_of
 
 if TYPE_CHECKING:
     from datetime import date
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 100
 """Finds that a topic's sessions are gathered from, at least: with more of them the same sessions come out."""
+
+OF_DAYS = 50
+"""Sessions that are told of where all of some days are asked for: more have no place in any block."""
 
 NO_TURNS = "the turns of this session are not kept here: its summary is all there is"
 
@@ -139,7 +143,10 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
     query = Query(asked.text, pool=pool, since=first, until=last, sources=frozenset({"turn", "summary"}))
     answer = memory.book.search(query, limit=pool, keep=keep)
-    known = [(one, talks.known_session(memory, one.session, one.path)) for one in gathered(answer.hits)[: asked.top]]
+    speaking = gathered(answer.hits)
+    if answer.has_relevant:  # else the nearest are shown as such
+        speaking = about(speaking, WORTH_A_LOOK)
+    known = [(one, talks.known_session(memory, one.session, one.path)) for one in speaking[: asked.top]]
     found = tuple(talks.found(memory, session, one.score) for one, session in known if session is not None)
     places = best_turns([one for one, session in known if session is not None], asked.top)
     return Recollection(
@@ -231,19 +238,41 @@ def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) 
     reason = ""
     try:
         if asked.scene == "session":
-            return _session(memory, text, None, current)
+            found = _sessions(memory, text, subject, current)
+            if found is not None:
+                return found
         if asked.scene == "within" and current:
             return _within(memory, current, subject or text, top, echo=text.strip())
     except (NotFound, Conflict) as error:
         reason = NONE_MEANT if isinstance(error, NotFound) else str(error)
     if not subject and (reason or days):
-        found = _history(memory, top, ALWAYS if reason else which.around(days), current)
+        limit, wanted = (top, ALWAYS) if reason else (OF_DAYS, which.around(days))
+        found = _history(memory, limit, wanted, current)
         return found._replace(reason=reason, has_relevant=found.has_relevant and not reason)
     if asked.scene != "history":
         found = _topic(memory, topic)
         return found._replace(reason=reason) if reason else found
     told = _topic(memory, topic._replace(by_user=True))
     return told._replace(scene="history") if subject or told.has_relevant else _history(memory, top, ALWAYS, current)
+
+
+def _sessions(memory: Memory, text: str, subject: str, current: str | None) -> Recollection | None:
+    """The session that the words mean, or all that they do; None if they name days of several, and a subject.
+
+    Raises NotFound: None is meant. Conflict: one is, and several are called so.
+    """
+    if names_place(text):
+        return _session(memory, text, None, current)
+    known, days = which.those(memory, text, without=current)
+    if days == ALWAYS and not subject:  # lately
+        limit = counted(text) or memory.config.recall.max_search_results
+        return _history(memory, min(limit, OF_DAYS), ALWAYS, current)
+    if len(known) < 2:
+        return _session(memory, text, None, current)
+    if subject:
+        return None
+    told = tuple(talks.found(memory, one) for one in known[: counted(text) or OF_DAYS])
+    return Recollection("history", told, span=days, has_relevant=True, reason=f"{len(told)} of {len(known)} sessions")
 
 
 def _tells(words: str) -> bool:

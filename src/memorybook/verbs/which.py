@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from memorybook.errors import Conflict, NotFound
 from memorybook.patterns import lazily
+from memorybook.recall import order
 from memorybook.recall.dates import may_name_days, spans
-from memorybook.recall.order import Listed, pick
+from memorybook.recall.order import Listed
 from memorybook.recall.when import days_of
 from memorybook.verbs import talks
 
@@ -86,18 +87,31 @@ def _by_beginning(memory: Memory, words: str) -> tuple[Session, str] | None:
 
 def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
     """By words of order and time; of several sessions of a day the last, where they say nothing else."""
+    known: dict[str, Session] = {}
+    uuid, reason = order.pick(words, _listed(memory, words, without, known), memory.book.day(memory.book.now()))
+    return None if uuid is None else (known[uuid], reason)
+
+
+def those(memory: Memory, words: str, *, without: str | None) -> tuple[list[Session], Days]:
+    """All sessions of the days that the words name, newest first, and these days; none and all days if they name none.
+
+    Arguments are those of `chosen`.
+    """
+    known: dict[str, Session] = {}
     today = memory.book.day(memory.book.now())
     meant = days_of(words, today)
-    days = _days(meant) if meant is not None else (None, None)
-    known: dict[str, Session] = {}
+    if meant is None:
+        return [], (None, None)
+    found = order.those(words, _listed(memory, words, without, known), today)
+    return [known[one.uuid] for one in found], _days(meant)
 
-    def listed() -> Iterator[Listed]:
-        for one in talks.newest(memory, days, without=without):
-            known[one.uuid] = one
-            yield Listed(one.uuid, one.name, _here(memory, one.created), _here(memory, one.updated))
 
-    uuid, reason = pick(words, listed(), today)
-    return None if uuid is None else (known[uuid], reason)
+def _listed(memory: Memory, words: str, without: str | None, known: dict[str, Session]) -> Iterator[Listed]:
+    """The sessions of the days that the words name, of all where they name none, newest first; added to `known`."""
+    meant = days_of(words, memory.book.day(memory.book.now()))
+    for one in talks.newest(memory, _days(meant) if meant is not None else (None, None), without=without):
+        known[one.uuid] = one
+        yield Listed(one.uuid, one.name, _here(memory, one.created), _here(memory, one.updated))
 
 
 def _here(memory: Memory, time: datetime | None) -> datetime | None:
