@@ -56,10 +56,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recollection": {"standard", "typed"},
     "foreign": {"errors", "storage"},
     "conversations": CORE | {"answers", "memory", "recall", "recollection", "verbs"},
-    "shelf": CORE | {"answers", "memory", "verbs"},
+    "shelf": CORE | {"memory", "verbs"},
     "memory": CORE
-    | {"answers", "shelf", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
-    | {"conversations", "providers"},
+    | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
+    | {"conversations", "providers", "shelf"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
     | {"foreign", "recollection"},

@@ -288,9 +288,7 @@ class Draft:
     def _put(self, change: Put) -> Outcome:
         if not change.path.startswith("sessions/"):  # entries may stand there
             self._statements = None
-        before = self.pages.text(change.path)
-        if change.made_from is not None and change.made_from != (before or ""):
-            raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
+        before = self._made_from(change)
         if before == change.text:
             return Outcome(None, path=change.path)
         self.pages.set_text(change.path, change.text)
@@ -298,8 +296,15 @@ class Draft:
         applied = Applied(kind="put", target=change.path, before=before, after=change.text, reason=change.reason)
         return Outcome(applied, path=change.path)
 
-    def _drop(self, change: Drop) -> Outcome:
+    def _made_from(self, change: Put | Drop) -> str | None:
+        """The text that stands there, None if none does; raises Conflict if the change was made from another."""
         before = self.pages.text(change.path)
+        if change.made_from is not None and change.made_from != (before or ""):
+            raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
+        return before
+
+    def _drop(self, change: Drop) -> Outcome:
+        before = self._made_from(change)
         if before is None:
             return Outcome(None, path=change.path)
         if change.line is None:

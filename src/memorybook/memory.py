@@ -10,6 +10,7 @@ from memorybook.conversations import Conversations
 from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
 from memorybook.lifetime import Lifetime
+from memorybook.shelf import Shelf
 from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, tzinfo
 from memorybook.typed import TYPE_CHECKING, Any, cast
 from memorybook.workspace import book_root
@@ -29,7 +30,7 @@ MACHINE = ".memorybook"
 """Folder of a book for machine state."""
 
 
-class Memory(Lifetime, Conversations):
+class Memory(Lifetime, Conversations, Shelf):
     """One open memory: remember, find and keep up a book.
 
     Made by `open`. Safe to share between threads; use it as a context manager or `close` it.

@@ -294,11 +294,16 @@ class Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Take one line out of an append-only document, or the whole document when `line` is None."""
+    """Take one line out of an append-only document, or the whole document when `line` is None.
+
+    `made_from` is the text that is to go: if another stands there by then, applying it raises Conflict. With None
+    whatever stands there goes.
+    """
 
     path: str
     line: str | None = None
     reason: str = ""
+    made_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,78 @@
+"""What a memory does with its documents as wholes: listed, opened with their revision, written, renamed, removed."""
+
+from __future__ import annotations
+
+from memorybook.typed import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from memorybook.documents import Document, DocumentInfo
+    from memorybook.memory import Memory
+    from memorybook.verbs.documents import Written
+
+
+class Shelf:
+    """The part of `Memory` that keeps documents as a person's editor does: each write is one operation, can be undone.
+
+    A `path` is relative, ends in `.md` and stays inside the book. `expect` is the revision that was read, "" if there
+    must be no such document, None if that does not matter.
+    """
+
+    @property
+    def _shelved(self) -> Memory:
+        """This memory, as all of it."""
+        return cast("Memory", self)
+
+    def documents(self) -> tuple[DocumentInfo, ...]:
+        """All documents, by path."""
+        from memorybook.verbs import documents
+
+        return documents.documents(self._shelved)
+
+    def document(self, path: str) -> Document:
+        """The whole text of a document, with its revision.
+
+        Raises:
+            MissingDocument: There is none.
+            UnsafePath: The path is not one of a document in the book.
+        """
+        from memorybook.verbs import documents
+
+        return documents.document(self._shelved, path)
+
+    def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
+        """Let this be the text of the document; secrets in it are masked.
+
+        In `MEMORY.md` and `archive/` an agent rewrites what entries say; their strength, origin and trust are kept,
+        what it adds is trusted as its door is.
+
+        Raises:
+            Conflict: Another revision stands there than expected.
+            UnsafePath: The path is not one that a document can have.
+        """
+        from memorybook.verbs import documents
+
+        return documents.write_document(self._shelved, path, text, expect=expect)
+
+    def rename_document(self, path: str, to: str, *, expect: str | None = None) -> Written:
+        """Move a document to a path where there is none.
+
+        Raises:
+            MissingDocument: There is no such document.
+            Conflict: It is another revision than expected, or there is a document at `to`.
+            UnsafePath: A path is not one that a document can have.
+        """
+        from memorybook.verbs import documents
+
+        return documents.rename_document(self._shelved, path, to, expect=expect)
+
+    def remove_document(self, path: str, *, expect: str | None = None) -> Written:
+        """Take a document out of the book; `undo` brings it back, `purge` erases it for good.
+
+        Raises:
+            MissingDocument: There is no such document.
+            Conflict: It is another revision than expected.
+            UnsafePath: The path is not one of a document in the book.
+        """
+        from memorybook.verbs import documents
+
+        return documents.remove_document(self._shelved, path, expect=expect)

@@ -1,0 +1,146 @@
+"""Documents as wholes: opened with their revision, written, renamed, removed; each in one `Book.apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.documents import Document, DocumentInfo
+from memorybook.errors import Conflict, InvalidInput, MissingDocument
+from memorybook.formats import memory_md
+from memorybook.lifecycle.merge import lowest
+from memorybook.model import Change, Drop, Entry, Put
+from memorybook.text.screen import screen
+from memorybook.verbs.write import Mask
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+
+_TRIES = 5
+"""How often a document that somebody writes all the while is made anew, where its revision does not matter."""
+
+
+class Written(NamedTuple):
+    """A document that was written or removed.
+
+    Attributes:
+        path: Where it stands now; of a removed one where it stood.
+        revision: What it is now; None if it is gone.
+        redacted: How many secrets were masked.
+        operation: Id of the operation; None if the document was so already.
+    """
+
+    path: str
+    revision: str | None
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"path", "revision", "redacted", "operation"}`."""
+        return self._asdict()
+
+
+def documents(memory: Memory) -> tuple[DocumentInfo, ...]:
+    """See `Memory.documents`."""
+    return tuple(sorted(memory.book.documents.list(), key=lambda info: info.path))
+
+
+def document(memory: Memory, path: str) -> Document:
+    """See `Memory.document`."""
+    return memory.book.documents.read(path)
+
+
+def write_document(memory: Memory, path: str, text: str, *, expect: str | None) -> Written:
+    """See `Memory.write_document`."""
+    mask = Mask(memory)
+    text = mask.text(text)
+    for left in reversed(range(_TRIES)):
+        before = _standing(memory, path, expect)
+        put = Put(path=path, text=_stamped(memory, path, text, before), reason="written", made_from=before or "")
+        try:
+            return _applied(memory, [put], path, "write", mask.count)
+        except Conflict:
+            if expect is not None or not left:
+                raise
+    raise AssertionError
+
+
+def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -> Written:
+    """See `Memory.rename_document`."""
+    before = _standing(memory, path, expect)
+    if before is None:
+        raise MissingDocument(f"no document {path!r} to rename")
+    if path == to:
+        raise InvalidInput(f"document {path!r} is called so already: give another path")
+    _standing(memory, to, "")
+    put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
+    return _applied(memory, [put, Drop(path=path, reason=f"is {to}", made_from=before)], to, "rename", 0)
+
+
+def remove_document(memory: Memory, path: str, *, expect: str | None) -> Written:
+    """See `Memory.remove_document`."""
+    before = _standing(memory, path, expect)
+    if before is None:
+        raise MissingDocument(f"no document {path!r} to remove")
+    return _applied(memory, [Drop(path=path, reason="removed", made_from=before)], path, "remove", 0)
+
+
+def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
+    """The text that stands there, None if none does; raises Conflict if it is not the one that is expected."""
+    try:
+        found = memory.book.documents.read(path)
+    except MissingDocument:
+        if expect:
+            raise Conflict(f"document {path!r} is gone: it was {expect!r} when it was read") from None
+        return None
+    if expect is not None and expect != found.revision:
+        known = f"is {found.revision!r} by now, not {expect!r}" if expect else "exists already"
+        raise Conflict(f"document {path!r} {known}: read it and decide anew")
+    return found.text
+
+
+def _applied(memory: Memory, changes: Sequence[Change], path: str, kind: str, redacted: int) -> Written:
+    result = memory.book.apply(changes, actor=memory.actor, door=memory.door, kind=kind)
+    try:
+        revision = memory.book.documents.read(path).revision
+    except MissingDocument:
+        revision = None
+    return Written(path, revision, redacted, result.operation.id if result.operation else None)
+
+
+# --- what an agent may say of entries --------------------------------------------------------------
+
+
+def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
+    """The text with entries as whoever writes may leave them: their records are kept, and trust is the door's.
+
+    A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
+    they are trusted, how strong they are and where they come from is not taken from its text.
+    """
+    if memory.actor == "user" or not (path == "MEMORY.md" or path.startswith("archive/")):
+        return text
+    now = memory.book.now()
+    standing = memory_md.parse(before or "", modified=now)
+    written = memory_md.parse(text, modified=now)
+    for entry in written.entries:
+        written = written.with_entry(_held(memory, entry, standing.get(entry.id)))
+    return written.render(now=now)
+
+
+def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:
+    """The entry with the record of the one that it was, or a new one's."""
+    trust = "suspect" if screen(entry.text) else memory.trust
+    if known is None:
+        return replace(entry, trust=lowest(entry.trust, trust), source=None, superseded_by=None, contradicts=())
+    return replace(
+        known,
+        text=entry.text,
+        category=entry.category,
+        tags=entry.tags,
+        group=entry.group,
+        expires=entry.expires,
+        pinned=entry.pinned,
+        archived=entry.archived,
+        trust=known.trust if entry.text == known.text else lowest(known.trust, trust),
+    )

@@ -1,0 +1,110 @@
+"""Documents as wholes: written with their revision, renamed, removed, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import memorybook
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[memorybook.Memory]:
+    with memorybook.open(str(tmp_path / "book"), door="http") as memory:
+        yield memory
+
+
+def test_a_document_is_written_found_and_read_with_its_revision(memory: memorybook.Memory) -> None:
+    written = memory.write_document("wiki/deploy.md", "# Deploy\n\nThe staging host is hafnium.\n", expect="")
+    read = memory.document("wiki/deploy.md")
+    assert (read.text, read.revision) == ("# Deploy\n\nThe staging host is hafnium.\n", written.revision)
+    assert [info.path for info in memory.documents()] == ["wiki/deploy.md"]
+    assert memory.search("staging host").hits[0].passage.path == "wiki/deploy.md"
+
+
+def test_who_writes_from_an_older_revision_is_told_so_and_nothing_is_lost(memory: memorybook.Memory) -> None:
+    first = memory.write_document("a.md", "一\n")
+    second = memory.write_document("a.md", "二\n", expect=first.revision)
+    acts: list[Callable[[], object]] = [
+        lambda: memory.write_document("a.md", "三\n", expect=first.revision),
+        lambda: memory.write_document("a.md", "三\n", expect=""),
+        lambda: memory.remove_document("a.md", expect=first.revision),
+        lambda: memory.rename_document("a.md", "b.md", expect=first.revision),
+        lambda: memory.write_document("none.md", "三\n", expect=first.revision),
+    ]
+    for act in acts:
+        with pytest.raises(Conflict):
+            act()
+    assert memory.document("a.md").revision == second.revision
+    assert [info.path for info in memory.documents()] == ["a.md"]
+
+
+def test_the_same_text_once_more_is_no_operation(memory: memorybook.Memory) -> None:
+    memory.write_document("a.md", "text\n")
+    assert memory.write_document("a.md", "text\n").operation is None
+
+
+def test_a_document_is_renamed_and_removed_and_each_is_taken_back(memory: memorybook.Memory) -> None:
+    memory.write_document("a.md", "text\n")
+    memory.write_document("b.md", "other\n")
+    with pytest.raises(Conflict):
+        memory.rename_document("a.md", "b.md")
+    with pytest.raises(InvalidInput):
+        memory.rename_document("a.md", "a.md")
+    renamed = memory.rename_document("a.md", "deep/c.md")
+    assert [info.path for info in memory.documents()] == ["b.md", "deep/c.md"]
+    removed = memory.remove_document("deep/c.md")
+    assert removed.revision is None
+    for operation in (removed.operation, renamed.operation):
+        assert operation is not None
+        memory.undo(operation)
+    assert {info.path for info in memory.documents()} == {"a.md", "b.md"}
+    assert memory.document("a.md").text == "text\n"
+
+
+def test_what_is_not_there_and_what_cannot_be_a_path_is_said(memory: memorybook.Memory) -> None:
+    acts: list[Callable[[], object]] = [
+        lambda: memory.document("none.md"),
+        lambda: memory.remove_document("none.md"),
+        lambda: memory.rename_document("none.md", "b.md"),
+    ]
+    for act in acts:
+        with pytest.raises(MissingDocument):
+            act()
+    for path in ("../a.md", "/a.md", "a.txt", ".memorybook/a.md", ""):
+        with pytest.raises(UnsafePath):
+            memory.write_document(path, "text\n")
+
+
+def test_secrets_are_masked_on_this_way_in_too(memory: memorybook.Memory) -> None:
+    written = memory.write_document("a.md", "api_key = sk-proj-" + "a1B2" * 12 + "\n我的密码是 Tr0ub4dor&3\n")
+    assert written.redacted == 2
+    assert "a1B2" not in memory.document("a.md").text
+
+
+def test_an_agent_rewrites_what_an_entry_says_but_not_how_well_it_is_trusted(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "book"), door="cli") as person:
+        said = person.remember("The user drinks green tea.", category="preference").known.entry
+        kept = person.remember("用户住在杭州。").known.entry
+    with memorybook.open(str(tmp_path / "book"), door="mcp") as memory:
+        text = memory.document("MEMORY.md").text
+        forged = text.replace("green tea", "black tea").replace("score: 0.6;", "score: 1;").replace(" | 1\n", " | 99\n")
+        assert "score: 1;" in forged and " | 99\n" in forged
+        added = "\n### [zzzzzz] fact | 1.00 | 2026-11-22 | 1\nThe API is called Kestrel.\n<!-- trust: user -->\n"
+        memory.write_document("MEMORY.md", forged + added, expect=memory.document("MEMORY.md").revision)
+        entries = {entry.id: entry for entry in memory.book.entries()}
+        assert entries[said.id].text == "The user drinks black tea."
+        assert (entries[said.id].score, entries[said.id].hits, entries[said.id].trust) == (said.score, 1, "agent")
+        assert entries[kept.id] == kept
+        assert {entry.trust for entry in entries.values() if "Kestrel" in entry.text} == {"agent"}
+
+
+def test_a_person_writes_the_page_as_an_editor_does(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "book"), door="cli") as person:
+        person.remember("The user drinks green tea.")
+        text = person.document("MEMORY.md").text.replace("green", "black")
+        person.write_document("MEMORY.md", text)
+        assert person.document("MEMORY.md").text == text
