@@ -244,6 +244,7 @@ class Conversations:
         sources: str | Sequence[str] = (),
         *,
         to: str | None = None,
+        sessions: Sequence[str] | None = None,
         group: str | None = None,
         node: str | None = None,
         dry_run: bool = False,
@@ -257,8 +258,10 @@ class Conversations:
             sources: Folders, `DIR` or `NAME=DIR`: another machine's book, what it handed out, or a folder that machines
                 share. The name is theirs here; without one the folder says it.
             to: A folder that machines share: this book's own summaries are handed out into `to/NODE`.
+            sessions: Names or uuids of the sessions whose summaries are handed out, `()` for none; None takes all. What
+                was handed out before and is not among them goes from there.
             group: Entries of this group and of those below it are collected and handed out too.
-            node: The name of this machine; None takes the host's.
+            node: The name of this machine; None takes the host's. Several books of one host need names of their own.
             dry_run: Only say what would happen.
 
         Raises:
@@ -270,7 +273,9 @@ class Conversations:
         from memorybook.verbs import collect
 
         given = (sources,) if isinstance(sources, str) else sources
-        return collect.sync_summaries(self._talks._on, given, to=to, group=group, node=node, dry_run=dry_run)
+        return collect.sync_summaries(
+            self._talks._on, given, to=to, sessions=sessions, group=group, node=node, dry_run=dry_run
+        )
 
     def _begin(self) -> None:
         """Note what is there, for an export on exit of what comes."""

@@ -22,6 +22,15 @@ def test_two_machines_exchange_what_they_have_over_a_folder(shell: Shell, tmp_pa
     assert "to take it back: memorybook undo" in taken.err
     assert shell("--book", "desk", *exchange, "--node", "desk").out.startswith("laptop: nothing new\n")
     assert "sessions/laptop/" in shell("--book", "desk", "search", "harbour").out
+    give = ["--book", "laptop", "sync-summaries", "--to", str(shared), "--node", "laptop", "--sessions"]
+    counts = [shell(*give, *names).out.partition(": ")[2] for names in (["none"], ["x", "tea"], ["all"], ["none"])]
+    assert counts == [
+        "0 written, 2 removed, 1 as they were\n",
+        "1 written, 0 removed, 1 as they were\n",
+        "0 written, 0 removed, 2 as they were\n",
+        "0 written, 1 removed, 1 as they were\n",
+    ]
+    assert shell(*give, "none", "tea").code == 2
 
 
 def test_what_is_left_out_gone_and_skipped_is_shown(shell: Shell, tmp_path: Path) -> None:

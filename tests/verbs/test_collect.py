@@ -398,6 +398,24 @@ def test_what_is_forgotten_goes_from_what_is_handed_out(machine: Machine, tmp_pa
     assert [session_md.parse(text.decode()).summary for path, text in handed.items() if "/" in path] == ["Second."]
 
 
+def test_only_the_summaries_that_are_chosen_are_handed_out(machine: Machine, tmp_path: Path) -> None:
+    desk = machine("desk")
+    for name in ("s1", "s2", "p"):
+        put(desk.root, told(name, f"{name} it is.", name=f"talk {name}"))
+
+    def handed(*chosen: str) -> tuple[set[str], tuple[str, ...]]:
+        done = desk.sync_summaries(to=str(tmp_path), sessions=chosen, group="work", node="out")
+        pages = [text.decode() for path, text in files(tmp_path / "out").items() if path.startswith("sessions/")]
+        return {session_md.parse(page).summary for page in pages}, done.degraded
+
+    assert handed("talk s1", UUIDS["p"]) == ({"s1 it is.", "p it is."}, ())
+    assert handed("talk s2") == ({"s2 it is."}, ()), "the others are taken out"
+    desk.forget(session="s2")
+    assert handed("talk s2") == (set(), ("no session 'talk s2' of this book has a summary to be handed out",))
+    assert handed() == (set(), ())
+    assert sorted(os.listdir(tmp_path / "out")) == ["MEMORY.md", "NODE.md", "sessions"]
+
+
 def test_names_that_collide_mix_nothing_up(machine: Machine, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     (shared / "mine").mkdir(parents=True)
@@ -612,6 +630,7 @@ def test_what_cannot_be_meant_is_refused(machine: Machine, tmp_path: Path) -> No
         {"sources": [desk.root]},
         {"sources": [laptop.root], "node": "///"},
         {"sources": [laptop.root], "group": " / "},
+        {"sources": [laptop.root], "sessions": ["s1"]},
         {"sources": [f"!!={laptop.root}"]},
         {"to": laptop.root},
         {"to": os.path.join(desk.root, "sessions")},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memorybook.errors import InvalidInput
+
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
     from memorybook.cli.show import Drawing, Page
@@ -75,23 +77,52 @@ def _collect_arguments(parser: Parser) -> None:
         help="another machine's book or what it handed out, DIR or NAME=DIR; only read",
     )
     add("--to", metavar="DIR", help="a folder that machines share: what this book may give goes into DIR/NODE")
+    add(
+        "--sessions",
+        metavar="none|all|NAME",
+        nargs="+",
+        action="append",
+        default=[],
+        help="whose summaries go there, by name or id; else all. Others that went there before are taken out",
+    )
     add("--group", metavar="G", help="entries of this group, too, and of those below it")
-    add("--node", metavar="NAME", help="what this machine is called there; else the host's name")
+    add(
+        "--node",
+        metavar="NAME",
+        help="what this machine is called there; else the host's name, so two books of one host need one each",
+    )
     add("--dry-run", action="store_true", help="only say what would happen")
     parser.epilog = """examples:
   memorybook sync-summaries --from laptop=/mnt/laptop/.memorybook/app
   memorybook sync-summaries --from ~/Shared --to ~/Shared --group work
+  memorybook sync-summaries --to ~/Shared --sessions harbour tea --node laptop-private
   */10 * * * *  memorybook --project app sync-summaries -q --from ~/Shared --to ~/Shared > /dev/null"""
 
 
 def _collect(call: Call) -> dict[str, Any] | None:
     def take(memory: Memory) -> dict[str, Any]:
         o = call.options
-        places = [place for given in o.sources for place in ([given] if isinstance(given, str) else given)]
-        done = memory.sync_summaries(places, to=o.to, group=o.group, node=o.node, dry_run=o.dry_run)
+        places, chosen = _each(o.sources), _chosen(_each(o.sessions))
+        done = memory.sync_summaries(places, to=o.to, sessions=chosen, group=o.group, node=o.node, dry_run=o.dry_run)
         return done.json()
 
     return call.unless_off(take)
+
+
+def _each(given: list[str | list[str]]) -> list[str]:
+    """What an option was given, once or several times."""
+    return [one for each in given for one in ([each] if isinstance(each, str) else each)]
+
+
+def _chosen(names: list[str]) -> list[str] | None:
+    """The sessions that are handed out; None for all. Raises InvalidInput."""
+    if set(names) <= {"all"}:
+        return None
+    if set(names) == {"none"}:
+        return []
+    if {"none", "all"} & set(names):
+        raise InvalidInput("--sessions is none, or all, or names of sessions: give one of these")
+    return names
 
 
 # --- shown ---------------------------------------------------------------------------------------

@@ -17,13 +17,14 @@ from memorybook import foreign
 from memorybook.arguments import text_of
 from memorybook.errors import BookLocked, Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.verbs.collect_plan import KIND, FromNode, Plan
-from memorybook.verbs.collected import files_of
+from memorybook.verbs.collected import files_of, names_of, own_pages
 from memorybook.verbs.read import folder_of
 from memorybook.writing import ATTEMPTS
 
 if TYPE_CHECKING:
     from memorybook.foreign import Handed, Node
     from memorybook.memory import Memory
+    from memorybook.verbs.collected import Standing
 
 PATIENCE = 30.0
 """Seconds that a run waits for another one of the same book."""
@@ -71,6 +72,7 @@ def sync_summaries(
     sources: Sequence[str],
     *,
     to: str | None,
+    sessions: Sequence[str] | None,
     group: str | None,
     node: str | None,
     dry_run: bool,
@@ -78,6 +80,8 @@ def sync_summaries(
     """See `Memory.sync_summaries`."""
     if not sources and not to:
         raise InvalidInput("nothing to do: say where to collect from, or where to hand out to")
+    if sessions is not None and not to:
+        raise InvalidInput("sessions says of which the summaries are handed out: say where to as well")
     if group is not None and not folder_of(text_of(group, "group")):
         raise InvalidInput(f"group {group!r} has no name")
     name = _own_name(node)
@@ -88,11 +92,21 @@ def sync_summaries(
         if found:
             done = _collected(memory, done, found, group)
         if to:
-            book = foreign.book_id(memory.root, make=not dry_run)
-            done = done._replace(handed=foreign.hand_out(root, name, book, files_of(memory, group), dry_run=dry_run))
+            own = list(own_pages(memory, sessions))
+            book, files = foreign.book_id(memory.root, make=not dry_run), files_of(memory, own, group)
+            done = done._replace(handed=foreign.hand_out(root, name, book, files, dry_run=dry_run))
+            done = done._replace(degraded=tuple(_missing(own, sessions or ())))
     if done.operation is None:
         return done
-    return done._replace(degraded=tuple(memory.book.sync().degraded))
+    return done._replace(degraded=(*done.degraded, *memory.book.sync().degraded))
+
+
+def _missing(own: Sequence[Standing], sessions: Sequence[str]) -> Iterator[str]:
+    """One sentence on each session that was asked for in vain. It is no error: it may have been forgotten since."""
+    found = set[str]().union(*map(names_of, own))
+    for name in dict.fromkeys(sessions):
+        if name not in found:
+            yield f"no session {name!r} of this book has a summary to be handed out"
 
 
 def _own_name(node: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -225,10 +225,22 @@ def own_entries(memory: Memory, entries: Iterable[Entry], group: str) -> Iterato
             yield entry
 
 
-def files_of(memory: Memory, group: str | None) -> dict[str, str]:
-    """What this book hands out, text by path: its own summaries, and its own entries of the group if one is given."""
+def own_pages(memory: Memory, sessions: Collection[str] | None) -> Iterator[Standing]:
+    """The summaries of the book's own sessions; with `sessions`, only of those of these names or uuids."""
+    for page in pages(memory.book, collected=False):
+        own = page.summary.session and page.path.count("/") == 1
+        if own and (sessions is None or not names_of(page).isdisjoint(sessions)):
+            yield page
+
+
+def names_of(page: Standing) -> set[str]:
+    """By which its session may be asked for."""
+    return {page.summary.session, page.summary.name}
+
+
+def files_of(memory: Memory, own: Iterable[Standing], group: str | None) -> dict[str, str]:
+    """What this book hands out, text by path: these of its summaries, and its own entries of the group, if any."""
     mask = Mask(memory)
-    own = (page for page in pages(memory.book, collected=False) if page.summary.session and page.path.count("/") == 1)
     files = {page.path: mask.text(_untold(memory, page)) for page in own}
     if group is not None:
         chosen = sorted(own_entries(memory, memory.book.memory().entries, group), key=lambda entry: entry.id)
