@@ -244,6 +244,7 @@ _PIECES = (
     "7 2023 ２０２３ ５ 二十 may May. June 7th in of last this the before yesterday week weekend night year ago a two"
     " half month 上 这 周 三 末 礼拜 去年 前 天 半 个 月 号 今 晚 – _ x 在 \0 . other day few weeks past spring of last"
     " early 春 季 初 底 最近 几 那 阵"
+    " quarter Q3 second half Christmas Easter since between and to / 4 节 国庆 五一 到 度 第"
 ).split()
 
 

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memorybook.recall.dates import may_name_days
 from memorybook.recall.when import days_of
 
 TODAY = date(2023, 5, 12)  # a Friday
+
+
+TABLE = Path(__file__).parents[1] / "data" / "days.tsv"
+"""Phrases and the days that they mean, seen from that Friday; those that name none at the end of each language."""
 
 
 def days(words: str, today: date = TODAY) -> str | None:
@@ -39,6 +45,8 @@ def days(words: str, today: date = TODAY) -> str | None:
         ("between May 2 and May 9", "2023-05-02…2023-05-09"),
         ("28.04.2023", "2023-04-28"),
         ("4/28/2023", "2023-04-28"),
+        ("05/06/2023", "2023-05-06"),
+        ("06/05/2023", "2023-05-06"),
         ("last Tuesday", "2023-05-09"),
         ("四月底", "2023-04-21…2023-04-30"),
     ],
@@ -57,7 +65,8 @@ def test_the_newest_such_days_are_meant(words: str, expected: str) -> None:
         "tomorrow",
         "明天",
         "the 3rd session",
-        "05/06/2023",
+        "every Friday",
+        "每周一到周五",
         "30/30/2023",
         "saturn",
         "3号线",
@@ -66,6 +75,15 @@ def test_the_newest_such_days_are_meant(words: str, expected: str) -> None:
 )
 def test_no_past_day_is_meant(words: str) -> None:
     assert days(words) is None
+
+
+@pytest.mark.parametrize("chinese", [False, True], ids=["English", "Chinese"])
+def test_the_days_of_the_table_are_read(chinese: bool) -> None:
+    rows = [line.split("\t") for line in TABLE.read_text("utf-8").splitlines()]
+    asked = {words: expected or None for words, expected in rows if words.isascii() != chinese}
+    assert len(asked) > 60
+    assert {words: days(words) for words in asked} == asked
+    assert [w for w, found in asked.items() if found and not may_name_days(w)] == []
 
 
 def test_the_calendar_has_a_beginning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memorybook.patterns import lazily
 from memorybook.recall.reading import words_as_written
-from memorybook.standard import Callable, Iterable, Iterator, date, timedelta
+from memorybook.standard import Callable, Iterable, Iterator, Mapping, date, timedelta
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,10 +24,30 @@ WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _UNITS = frozenset(
     "today yesterday ago week month year monday tuesday wednesday thursday friday saturday sunday"
     " mon tue tues wed thu thur thurs fri sat sun weekend night days weeks months mondays tuesdays wednesdays thursdays"
-    " fridays saturdays sundays spring summer autumn winter fall other".split()
+    " fridays saturdays sundays spring summer autumn winter fall other weekends"
+    " quarter q1 q2 q3 q4 h1 h2 christmas xmas boxing easter halloween thanksgiving valentine valentines festival"
+    " qingming".split()
 )
-_HAN_UNITS = frozenset("年月日号周天星前拜今昨季")
-_NUMBERS = "a one two three four five six seven eight nine ten eleven twelve".split()
+_HAN_UNITS = frozenset("年月日号周天星前拜今昨季节夕宵端庆秋旦诞")
+_HAN_DAYS = ("五一", "清明", "平安夜", "双十一")
+_OF_PARTS = (
+    *("quarter", "half of", "q1", "q2", "q3", "q4", "h1", "h2", "ago today", "this time", "same time", "week of"),
+    *("week in", "季度", "半年", "年今", "年的今", "个时候", "年这", "年同", "年此", "第", "最后"),
+)
+_OF_HOLIDAYS = (
+    *"christmas xmas boxing easter halloween thanksgiving valentine festival qingming chinese lunar".split(),
+    *"autumn 节 过年 除夕 元宵 清明 五一 端午 七夕 中秋 重阳 国庆 元旦 圣诞 平安夜 双十一 双11".split(),
+    "new year",
+)
+_JOINERS = (
+    *(" to ", "till", "through", "thru", "and", "since", "now", "day", "的周", "的星", "的礼", "那周", "前周"),
+    *"-–—~到至起以和与跟",
+)
+_NUMBERS = (
+    "a one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _HAN = {numeral: number for number, numeral in enumerate("一二三四五六七八九", 1)}
 
 
@@ -42,28 +62,28 @@ _CALENDAR = lazily(
     "(?i)"
     rf"\b(?P<y1>{YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{MONTH})\b\.?(?:,?\s+(?P<y2>{YEAR})\b)?"
-    rf"|(?:\b(?:in|of|during|since|until|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))"
+    rf"|(?:\b(?:in|of|during|since|until|between|from|through|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))"
     rf"|(?=\w+\.?\s+(?:(?:the\s+)?\d|(?:of\s+)?(?:last|this)\s+year)))"
     rf"\b(?P<m3>{MONTH})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{YEAR})\b)?"
-    rf"|(?:(?P<y4>{YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{NUMERAL})月(?:份|(?P<d4>{NUMERAL})[日号]?)?"
-    rf"|(?<![0-9a-z_])(?P<y5>{YEAR})(?:年|\b)"
+    rf"|(?:(?P<y4>{YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{NUMERAL})月(?!一?[次回遍])(?:份|(?P<d4>{NUMERAL})[日号]?)?"
+    rf"|(?<![0-9a-z_])(?<!\d/)(?P<y5>{YEAR})(?:年|\b)"
 )
 
-AGO = rf"(?:\d{{1,3}}|an|{'|'.join(_NUMBERS)})"
+AGO = rf"(?:\d{{1,3}}|an|(?:{'|'.join(_TENS)})(?:[\s-](?:{'|'.join(_NUMBERS[1:10])}))?|{'|'.join(_NUMBERS)})"
 HAN_AGO = "(?:[0-9]{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
 _NOT_AGO = "(?<![从以之目年月天周期拜])"  # 三天前天气很好 speaks of no 前天
 
 _RELATIVE = lazily(
     "(?i)"
-    rf"\b(?P<n>{AGO})\s+(?P<unit>day|week|month|year)s?\s+ago\b"
-    rf"|(?<![\d.十百千])(?P<hn>{HAN_AGO})(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|年)(?:之|以)?前"
+    rf"\b(?P<n>{AGO})(?P<more>\s+and\s+a\s+half)?\s+(?P<unit>day|week|month|year)s?(?P<more2>\s+and\s+a\s+half)?\s+ago\b"
+    rf"|(?<![\d.十百千])(?P<hn>{HAN_AGO})(?P<hmore>个半(?=[月星礼])|年半)?(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|(?<=年半)|年)(?:之|以)?前"
     r"|(?P<half>\bhalf\s+a\s+(?:month|year)\s+ago\b|(?<![个年])半(?:个?月|年)(?:之|以)?前)"
     r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
     r"|(?P<week>上+|[这本])个?(?:周|星期|礼拜)(?P<hday>[二三四五六日天末]|一(?![起些直]))?"
     rf"|(?P<year>\b(?:this|last)\s+year\b|\byear\s+before\s+last\b|[今去]年|{_NOT_AGO}大?前年(?![轻龄纪]))"
     r"|\b(?:today|day\s+before\s+yesterday|yesterday|last\s+night|(?:this|last)\s+(?:weekend|week|month))\b"
     r"|\b(?:week|month)\s+before\s+last\b"
-    rf"|[今昨][天日晚]|{_NOT_AGO}大?前天(?!气)|上个?月|本月|这个月"
+    rf"|[今昨](?:[天日晚夜早]|儿(?!童|子))|{_NOT_AGO}大?前[天儿](?!气|[童子])|上个?月|本月|这个月"
 )
 
 
@@ -80,26 +100,84 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
-    from memorybook.recall import rough_days
-
-    question = _plain(question)
-    told = rough_days.found(question, sorted(years), today)
+    question, known = _plain(question), sorted(years)
+    told = _longest([each for way in _ways(question) for each in way(question, known, today)])
     taken = [place for place, _ in told]
     written = [m for m in _CALENDAR.finditer(question) if not _within(m, taken)]
     relative = [] if today is None else [m for m in _RELATIVE.finditer(question) if not _within(m, taken)]
     reached = [(m, span) for m in relative if today and (span := _reached(m, today))]
-    of_years = set()
+    of_years: list[re.Match[str]] = []
     if any(match["m2"] or match["m3"] or match["m4"] for match in written if not _year_of(match)):
-        of_years = {date.fromordinal(first).year for match, (first, _) in reached if match["year"]}
-    known = sorted(of_years or set(years))  # 去年5月 is the May of that year, neither any May nor all of the year
-    found = [span for match in written for span in _of_calendar(match, known)]
-    found += [span for match, span in reached if not (of_years and match["year"])]
-    return found + [span for _, span in told]
+        of_years = [match for match, _ in reached if match["year"]]
+    year_at = {match: date.fromordinal(first).year for match, (first, _) in reached if match in of_years}
+    found = [(m.span(), span) for m in written for span in _of_calendar(m, _years_beside(m, year_at) or known)]
+    found += [(m.span(), span) for m, span in reached if m not in of_years]
+    found += told
+    if not _holds(question, _JOINERS):
+        return [span for _, span in found]
+    from memorybook.recall.ranges import joined
+
+    return joined(question, found, today)
+
+
+def _ways(question: str) -> Iterator[Callable[[str, list[int], date | None], list[tuple[Span, Span]]]]:
+    """What finds further phrases, as far as one of its words is there: each takes a while to import."""
+    from memorybook.recall import rough_days
+
+    yield rough_days.found
+    if _holds(question, _OF_PARTS):
+        from memorybook.recall import year_parts
+
+        yield year_parts.found
+    if _holds(question, _OF_HOLIDAYS):
+        from memorybook.recall import holidays
+
+        yield holidays.found
+    if _holds(question, "/.-"):
+        from memorybook.recall import figures
+
+        yield figures.found
+
+
+def _holds(question: str, words: Iterable[str]) -> bool:
+    lower = question.lower()
+    return any(word in lower for word in words)
+
+
+def _years_beside(match: re.Match[str], year_at: Mapping[re.Match[str], int]) -> list[int]:
+    """The years told for a date without its own: 去年5月 is the May of that year, neither any nor all of it."""
+    beside = {year for told, year in year_at.items() if told.end() <= match.start() <= told.end() + 1}
+    return sorted(beside or set(year_at.values()))
+
+
+def _longest(told: list[tuple[Span, Span]]) -> list[tuple[Span, Span]]:
+    """Places and days without those of which a longer phrase has a part."""
+    return [
+        (place, span)
+        for place, span in told
+        if not any(
+            other[1] - other[0] > place[1] - place[0] and other[0] < place[1] and place[0] < other[1]
+            for other, _ in told
+        )
+    ]
 
 
 def _within(match: re.Match[str], taken: Iterable[Span]) -> bool:
     """Whether a longer phrase has it: the last month of "the end of last month" is not meant as a whole."""
     return any(start < match.end() and match.start() < end for start, end in taken)
+
+
+def placed(
+    matches: Iterable[re.Match[str]], read: Callable[[re.Match[str]], Iterable[Span]]
+) -> list[tuple[Span, Span]]:
+    """Where phrases stand and the days they mean, but for those beyond the calendar."""
+    found: list[tuple[Span, Span]] = []
+    for match in matches:
+        try:
+            found += [(match.span(), span) for span in read(match)]
+        except (ValueError, OverflowError):
+            continue
+    return found
 
 
 def by_calendar(question: str, start: int, years: list[int]) -> tuple[list[Span], int]:
@@ -110,9 +188,13 @@ def by_calendar(question: str, start: int, years: list[int]) -> tuple[list[Span]
 
 def may_name_days(question: str) -> bool:
     """A cheap look, so that the patterns are compiled for few questions; says yes too often, never no too often."""
+    if "/" in question:
+        return True
     if not question.isascii():
         question = _plain(question)
-        if not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
+        if "/" in question or not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
+            return True
+        if any(name in question for name in _HAN_DAYS):
             return True
         question = "".join(c if c.isalnum() else " " for c in question)
     words = words_as_written(question)  # they end where patterns see an end
@@ -170,11 +252,14 @@ def span_of(year: int, month: int | None, day: int | None) -> Span:
 
 
 def number(text: str) -> int:
-    """A number in digits, one up to 99 in Chinese numerals or up to twelve in English words."""
+    """A number in digits, one up to 99 in Chinese numerals or in English words."""
     if text.isdecimal():
         return int(text)
     if text.isascii():
-        return _NUMBERS.index(text.lower().replace("an", "a")) or 1
+        tens, _, ones = text.lower().replace("-", " ").partition(" ")
+        if tens in _TENS:
+            return 10 * _TENS.index(tens) + 20 + (_NUMBERS.index(ones) if ones else 0)
+        return _NUMBERS.index("a" if tens == "an" else tens) or 1
     tens, ten, ones = text.replace("两", "二").rpartition("十")
     return (_HAN.get(tens, 1) * 10 if ten else 0) + _HAN.get(ones, 0)
 
@@ -188,7 +273,8 @@ def _reached(match: re.Match[str], today: date) -> Span | None:
 
 def _of_today(match: re.Match[str], today: date) -> Span | None:
     if match["n"] or match["hn"]:
-        return _ago(number(match["n"] or match["hn"]), _unit(match), today)
+        half = match["more"] or match["more2"] or match["hmore"]
+        return _ago(number(match["n"] or match["hn"]) + (0.5 if half else 0), _unit(match), today)
     if match["half"]:
         return _around(
             today, *((183, 45) if match["half"][:2] == "半年" or "year" in match["half"].lower() else (15, 5))
@@ -203,7 +289,7 @@ def _of_today(match: re.Match[str], today: date) -> Span | None:
 
 
 def _unit(match: re.Match[str]) -> str:
-    return (match["unit"] or match["hunit"].removeprefix("个"))[0].lower()
+    return (match["unit"] or match["hunit"].removeprefix("个") or "年")[0].lower()
 
 
 def _of_week(day: str | None, back: int, today: date) -> Span:
@@ -216,7 +302,7 @@ def _of_week(day: str | None, back: int, today: date) -> Span:
     return (sunday if day in "日天" else monday + _HAN[day] - 1,) * 2
 
 
-def _ago(count: int, unit: str, today: date) -> Span | None:
+def _ago(count: float, unit: str, today: date) -> Span | None:
     """`unit` is d, w, m, y or 天, 周 (星, 礼), 月, 年."""
     length, play = {
         "d": (1, 0),
@@ -228,7 +314,8 @@ def _ago(count: int, unit: str, today: date) -> Span | None:
         "y": (365, 60),
         "年": (365, 60),
     }.get(unit, (30, 15))
-    return _around(today, count * length, play)
+    whole = count == int(count)
+    return _around(today, round(count * length), play if whole else play * 2 // 3)
 
 
 def _around(today: date, back: int, play: int) -> Span | None:
@@ -267,10 +354,10 @@ def _weekend(back: int) -> Callable[[date], Span]:
 
 
 _NAMED: dict[tuple[str, ...], Callable[[date], Span]] = {
-    ("today", "今天", "今日", "今晚"): _day(0),
-    ("yesterday", "last night", "昨天", "昨日", "昨晚"): _day(1),
-    ("day before yesterday", "前天"): _day(2),
-    ("大前天",): _day(3),
+    ("today", "今天", "今日", "今晚", "今夜", "今早", "今儿"): _day(0),
+    ("yesterday", "last night", "昨天", "昨日", "昨晚", "昨夜", "昨早", "昨儿"): _day(1),
+    ("大前天", "大前儿"): _day(3),
+    ("day before yesterday", "前天", "前儿"): _day(2),
     ("this week",): _week(0),
     ("last week",): _week(1),
     ("week before last",): _week(2),

@@ -40,7 +40,7 @@ _MANY = rf"(?:{AGO}|few|couple(?:\s+of)?|several)"
 
 _ENGLISH = lazily(
     "(?i)"
-    rf"\b(?:(?P<n>{AGO})\s+(?:(?P<days>{_DAY})s?|(?P<unit>fortnights?))|(?P<many>(?:a\s+)?few"
+    rf"\b(?:(?P<n>{AGO})\s+(?:(?P<days>{_DAY}|weekend)s?|(?P<unit>fortnights?))|(?P<many>(?:a\s+)?few"
     rf"|a\s+couple(?:\s+of)?|several)"
     rf"\s+(?P<munit>{_UNIT}))\s+(?:ago|back)\b"
     rf"|\bthe\s+(?P<second>{_DAY}|weekend)\s+before\s+last\b"
@@ -123,6 +123,8 @@ def _english(match: re.Match[str], years: list[int], today: date | None) -> Iter
 def _from_today(match: re.Match[str], today: date) -> Span | None:
     now = today.toordinal()
     weekday = match["d1"] or match["d2"] or match["d3"]
+    if match["days"] and match["days"].lower() == "weekend":
+        return _weekend(now, _counts(match["n"])[0])
     if match["days"]:
         return _weekday_back(now, match["days"], _counts(match["n"])[0])
     if match["n"] or match["many"]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from memorybook.patterns import lazily
-from memorybook.recall.dates import WEEKDAYS, Span, number, spans
-from memorybook.standard import date, suppress, timedelta
+from memorybook.recall.dates import MONTH, WEEKDAYS, Span, number, spans
+from memorybook.standard import date, timedelta
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.standard import Iterator
 
+_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _LEAP = 8
 """Years back to the last 29 February."""
 
@@ -17,7 +18,9 @@ _AHEAD = lazily(
     r"(?i)\b(?:next|tomorrow|coming|upcoming|in\s+\w+\s+(?:days?|weeks?|months?))\b|[下明后][周天年个]"
     r"|下+个?(?:星期|礼拜)"
 )
-_WEEKDAY = lazily(r"(?i)\b(?P<en>mon|tue|wed|thu|fri|sat|sun)[a-z]*\b|(?:周|星期|礼拜)(?P<zh>[一二三四五六日天])")
+_WEEKDAY = lazily(
+    r"(?i)\b(?P<en>mon|tue|wed|thu|fri|sat|sun)[a-z]*\b|(?<![每一两几])(?:周|星期|礼拜)(?P<zh>[一二三四五六日天])(?![次遍回])"
+)
 _NAMES = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun".split()
 )
@@ -28,7 +31,14 @@ _DAY_OF_MONTH = lazily(
     r"|call))|(?<![\d月])(?P<zh>\d{1,2}|[一二三]?十[一二三四五六七八九]?"
     r"|[一二三四五六七八九])[号日](?![线楼院门机码])"
 )
-_FIGURES = lazily(r"(?<![\w./-])(\d{1,2})([./-])(\d{1,2})\2((?:19|20)\d\d)(?![\w/-])")
+_EVERY = lazily(
+    rf"(?i)\bevery\s+{_DAY}(?:\s+(?:to|and)\s+{_DAY})?|每个?(?:周|星期|礼拜)[一二三四五六日天](?:[、和到至]?(?:周|星期|礼拜)?[一二三四五六日天])*"
+)
+_A_MONTH = lazily(rf"(?i)\s*{MONTH}\.?\s*")
+_WEEKDAYS = lazily(
+    rf"(?i)\b(?:(?P<between>between)\s+)?(?P<from>{_DAY})\s*(?:to|until|till|through|thru|[-–—~]|(?P<and>and))\s*(?P<to>{_DAY})\b"
+    "|(?<![每上])(?:周|星期|礼拜)(?P<zfrom>[一二三四五六日天])[到至~-](?:周|星期|礼拜)?(?P<zto>[一二三四五六日天])"
+)
 
 
 def days_of(words: str, today: date) -> Span | None:
@@ -47,9 +57,9 @@ def days_of(words: str, today: date) -> Span | None:
     """
     from unicodedata import normalize
 
-    words = normalize("NFKC", words)
-    if figures := _FIGURES.search(words):
-        return _figures(int(figures[1]), int(figures[3]), int(figures[4]), today)
+    words = _EVERY.sub(" ", normalize("NFKC", words))
+    if _A_MONTH.fullmatch(words):
+        words = f"in {words.strip()}"
     named = _named(words, today)
     if not named and not _AHEAD.search(words):
         named = [span for span in (_weekday(words, today), _day_of_month(words, today), *_near(words, today)) if span]
@@ -65,16 +75,19 @@ def _named(words: str, today: date) -> list[Span]:
 
 
 def _weekday(words: str, today: date) -> Span | None:
+    now, weekday = today.toordinal(), today.weekday()
+    for match in _WEEKDAYS.finditer(words):
+        if not match["and"] or match["between"]:
+            last = now - (weekday - _of(match["to"], match["zto"])) % 7
+            return last - (last - 1 - _of(match["from"], match["zfrom"])) % 7, last
     for match in _WEEKDAY.finditer(words):
-        if match["en"] and match[0].lower() not in _NAMES:
-            continue
-        name = (
-            WEEKDAYS.index(match["en"].lower())
-            if match["en"]
-            else "一二三四五六日".index(match["zh"].replace("天", "日"))
-        )
-        return (today.toordinal() - ((today.weekday() - name) % 7 or 7),) * 2
+        if not match["en"] or match[0].lower() in _NAMES:
+            return (now - ((weekday - _of(match["en"], match["zh"])) % 7 or 7),) * 2
     return None
+
+
+def _of(english: str | None, han: str | None) -> int:
+    return WEEKDAYS.index(english[:3].lower()) if english else "一二三四五六日".index((han or "").replace("天", "日"))
 
 
 def _near(words: str, today: date) -> Iterator[Span]:
@@ -101,13 +114,3 @@ def _day_of_month(words: str, today: date) -> Span | None:
             return None
         month = (month - timedelta(days=1)).replace(day=1)
     return None
-
-
-def _figures(one: int, other: int, year: int, today: date) -> Span | None:
-    """A date in figures that says the same whether the day or the month comes first."""
-    read = set()
-    for month, day in ((one, other), (other, one)):
-        with suppress(ValueError):
-            read.add(date(year, month, day))
-    found = read.pop() if len(read) == 1 else None
-    return (found.toordinal(),) * 2 if found and found <= today else None
