@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from memorybook.typed import TYPE_CHECKING, cast
+from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from memorybook.answers import Memorized
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
     from memorybook.recall.detect import Recall
-    from memorybook.recollection import Recollection, Talks
-    from memorybook.standard import Sequence, date
+    from memorybook.recollection import Held, Recollection, Talks
+    from memorybook.standard import Mapping, Sequence, date
     from memorybook.verbs.backup import Backup, Restored
     from memorybook.verbs.collect import Collected
     from memorybook.verbs.export import Export
@@ -160,6 +160,52 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recollect(self._talks, text, current=current, max_tokens=max_tokens)
+
+    # --- sessions that are held from outside -----------------------------------------------------
+
+    def open_session(self, name: str = "") -> Held:
+        """Open a session, or go on with one of that name that is open; nobody's until something is said in it.
+
+        Several may be open at a time. One that is not ended is remembered and closed by `close_idle`.
+
+        Raises:
+            Conflict: The name is that of a session that is over or somebody else's, or of several.
+            Unavailable: Sessions are not kept.
+        """
+        from memorybook.verbs import live
+
+        return live.open_session(self._talks._on, name)
+
+    def add_messages(self, session: str, messages: Sequence[Mapping[str, Any]]) -> Held:
+        """Store messages at the end of an open session, on disk on return; secrets are masked.
+
+        Args:
+            session: Its uuid or name.
+            messages: `{"role"|"speaker", "content", "id", "timestamp", …}` in order. One whose id the session has
+                already is left as it was, so that giving messages with ids again is safe.
+
+        Raises:
+            NotFound: No session is called so.
+            Conflict: It is over, or somebody else's.
+            InvalidInput: A message that cannot be read.
+        """
+        from memorybook.verbs import live
+
+        return live.add_messages(self._talks._on, session, messages)
+
+    def end_session(self, session: str, messages: Sequence[Mapping[str, Any]] = ()) -> Memorized:
+        """Remember what was said in an open session, as `process_session_end` does, and close it.
+
+        Args:
+            session: Its uuid or name.
+            messages: What was said last and is not stored yet, as for `add_messages`.
+
+        Raises:
+            As `add_messages`.
+        """
+        from memorybook.verbs import live
+
+        return live.end_session(self._talks._on, session, messages)
 
     def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
         """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.

@@ -129,6 +129,31 @@ class Recollection(NamedTuple):
         }
 
 
+class Held(NamedTuple):
+    """A session that a client holds.
+
+    Attributes:
+        session: Its uuid.
+        name: "" if none.
+        turns: Ids of the turns that were given, in order.
+        new: How many of them were not stored before.
+        redacted: Secrets masked.
+        skipped: Texts that were not taken, with the reason.
+    """
+
+    session: str
+    name: str = ""
+    turns: tuple[str, ...] = ()
+    new: int = 0
+    redacted: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """All fields; `"skipped": [{"text", "reason"}]`."""
+        skipped = [{"text": text, "reason": reason} for text, reason in self.skipped]
+        return {**self._asdict(), "turns": list(self.turns), "skipped": skipped}
+
+
 class Talks(NamedTuple):
     """Sessions, newest first; `more` says that older ones were left out."""
 
