@@ -17,6 +17,7 @@ _HAN_N = "[0-9]{1,2}|[一二三]?十[一二三四五六七八九]?|[一二三四
 _TO = r"(?:to|until|till|through|thru|[-–—~～到至]|一直到)"
 
 _JOINT = lazily(rf"(?i)\s*(?:{_TO}|(?P<and>and|and\s+the|[和与跟]))\s*(?:the\s+|了)?")
+_YEAR = lazily(rf"(?<!\d){YEAR}(?!\d)|[今去前]年|last\s+year")
 _BETWEEN = lazily(r"(?i)\bbetween\b[^,.;?!]{0,30}$")
 _AFTER = lazily(
     rf"(?i)\s*(?:{_TO}|(?P<and>and|[和与跟]))\s*(?:the\s+)?"
@@ -63,7 +64,9 @@ def _both(question: str, place: Place, ways: list[Span], other: Place, them: lis
     between = _JOINT.fullmatch(question, place[1], other[0])
     if between is None or not _leads(question, between["and"], place, other[1]):
         return None
-    return [_until(way, them) for way in ways]
+    if _YEAR.search(question, *other) and not _YEAR.search(question, *place):
+        ways = [(_in_year(way[0], them[0]), way[1]) for way in ways]
+    return sorted({_until(way, them) for way in ways})
 
 
 def _leads(question: str, conjunction: str | None, place: Place, end: int) -> bool:
@@ -80,12 +83,23 @@ def _until(way: Span, them: list[Span]) -> Span:
     return (earlier, them[0][1]) if earlier <= them[0][1] else way
 
 
+def _in_year(day: int, end: Span) -> int:
+    """That day in the year in which the range ends, or in the one before."""
+    year = date.fromordinal(end[1]).year
+    moved = _moved(day, year)
+    return moved if moved <= end[1] else _moved(day, year - 1)
+
+
 def _year_earlier(day: int) -> int:
-    then = date.fromordinal(day)
+    return _moved(day, date.fromordinal(day).year - 1)
+
+
+def _moved(day: int, year: int) -> int:
+    """The same day of that year; the day itself before the first year, and 1 March for 29 February of most."""
     try:
-        return then.replace(year=then.year - 1).toordinal()
-    except ValueError:  # 29 February
-        return day - 366
+        return date.fromordinal(day).replace(year=year).toordinal()
+    except ValueError:
+        return date(year, 3, 1).toordinal() if year > 0 else day
 
 
 def _borrowed(question: str, place: Place, ways: list[Span]) -> Placed:
