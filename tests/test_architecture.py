@@ -74,7 +74,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
-    | {"agent", "answers", "config", "memory", "recollection", "shapes", "tool_schema", "tools", "workspace"},
+    | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
     | {"servers"},

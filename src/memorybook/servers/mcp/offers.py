@@ -1,0 +1,86 @@
+"""Which tools the door offers, what a host is told of each, and the schemas of what goes in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mcp.types import ToolAnnotations
+from pydantic import TypeAdapter
+
+from memorybook import tools
+from memorybook.shapes import ANSWERS, Disabled
+
+MAY_CONFIRM = "memory_forget"
+"""The tool that asks a person first."""
+
+_ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
+"""Tools that have an answer of their own while memory is switched off."""
+
+_YES = {
+    "type": "boolean",
+    "description": "True once the person has agreed to what goes; else they are asked, where the host can ask.",
+}
+
+_LEFT_OUT = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "What this answer had no room for, and how to get it; missing if it is whole.",
+}
+
+
+class Offer(NamedTuple):
+    """What a host is told of a tool besides its schema: hints for whom it asks for permission, and when."""
+
+    title: str
+    reads: bool = False
+    destroys: bool = False
+    repeatable: bool = False
+
+    def annotations(self) -> ToolAnnotations:
+        """As the protocol has them; no tool reaches beyond the book."""
+        return ToolAnnotations(
+            title=self.title,
+            read_only_hint=self.reads,
+            destructive_hint=self.destroys,
+            idempotent_hint=self.repeatable or self.reads,
+            open_world_hint=False,
+        )
+
+
+OFFERS: Mapping[str, Offer] = {
+    "memory_search": Offer("Search memory", reads=True),
+    "memory_get": Offer("Open a document, entry or turn", reads=True),
+    "memory_append": Offer("Write a note", repeatable=True),
+    "memory_flush": Offer("Save before compaction"),
+    "memory_remember": Offer("Remember a statement"),
+    "memory_update": Offer("Change an entry", destroys=True),
+    "memory_pin": Offer("Keep an entry from fading", repeatable=True),
+    "memory_forget": Offer("Forget", destroys=True),
+    "recall_memory": Offer("Search faded memory", reads=True),
+    "recall_history": Offer("List recent conversations", reads=True),
+    "recall_topic": Offer("Find conversations about something", reads=True),
+    "recall_session": Offer("Open a past conversation", reads=True),
+    "recall_within": Offer("Search one conversation", reads=True),
+    "memory_review": Offer("List what waits for a person", reads=True),
+    "memory_status": Offer("Memory status", reads=True),
+}
+"""Tools by name, in the order in which they are listed."""
+
+
+def takes(name: str) -> dict[str, Any]:
+    """JSON Schema of a tool's arguments: nothing but what it has; `yes` where a person may have to agree."""
+    parameters: dict[str, Any] = tools.schema(name)["parameters"]
+    properties = {**parameters["properties"], **({"yes": _YES} if name == MAY_CONFIRM else {})}
+    return {**parameters, "properties": properties, "additionalProperties": False}
+
+
+def answers(name: str) -> dict[str, Any]:
+    """JSON Schema of a tool's structured answer: what it answers, with what was left out, or that memory is off."""
+    whole = TypeAdapter(ANSWERS[name]).json_schema()
+    definitions = whole.pop("$defs", {})
+    whole["properties"]["left_out"] = _LEFT_OUT
+    if name in _ALWAYS_ANSWERS:
+        return {**whole, "$defs": definitions}
+    shapes = [whole, TypeAdapter(Disabled).json_schema()]
+    return {"type": "object", "anyOf": shapes, "$defs": definitions}
