@@ -307,6 +307,9 @@ def test_each_conversation_without_a_name_is_a_session_of_its_own(write: WriteLi
     assert [[turn.text for turn in turns] for _, turns in found.sessions] == [
         ["You are terse.", "a", "b"], ["You are terse.", "c", "b"],
     ], "what is there twice is one"  # fmt: skip
+    titled = conversation(write(json.dumps([{"title": "New chat", **one} for one in UNNAMED[:2]]), name="b.json"))
+    assert [len(turns) for _, turns in titled.sessions] == [3, 3]
+    assert titled.sessions[0].session.name.startswith("New chat ")
     alone = conversation(write(json.dumps(UNNAMED[0]), name="b.jsonl"))
     assert alone.sessions[0].turns == found.sessions[0].turns, "it is the same, whatever stands beside it"
 

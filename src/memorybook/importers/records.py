@@ -338,11 +338,16 @@ def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> 
 
 
 def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
-    """The messages of a conversation with its name; one of several that has none is called by all that is in it."""
-    name = first(value, "session", "session_id", "id", "name", "title")
+    """The messages of a conversation with its name; one of several that has none is called by all that is in it.
+
+    A title alone is no name there: any number may be called "New chat".
+    """
+    name, title = first(value, "session", "session_id", "id", "name"), word(value.get("title"))
     made = name is None and several and not any(isinstance(one, dict) and first(one, *SESSION) for one in messages)
     if made:
-        name = _digest(json.dumps(json_safe(messages), sort_keys=True))[:12]
+        name = f"{title} {_digest(json.dumps(json_safe(messages), sort_keys=True))[:12]}".strip()
+    elif name is None:
+        name = title or None
     for place, message in enumerate(messages):
         if name is None or not isinstance(message, dict) or "session" in message:
             yield message
