@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from memorybook.patterns import lazily
 from memorybook.recall.cues import cue, first, words
+from memorybook.recall.sessions_en import WHAT_WE_DID, WHOLE, WITHIN
 from memorybook.recall.words_en import (
     ADV,
     ADVISE,
     ADVISED,
     ASK,
-    BIT,
-    COUNT,
-    DAY,
     DID,
+    HOW_TO,
     I_HAVE,
-    LONG_AGO,
     ORDER,
+    PEOPLE,
     SAID,
     SAY,
     TALK,
     TIME,
+    TO_OTHERS,
     WE,
     WE_HAVE,
     YOU_HAVE,
@@ -46,220 +46,14 @@ _NEVER = lazily(
     rf"|{_PLEASE}(?:(?:can|could|shall)\s+we|let'?s|let\s+us|i'd\s+like\s+to|i\s+want\s+to)\s+(?:talk|discuss"
     rf"|chat|speak)\b"
 )
-_HOW_TO = (
-    r"\bhow\s+(?:do|can|could|should|would|might|does|to)\b(?!\s+i\s+(?:like|prefer|take|want)\b)|\bshould\s+(?:i|we)\b"
-    r"|\bis\s+there\s+an?\s+(?:way|command|shortcut)|\bis\s+it\s+(?:bad|okay|ok|safe|normal|possible|true)\b"
-)
 _MANKIND = (
     r"\bwe\s+(?:\w+ly\s+)?(?:learn|evolve|discover|invent|domesticat|descend|become\s+human|come\s+from|know)"
     r"|\bto\s+deserve\b|\bfirst\s+see\b|\b(?:which|what)\s+(?:decade|century)\b|\bdid\s+we\s+(?:get|expect)\s*\?"
     r"|\b(?:humans?|humanity|mankind|species|the\s+moon|mars|world\s+war|peak\s+oil)\b"
 )
-_PEOPLE = words(
-    "boss wife husband mom mum dad mother father parents doctor friends? manager team sister brother kids? son"
-    " daughter colleagues?"
-    " landlord partner girlfriend boyfriend"
-)
-_TO_OTHERS = (
-    rf"(?!\s+(?:him|her|them|my\s+{_PEOPLE}|the\s+(?:police|doctor|recruiter|team|client|customer)|support"
-    rf"|so\b|no\b|yes\b"
-    r"|(?:to|with)\s+(?:my|her|him|them)))"
-)
 _ASKED_BY_OTHERS = r"\b(?:he|she|they)\s+asked\b"
 
 _ASKS = lazily(ASK)
-
-# --- within this talk ----------------------------------------------------------------------------
-
-_NTH = (
-    r"(?:(?:very\s+)?"
-    + words(
-        "first second third fourth last previous latest original initial opening earlier earliest prior"
-        " preceding recent"
-        " most_recent two three few"
-    )
-    + r"\s+)"
-)
-_MINE = words("questions? messages? requests? requirements? prompts? points? inputs? instructions? posts?")
-_SENT = words(
-    "files? snippets? code logs? list tables? image screenshot text error output numbers? function data json"
-    " csv doc links? two"
-)
-_PUT_HERE = words("sent pasted typed uploaded posted attached provided gave_you shared")
-_WITHIN = (
-    cue(
-        "within",
-        0.9,
-        rf"\b(?:in|of|during|from|throughout|with|for)\s+(?:this|(?:the|our)\s+(?:current"
-        rf"|present))\s+(?:(?:same|very)\s+)?{TALK}\b",
-        r"\bthis\s+(?:chat|conversation|thread|session|discussion)\s+so\s+far\b|\b(?:in|of"
-        r"|earlier\s+in)\s+this\s+thread\b",
-        r"\b(?:summari[sz]e|recap)\s+this\s+(?:chat|conversation|thread|session)\b",
-        beside=r"\b(?:i|you|we|my|your|our|i've|we've|you've|summari[sz]e|recap|tl;?dr|far|above|first|start"
-        r"|beginning|list)\b",
-        unless=_HOW_TO,
-    ),
-    cue(
-        "within",
-        0.85,
-        r"\b(?:you|we)(?:'ve|'d|\s+have|\s+had)?\s+just\s+(?!(?:want|need|like|have|are|can|do|use|get|got|be)\b)\w+",
-        rf"\bi(?:'ve|\s+have)?\s+just\s+{SAID}\b{_TO_OTHERS}|\bdid\s+(?:i|you|we)\s+just\s+\w+",
-    ),
-    cue(
-        "within",
-        0.85,
-        rf"\bjust\s+now\b|\b{COUNT}\s+(?:of\s+)?(?:seconds?|secs?|moments?|minutes?|mins?|messages?|turns?"
-        rf"|replies|answers?"
-        r"|posts?|lines?|exchanges?|prompts?)\s+(?:ago|back|earlier|before)\b",
-        beside=rf"\b(?:you|your|we|suggestions?)\b|\bi\s+(?:\w+\s+)?(?:{SAID}|{SAY})\b{_TO_OTHERS}",
-    ),
-    cue("within", 0.85, rf"\byour\s+(?:own\s+)?{_NTH}+(?:\w+\s+)?{BIT}\b", unless=rf"\bwould\s+be\b|{LONG_AGO}"),
-    cue(
-        "within",
-        0.85,
-        rf"\bmy\s+{_NTH}+{_MINE}\b(?!\s+(?:in|at|to|for)\b)|\b(?:read|answer)\s+my\s+{_MINE}\b"
-        rf"|\bnot\s+what\s+i\s+asked\b",
-        unless=LONG_AGO,
-    ),
-    cue(
-        "within",
-        0.8,
-        rf"\b(?:{SAID}|{DID}|\w+ed)\s+(?:\w+\s+){{0,4}}?(?:above|further\s+up|up\s+top)\b(?!\s+(?:the|a|my|all|\d))",
-        r"\b(?:everything|all)\s+(?:of\s+)?(?:the\s+|that\s+|this\s+)?above\b",
-        rf"\b(?:{_SENT}|files?|{BIT})\s+above\b(?!\s+(?:the|a|my|all|\d))|\bthe\s+above\s+\w+",
-        beside=r"\b(?:you|your|i|we|my)\b",
-    ),
-    cue(
-        "within",
-        0.85,
-        r"\b(?:options?|points?|steps?|items?|parts?|ideas?|bullets?|numbers?|examples?|questions?)\s+(?:\d+"
-        r"|one|two|three|four"
-        rf"|five|[a-d])\s+(?:of|in|from)\s+(?:your|the)\s+(?:\w+\s+)?{BIT}\b",
-        rf"\b(?:first|second|third|fourth|fifth|last|other|final)\s+(?:\w+\s+)?{BIT}\s+(?:that\s+)?(?:you"
-        rf"|i)\s+(?:just\s+|have\s+)?"
-        rf"(?:{SAID}|\w+ed)\b",
-        rf"\bthe\s+(?:earlier|previous|first|original"
-        rf"|last)\s+{BIT}\s+(?:of\s+\w+\s+\w+\s+)?(?:that\s+)?you\s+(?:wrote|gave|sent)\b",
-        r"\bof\s+your\s+(?:reply|answer|message|response)\b|\bhaven't\s+you\s+answered\b",
-        r"\b(?:repeat|redo|expand|elaborate\s+on|go\s+back\s+to)\s+(?:on\s+)?(?:step|point|item|option|part"
-        r"|number)\s+(?:\d|one|two|three|four|five)",
-        r"\bscroll(?:ing)?\s+(?:back\s+)?up\b|\btl;?dr\s+(?:of\s+)?this\b|\byou\s+(?:contradicted"
-        r"|repeated)\s+yourself\b",
-        r"\bthat\s+last\s+(?:remark|bit|part|point|sentence|paragraph|line|statement)\b",
-        r"\bin\s+(?:the|your)\s+(?:last|previous|preceding|first|second|third)\s+(?:step|reply|answer|message"
-        r"|edit|response|turn)\b",
-        r"\b(?:change|edit)s?\s+you\s+(?:just\s+)?made\b|\b(?:the|your)\s+(?:previous|preceding)\s+(?:reply"
-        r"|answer|message|response)\b",
-        r"\bwhat\s+did\s+you\s+mean\b|\bdiscussing\s+here\b|\btalking\s+about\s+here\b|\byou\s+(?:forgot"
-        r"|skipped|missed|ignored"
-        r"|overlooked|haven't\s+answered|have\s+not\s+answered|didn't\s+answer)\b",
-        unless=LONG_AGO,
-    ),
-    cue(
-        "within",
-        0.8,
-        rf"\b{_SENT}\s+(?:that\s+|which\s+)?i(?:'ve|\s+have)?\s+(?:just\s+|already\s+)?"
-        rf"{_PUT_HERE}\b",
-        unless=rf"{LONG_AGO}|{_TO_OTHERS.replace('?!', '?:')}",
-    ),
-    cue(
-        "within",
-        0.8,
-        r"\b(?:at|from|in)\s+the\s+(?:very\s+)?(?:top|start|beginning|outset)\b|\bto\s+(?:start|begin)\s+with\b",
-        beside=rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?\s+(?:{SAID}|started|suggested|proposed)\b"
-        rf"|\bdid(?:n't)?\s+(?:i|you|we)\s+(?:{SAY}|{ADVISE})\b",
-    ),
-    cue(
-        "within",
-        0.75,
-        rf"\b(?:i|you|we)(?:'ve|'d|\s+have|\s+had)?{ADV}\s+(?:{SAID}|{DID}|suggested|proposed"
-        rf"|recommended)\b[^.?!]{{0,40}}?"
-        r"\bearlier\b(?!\s+(?:this|that|in|today))",
-        r"(?:^|[.,;!?]\s*)earlier,?\s+(?:you|i|we)\b",
-        r"\bdid\s+(?:i|you|we)\s+\w+\s+(?:\w+\s+){0,4}?earlier\b(?!\s+(?:this|that|in|today))",
-    ),
-    cue(
-        "within",
-        0.8,
-        r"\b(?:have\s+(?:we|you|i)|(?:we|you|i)(?:'ve|\s+have)|i\s+\w+(?:\s+in)?)\b[^?.!]*\bso\s+far\b(?!\s+this\b)",
-        unless=r"\b(?:about|of)\s+me\b|\bi'?(?:ve|\s+have)?\s+(?:read|seen|done|watched|paid|saved)\b",
-    ),
-)
-
-# --- an earlier talk as a whole ------------------------------------------------------------------
-
-_ABOUT = rf"(?!\s+(?:about|on|regarding|concerning|over|around|of)\s+(?!(?:the\s+)?\d|{TIME})\w)"
-_OF_MACHINES = (
-    r"(?!\s*(?:cookies?|tokens?|ids?|keys?|storage|objects?|timeout|state|(?:in|of|from|with"
-    r"|on)\s+(?:vs\s?code|chrome|firefox"
-    r"|tmux|vim|ssh|screen|safari|php|redis|parliament|congress|the\s+browser)))"
-)
-_TELL = (
-    r"\b"
-    + words(
-        "our we us me my i you summari[sz]e recap resume continue reopen open write_up show gist what how_did"
-        " which transcript"
-        " where go_back unfinished minutes rundown highlights recount give everything pick_up please start"
-    )
-    + r"\b"
-)
-_GO_ON = words(
-    r"reopen bring_me_back continue carry_on resume pick_(?:\w+\s+){0,3}up finish go_on keep_going get_back"
-    r" go_back return proceed back"
-)
-_WHOLE = (
-    cue(
-        "session",
-        0.9,
-        rf"\b{ORDER}\s+(?:of\s+our\s+)?{TALK}\b{_OF_MACHINES}{_ABOUT}",
-        r"\b(?:session|chat|conversation|talk|one)\s+before\s+(?:last|that|this|our\s+last)\b",
-        rf"\b(?:yesterday|today|{DAY})'?s\s+{TALK}\b{_ABOUT}",
-        rf"\b(?:last|this|that|previous)\s+(?:{DAY}|week|month|weekend|night|morning|afternoon"
-        rf"|evening)'?s\s+{TALK}\b{_ABOUT}",
-        rf"\b{TALK}\s+(?:(?:that\s+)?we\s+had\s+|(?:from|on|of|at)\s+)?(?:the\s+)?{TIME}",
-        beside=_TELL,
-        unless=rf"{_HOW_TO}|\bnew\s+{TALK}|\bsecond\s+interview",
-    ),
-    cue(
-        "session",
-        0.9,
-        rf"\bwhat\s+did\s+we\s+end\b|\bwhere(?:'d|\s+did|\s+had|\s+have|\s+were|\s+was)?\s+(?:we|you|us|i"
-        rf"|things)\s*(?:left\s+(?:off|it)|leave|stop|get\s+to|got"
-        rf"|end|were|was|broke\s+off|at\b|{TIME})|\bwhere\s+were\s+we\b|\bhow\s+far\s+(?:did|had|have)\s+we\b"
-        rf"|\bwhat\s+had\s+we\s+got",
-        rf"\b{_GO_ON}\b[^.?!]{{0,30}}?\b(?:{WE}|us|you|i)\s+(?:started|began|left|stopped|paused"
-        rf"|were\s+(?:\w+ed|doing|on|at|working))\b",
-        rf"\b(?:continue|carry\s+on|resume|pick\s+(?:\w+\s+){{0,3}}up|keep\s+going|go\s+on)\s+(?:with\s+"
-        rf"|from\s+)?{TIME}",
-        r"\blast\s+time\s+(?:i\s+(?:was\s+here|came|visited|logged)|we\s+(?:talked|spoke|chatted|met"
-        r"|worked))\b(?!\s+(?:about|on|of)\b)",
-        r"\bwhen\s+(?:did\s+we\s+last|was\s+the\s+last\s+time\s+we)\s+(?:talk|speak|chat|spoke)|\bsince\s+we\s+last\b",
-        rf"\b(?:last|first|latest)\s+(?:\w+\s+)?(?:thing|topic|subject)s?\s+(?:that\s+)?we\s+(?:ever\s+)?{DID}",
-        rf"\bwhere\s+i\s+(?:quit|stopped|left)\b|\bwhat\s+was\s+(?:all\s+)?that\s+about\s+{TIME}"
-        rf"|\bwe\s+were\s+half-?way|^\W*resume\W",
-        r"\bwe\s+were\s+in\s+the\s+middle\s+of\b|\bhow\s+did\s+we\s+leave\b|\bdid\s+i\s+come\s+(?:to\s+you|here)\b",
-        unless=_HOW_TO,
-    ),
-    cue(
-        "session",
-        0.8,
-        r"\bi\s+(?:had\s+to\s+(?:run|go|leave|stop)|(?:closed|lost)\s+the|(?:logged|dropped|signed)\s+off"
-        r"|got\s+disconnected|was\s+here)\b",
-        r"\binterrupted\b|\bgot\s+cut\s+off\b",
-        beside=r"\b(?:where|what)\s+(?:did|was|were|had)\b",
-    ),
-)
-_WHAT_WE_DID = (
-    cue(
-        "session",
-        0.8,
-        rf"\bwhat\s+(?:all\s+|else\s+|exactly\s+)?(?:did|were|was|have|had)\s+{WE}\b",
-        rf"\b(?:what|topics|everything)\s+(?:all\s+)?{WE_HAVE}{ADV}\s+{DID}\b",
-        rf"\b(?:topics|things|subjects)\b[^.?!]*\b{WE}\b",
-        beside=rf"\b(?:{TIME})|\b{ORDER}\s+{TALK}|\blast\s+time\b|\bbefore\s+i\b|\btalking\s+about\W*$",
-    ),
-)
-"""These ask for a talk as a whole if they name no subject, else for the subject."""
 
 # --- what the user told --------------------------------------------------------------------------
 
@@ -274,9 +68,9 @@ _HISTORY = (
         rf"{I_HAVE}{ADV}\s+{SAID}\b[^.?!]{{0,40}}?\b(?:to|with)\s+you\b|\byou(?:'ve"
         rf"|\s+have)?\s+heard\s+me\b|\bme\s+talking\s+about\b",
         rf"\b(?:did|have|had|haven't|didn't)\s+i{ADV}\s+(?:say|said|mention(?:ed)?\b(?!\s+to)|(?:{SAY}"
-        rf"|{SAID})\b{_TO_OTHERS})",
-        rf"{I_HAVE}{ADV}\s+{_LET_OUT}\b{_TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
-        rf"\bi\s+(?:once|previously)\s+{SAID}\b{_TO_OTHERS}|\b{TIME}[^.?!]{{0,10}}?\bi\s+{SAID}\b{_TO_OTHERS}",
+        rf"|{SAID})\b{TO_OTHERS})",
+        rf"{I_HAVE}{ADV}\s+{_LET_OUT}\b{TO_OTHERS}(?!\s+in\s+an?\b|\s+you\s+so\b)",
+        rf"\bi\s+(?:once|previously)\s+{SAID}\b{TO_OTHERS}|\b{TIME}[^.?!]{{0,10}}?\bi\s+{SAID}\b{TO_OTHERS}",
         r"\bi\s+keep\s+\w+ing\b[^.?!]*\byou\b|\b(?:was|were)\s+i\b[^.?!]*\bwith\s+you\b|\b(?:my"
         r"|mine)\b[^.?!]*\bfrom\s+before\b",
         r"\b(?:preferences|habits|details|facts)\s+of\s+mine\b|\bdid\s+i\s+[^.?!]{0,30}?\byou\b",
@@ -329,7 +123,7 @@ _HISTORY = (
         r"\b(?:what|who|when|where|which)(?:'s|\s+is|\s+was|\s+are|\s+were)\s+my\s+(?:\w+\s+)?(?:favou?rite"
         r"|usual|birthday|anniversary"
         r"|blood\s+type|shoe\s+size|nickname|preferences?|allerg\w+|hobb\w+)\b",
-        rf"\b(?:what|who|when|where|how\s+old)(?:'s|\s+is|\s+was|\s+are|\s+were)\s+my\s+(?:{_PEOPLE}|dog"
+        rf"\b(?:what|who|when|where|how\s+old)(?:'s|\s+is|\s+was|\s+are|\s+were)\s+my\s+(?:{PEOPLE}|dog"
         rf"|cat)(?:'?s)?\b",
         unless=r"\bwhy\b|\bshould\b|\brights?\b",
     ),
@@ -359,7 +153,7 @@ _ASKED_OF_US = cue(
     rf"\b(?:what|which|why|how|where|when|who|whether)\b[^.?!,;]{{0,40}}?{WE_HAVE}{ADV}\s+{DID}\b",
     r"\bmade\s+us\s+\w+|\bus\s+(?:agreeing|deciding|discussing|talking|settling|picking|choosing|trying)\b",
     beside=ASK,
-    unless=rf"{_MANKIND}|{_ASKED_BY_OTHERS}|{_HOW_TO}|^\W*(?:after|before|since)\s",
+    unless=rf"{_MANKIND}|{_ASKED_BY_OTHERS}|{HOW_TO}|^\W*(?:after|before|since)\s",
 )
 _THEN = r"(?:what|which|who|why|how|where)\s+(?:was|were|did|had|won|came|went|\w+ed)\b"
 _TALKED_OVER = words(
@@ -378,7 +172,7 @@ _TOPIC = (
         r"|see|hear|sleep|learn|grow)\b)\w+",
         rf"{_PLEASE}remember\s+(?:that|this|the)\s+[^?]*\?\s*\w|\bfrom\s+before\b",
         beside=r"\?|\b(?:you|your)\b",
-        unless=rf"{_MANKIND}|{_HOW_TO}|{_ASKED_BY_OTHERS}|\bto\s+deserve\b|^\W*remember\s+the\b[^?]*\?\s*$",
+        unless=rf"{_MANKIND}|{HOW_TO}|{_ASKED_BY_OTHERS}|\bto\s+deserve\b|^\W*remember\s+the\b[^?]*\?\s*$",
     ),
     cue(
         "topic",
@@ -419,7 +213,7 @@ _TOPIC = (
         r"\b(?:was|were|been)\s+(?:agreed|decided|settled|said)\s+between\s+us\b",
         rf"\breasons?\s+(?:that\s+|why\s+)?{WE}\s+\w+ed\b",
         beside=ASK,
-        unless=rf"\bi\s+remember\s+when\b|{_HOW_TO}",
+        unless=rf"\bi\s+remember\s+when\b|{HOW_TO}",
     ),
 )
 
@@ -467,12 +261,12 @@ _SPACE = lazily(r"[\s,.;:!?▢()\-–—]+")
 def scene_of(text: str) -> tuple[Scene, str, float] | None:
     """The recall that an English text asks for, the words that say so, and how sure that is; None for none."""
     text = plain(text)
-    within = first(_WITHIN, text)
+    within = first(WITHIN, text)
     if within or _NEVER.search(text):
         return within
-    if whole := first(_WHOLE, text):
+    if whole := first(WHOLE, text):
         return whole
-    did = first(_WHAT_WE_DID, text)
+    did = first(WHAT_WE_DID, text)
     return did if did and not subject(text) else first((_ASKED_OF_US, *_HISTORY, *_TOPIC), text)
 
 

@@ -118,3 +118,17 @@ ASK = (
     )[3:]
     + r"\b|^\W*any\b"
 )
+HOW_TO = (
+    r"\bhow\s+(?:do|can|could|should|would|might|does|to)\b(?!\s+i\s+(?:like|prefer|take|want)\b)|\bshould\s+(?:i|we)\b"
+    r"|\bis\s+there\s+an?\s+(?:way|command|shortcut)|\bis\s+it\s+(?:bad|okay|ok|safe|normal|possible|true)\b"
+)
+PEOPLE = words(
+    "boss wife husband mom mum dad mother father parents doctor friends? manager team sister brother kids? son"
+    " daughter colleagues?"
+    " landlord partner girlfriend boyfriend"
+)
+TO_OTHERS = (
+    rf"(?!\s+(?:him|her|them|my\s+{PEOPLE}|the\s+(?:police|doctor|recruiter|team|client|customer)|support"
+    rf"|so\b|no\b|yes\b"
+    r"|(?:to|with)\s+(?:my|her|him|them)))"
+)
