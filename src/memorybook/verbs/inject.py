@@ -12,7 +12,8 @@ from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, normalise
-from memorybook.verbs.read import WORTH_A_LOOK, language_of, masked
+from memorybook.verbs.finds import WORTH_A_LOOK
+from memorybook.verbs.read import language_of, masked
 
 if TYPE_CHECKING:
     from memorybook.hits import Answer

@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING
 from memorybook.answers import Known, Lines, Listed, Recalled, Said
 from memorybook.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.hits import Answer, Hit
 from memorybook.lifecycle import fade
 from memorybook.recall.diverse import diverse
 from memorybook.recall.format import WORDING, block, prose_lines
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, han_share
+from memorybook.verbs.finds import worth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from memorybook.config import Config
     from memorybook.formats.memory_md import MemoryDocument
+    from memorybook.hits import Hit
     from memorybook.memory import Memory
     from memorybook.model import Entry
 
     More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
     """What else goes into a block: from MEMORY.md, the hits for the query, and the ids of entries that are in it."""
-
-WORTH_A_LOOK = 0.3
-"""Relevance from which a hit may go into a prompt: below what counts as an answer, a reader can still judge it."""
 
 STATES = ("active", "archived", "superseded")
 
@@ -113,7 +111,7 @@ def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = N
     document = book.memory()
     hot = prompt_memories(known(book, document.entries), today=book.now().date())
     shown = {each.entry.id for each in hot}
-    found = _worth(memory, query) if query.strip() else []
+    found = worth(memory, query) if query.strip() else []
     hits = [hit for hit in found if hit.passage.state != "superseded"]
     before = _before(document, found)
     cold = diverse([hit for hit in hits if hit.passage.entry not in shown], limit=memory.config.max_results)
@@ -160,19 +158,6 @@ def prompt_memories(entries: Iterable[Known], *, today: date, limit: int = fade.
     ]
     fit.sort(key=lambda each: (each.strength, each.entry.last_activated), reverse=True)
     return fit[:limit]
-
-
-def _worth(memory: Memory, query: str) -> list[Hit]:
-    """What the query finds that may go into a prompt: relevant and trusted, also if it is no longer true."""
-    answer: Answer = memory.search(query, max_results=min(200, 3 * memory.config.max_results))
-    return [
-        hit
-        for hit in answer.hits
-        if hit.relevance >= WORTH_A_LOOK
-        and hit.passage.trust != "suspect"
-        and not screen(hit.passage.text)
-        and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
-    ]
 
 
 def _before(document: MemoryDocument, hits: Iterable[Hit]) -> dict[str, str]:

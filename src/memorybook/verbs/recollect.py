@@ -15,7 +15,8 @@ from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise, query_words
 from memorybook.verbs import talks, which
-from memorybook.verbs.read import WORTH_A_LOOK, language_of
+from memorybook.verbs.finds import WORTH_A_LOOK
+from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
     from datetime import date
@@ -236,6 +237,8 @@ def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) 
     days = which.days_in(memory, text)
     topic = _Topic(subject or text, top, named=days, without=current, echo=normalise(text))
     reason = ""
+    if asked.limit is not None:
+        return _history(memory, min(asked.limit, given.MOST), which.around(days) if days else ALWAYS, current)
     try:
         if asked.scene == "session":
             found = _sessions(memory, text, subject, current)
