@@ -36,6 +36,13 @@ _PIECE = words(
     "e-?mail letter story apology post poem speech reply message essay tweet novel song joke blog response"
     " article text note"
 )
+_WORLD = (
+    r"^\W*(?:(?:hey|so|and|ok)\W+)?did\s+you\s+know\s+(?!(?:about\s+|that\s+)?(?:i\b|i'm\b|my\b|we\b|our\b))"
+    r"|^\W*(?:(?:hey|so|and|ok)\W+)?(?:can|could|do|would)\s+you\s+(?:still\s+)?(?:recall|remember|name)\s+"
+    r"(?:the|who|what|which|how|when|where|all|any)\b(?!.*\b(?:we|our|us|i|i'm|i've|my|me|mine|your|you|earlier|last"
+    r"|before|previous\w*|yesterday|discuss\w*|conversation|chat|session|talk\w*|decision|decided|agreed)\b)"
+)
+"""Asks what is known in the world, not what was said."""
 _NEVER = lazily(
     rf"{_PLEASE}(?:don'?t\s+forget|do\s+remember|remember)\s+to\b|\bfrom\s+now\s+on\b|{_PLEASE}(?:note|save)\s+this\b"
     r"|\bremind\s+me\s+(?:to|in|at|on|every|tomorrow|tonight|next|later)\b|\bset\s+an?\s+(?:reminder|alarm)\b"
@@ -43,6 +50,7 @@ _NEVER = lazily(
     r"|^\W*(?:translate|rewrite|rephrase|proofread|paraphrase)\b|\btranslate\b[^?]*$"
     r"|\b(?:if|suppose)\s+(?:i|you|we)\s+(?:had|were|told|said|asked)\b"
     rf"|\b(?:write|draft|compose|prepare)\b(?:\s+\w+){{0,3}}?\s+(?:an?|some)\s+(?:\w+\s+){{0,3}}?{_PIECE}\b"
+    rf"|{_WORLD}"
     rf"|{_PLEASE}(?:(?:can|could|shall)\s+we|let'?s|let\s+us|i'd\s+like\s+to|i\s+want\s+to)\s+(?:talk|discuss"
     rf"|chat|speak)\b"
 )
@@ -217,6 +225,33 @@ _TOPIC = (
     ),
 )
 
+_PAST = rf"(?:before|earlier|previously|already|once|last\s+time|back\s+then|originally|{TIME})"
+_AS = r"(?:as|like|the\s+way|per\s+what)"
+_AS_BEFORE = (
+    cue(
+        "history",
+        0.8,
+        rf"\b(?:just\s+)?(?:as|like)\s+i(?:'ve|'d|\s+have|\s+had)?{ADV}\s+{_TOLD_YOU}\s+you\b(?!\s+so\b)",
+        rf"\b(?:just\s+)?(?:as|like)\s+i(?:'ve|'d|\s+have|\s+had)?{ADV}\s+{SAID}\s+{_PAST}\b{TO_OTHERS}",
+        r"^\W*(?:(?:just|i'll\s+have|give\s+me|make\s+it|do)\s+)?(?:my|the)\s+usual\b(?:\W+please)?\W*$",
+        unless=_ASKED_BY_OTHERS,
+    ),
+    cue(
+        "topic",
+        0.8,
+        rf"\b{_AS}\s+{WE}(?:'ve|'d|\s+have|\s+had)?{ADV}\s+(?:{DID}|planned|wanted)\b",
+        rf"\b(?:as|like|the\s+way)\s+you(?:'ve|'d|\s+have|\s+had)?{ADV}\s+(?:suggested|recommended|proposed|advised"
+        rf"|explained|said\s+{_PAST}|did\s+{_PAST})\b",
+        r"^\W*(?:(?:please|so|ok|okay|and)\W+)?(?:just\s+)?as\s+(?:previously\s+|already\s+)?(?:discussed|agreed|decided"
+        r"|planned|settled)\b(?!\s+(?:in|by|with|at)\s)",
+        r"\b(?:same|just)\s+(?:again\s+)?(?:as|like)\s+(?:last|the\s+last|the\s+previous)\s+time\b",
+        r"\b(?:do|make|format|write|use|set|run|name|keep|handle|phrase|structure|style)\b[^.?!]{0,40}?\b(?:as|like)"
+        r"\s+(?:(?:you|we)\s+did\s+)?(?:last\s+time|before)\b(?!\s+\w)",
+        unless=rf"{_ASKED_BY_OTHERS}|{_MANKIND}|{HOW_TO}|\bwhy\s+|\b(?:with|by|at|in)\s+(?:my|the|his|her|their)\s+{PEOPLE}\b",
+    ),
+)
+"""Asks for nothing in words, but cannot be done without what was said."""
+
 _TYPOS = dict(
     pair.split(":")
     for pair in (
@@ -267,7 +302,7 @@ def scene_of(text: str) -> tuple[Scene, str, float] | None:
     if whole := first(WHOLE, text):
         return whole
     did = first(WHAT_WE_DID, text)
-    return did if did and not subject(text) else first((_ASKED_OF_US, *_HISTORY, *_TOPIC), text)
+    return did if did and not subject(text) else first((_ASKED_OF_US, *_HISTORY, *_TOPIC, *_AS_BEFORE), text)
 
 
 def asks(text: str) -> bool:

@@ -24,6 +24,14 @@ _QUOTED = lazily(
 _HAN = lazily("[\u3400-\u9fff]")
 
 
+_SEVERAL = lazily(
+    r"(?i)\b(?:last|past|previous|latest|recent)\s+(?:\w+\s+){1,2}"
+    r"(?:conversations|chats|sessions|discussions|talks)\b(?!\s+(?:with|between)\s+(?!(?:you|me|us)\b))"
+    r"|(?:最近|最后|过去|近)的?这?[0-9二两三四五六七八九十几]{1,3}(?:[次场轮回段]|个)(?:我们|咱们)?的?"
+    r"(?:对话|会话|聊天|谈话|讨论|交谈|交流)(?![室软框群])"
+)
+
+
 class Recall(NamedTuple):
     """What an input asks to be recalled.
 
@@ -35,6 +43,8 @@ class Recall(NamedTuple):
         confidence: 0..1; of the rules' own making, not a measured probability.
         query: The subject: the input without the words that ask; may be empty for `session`.
         span: First and last day that it speaks of, as ordinals; None if it names none.
+        limit: How many of the newest sessions it speaks of ("our last three conversations"), at least 1; None if it
+            gives no number.
     """
 
     scene: Scene
@@ -42,6 +52,7 @@ class Recall(NamedTuple):
     confidence: float
     query: str
     span: Span | None = None
+    limit: int | None = None
 
 
 def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None) -> Recall | None:
@@ -51,7 +62,8 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
 
     Args:
         text: What the user just said.
-        keywords: Further words that ask for a recall wherever they stand, in any case; blank ones do not count.
+        keywords: Further words that ask for a recall wherever they are said, in any case and width; blank ones do not
+            count.
         today: What "last Tuesday" is counted from; None leaves such spans out.
 
     >>> detect("What did we decide about token expiry?").scene
@@ -64,7 +76,10 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     found = asking_zh.scene_of(said) if chinese else None
     found = found or asking_en.scene_of(said) or _by_keyword(text, keywords)
     rules = asking_zh if chinese else asking_en
-    if found is None and not rules.never(said):
+    never = rules.never(said)
+    if not never and (several := _several(said)):
+        return several._replace(span=_span(said, today))
+    if found is None and not never:
         found = likeness.likely(rules.plain(said), "zh" if chinese else "en", asks=rules.asks(said))
     if found is None:
         return None
@@ -111,17 +126,36 @@ def _said(text: str) -> str:
     text = _CODE.sub(" ▢ ", text)
     if len(text) > 2 * READ:
         text = f"{text[:READ]}\n{text[-READ:]}"
-    if not text.isascii():
-        from unicodedata import normalize
+    return _QUOTED.sub(" ▢ ", _plain(text))
 
-        text = normalize("NFKC", text).replace("’", "'")
-    return _QUOTED.sub(" ▢ ", text)
+
+def _plain(text: str) -> str:
+    """In letters and digits of the usual width."""
+    if text.isascii():
+        return text
+    from unicodedata import normalize
+
+    return normalize("NFKC", text).replace("’", "'")
 
 
 def _by_keyword(text: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:
-    lower = text.lower()
-    word = next((word for word in keywords if word.strip() and word.lower() in lower), None)
+    wanted = [word for word in keywords if word.strip()]
+    if not wanted:
+        return None
+    said = _QUOTED.sub(" ▢ ", _plain(_CODE.sub(" ▢ ", text))).casefold()
+    word = next((word for word in wanted if _plain(word).casefold() in said), None)
     return ("topic", word, 0.6) if word else None
+
+
+def _several(said: str) -> Recall | None:
+    """The newest few sessions as such, where nothing but how many of them is said."""
+    found = _SEVERAL.search(said)
+    if found is None or subject(f"{said[: found.start()]} {said[found.end() :]}"):
+        return None
+    from memorybook.recall.order import counted
+
+    limit = counted(found[0])
+    return None if limit is None else Recall("history", found[0].strip(), 0.9, "", None, limit)
 
 
 def _span(text: str, today: date | None) -> Span | None:

@@ -42,9 +42,11 @@ _LAST = lazily(
     "|(?:停|断)[下开]?的?在?(?:地方|哪)|续上|接着|继续|没(?:聊|说|做|弄|谈)完"
 )
 _COUNTED = lazily(
-    rf"(?i)\b(?:last|past|previous|latest|recent)\s+(?P<en>{_COUNT})\s+{_TALK}\b"
-    rf"|(?:最近|最后|过去|近)的?这?(?P<zh>[0-9]{{1,2}}|[二两三四五六七八九十]{{1,3}})(?:[次场回轮]|个{_HAN_TALK})"
+    rf"(?i)\b(?:last|past|previous|latest|recent)\s+(?P<en>{_COUNT}|few|couple(?:\s+of)?|several)\s+(?:of\s+our\s+)?{_TALK}\b"
+    rf"|(?:最近|最后|过去|近)的?这?(?P<zh>[0-9]{{1,2}}|几|[二两三四五六七八九十]{{1,3}})(?:[次场回轮段]|个(?:我们|咱们)?的?{_HAN_TALK})"
 )
+_SOME = {"couple": 2, "few": 3, "several": 5, "几": 3}
+"""How many sessions words mean that give no number."""
 _PARTS = (
     (lazily(r"(?i)\bmorning\b|[早晨]|上午"), range(4, 12)),
     (lazily(r"(?i)\bafternoon\b|下午|午后"), range(12, 18)),
@@ -115,7 +117,10 @@ def names_place(words: str) -> bool:
 def counted(words: str) -> int | None:
     """How many of the newest sessions the words mean, at least 1: "our last three conversations", 最近三次对话."""
     match = _COUNTED.search(words)
-    return None if match is None else max(1, number(match["en"] or match["zh"]))
+    if match is None:
+        return None
+    told = (match["en"] or match["zh"]).lower().split()[0]
+    return max(1, _SOME.get(told) or number(told))
 
 
 def _place(words: str) -> tuple[int, str] | None:

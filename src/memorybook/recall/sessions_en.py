@@ -164,7 +164,7 @@ WHOLE = (
     cue(
         "session",
         0.9,
-        rf"\b{ORDER}\s+(?:of\s+our\s+)?{TALK}\b{_OF_MACHINES}{_ABOUT}",
+        rf"\b{ORDER}\s+(?:of\s+our\s+)?{TALK}\b{_OF_MACHINES}{_ABOUT}(?!\s+(?:with|between)\s+(?!(?:you|me|us)\b))",
         r"\b(?:session|chat|conversation|talk|one)\s+before\s+(?:last|that|this|our\s+last)\b",
         rf"\b(?:yesterday|today|{DAY})'?s\s+{TALK}\b{_ABOUT}",
         rf"\b(?:last|this|that|previous)\s+(?:{DAY}|week|month|weekend|night|morning|afternoon"

@@ -238,7 +238,7 @@ def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) 
     topic = _Topic(subject or text, top, named=days, without=current, echo=normalise(text))
     reason = ""
     if asked.limit is not None:
-        return _history(memory, min(asked.limit, given.MOST), which.around(days) if days else ALWAYS, current)
+        return _history(memory, min(asked.limit, OF_DAYS), which.around(days) if days else ALWAYS, current)
     try:
         if asked.scene == "session":
             found = _sessions(memory, text, subject, current)
