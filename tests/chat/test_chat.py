@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import json
 import os
 import re
@@ -8,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,6 +23,8 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
+from memorybook.chat import drawn
+from memorybook.verbs.forget import _remains
 from memorybook.verbs.retelling import Retold
 
 # --- with the book alone -------------------------------------------------------------------------
@@ -49,6 +54,34 @@ def test_without_a_model_in_chinese(talk: Talk) -> None:
     second = talk("我的渡轮几点开？")
     assert "没有设置模型。以下是我找到的：" in second
     assert "用户的渡轮下午两点半开。" in second
+
+
+@pytest.mark.parametrize(
+    ("said", "done", "found"),
+    [
+        (
+            "Remember that my bus leaves at 15:00, and when does the ferry leave?",
+            "remembered: The user's bus leaves at 15:00. [",
+            "The ferry leaves from pier 4 at noon.",
+        ),
+        ("记住我对花生过敏。渡轮几点开？", "已记住：用户对花生过敏。 [", "渡轮中午从四号码头开。"),
+    ],
+)
+def test_an_order_is_carried_out_and_the_question_beside_it_answered(
+    talk: Talk, said: str, done: str, found: str
+) -> None:
+    shown = talk(f"/remember {found}", said, "Remember that I like tea, will you?")
+    assert done in shown
+    assert found in shown.partition(done)[2]
+    assert shown.partition("The user likes tea. [")[2].count("1. ") == 0
+
+
+@pytest.mark.parametrize(("said", "told"), [("Hello there!", "Ask me what"), ("你好！", "您可以问我")])
+def test_a_greeting_finds_nothing(talk: Talk, said: str, told: str) -> None:
+    talk("/remember 好的，你好，记住了。", "/remember Hello there is what I say.")
+    shown = talk(said)
+    assert told in shown
+    assert "1. " not in shown
 
 
 def test_a_question_about_the_last_talk_is_answered_with_it(talk: Talk) -> None:
@@ -159,6 +192,21 @@ def test_an_interrupt_in_mid_reply_keeps_what_came(talk: Talk, service: Service,
     assert (turns[1].text, turns[1].metadata["cut"]) == ("Green tea is made ", True)
 
 
+@pytest.mark.parametrize(
+    ("said", "told"), [("We sail to Marstal.", "before it was kept: say it again"), ("我们去青岛。", "请再说一遍")]
+)
+def test_an_interrupt_before_the_words_are_kept_says_so(
+    talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memorybook.agent.session.AgentSession.add", interrupted)
+    assert told in talk(said)
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert memory.book.transcripts.sessions() == []
+
+
 def test_a_kill_in_mid_reply_loses_no_turn(talk: Talk, service: Service, tmp_path: Path) -> None:
     halfway = threading.Event()
     service.script = [breaking_off(halfway.set)]
@@ -201,14 +249,16 @@ def test_two_chats_at_once_are_two_sessions(talk: Talk, tmp_path: Path) -> None:
 
 def test_a_session_that_is_left_idle_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talk: Talk) -> None:
     lines = iter(["I prefer window seats on trains.", "And now?", "And then?"])
+    times = [datetime(2026, 2, 24, 10, tzinfo=UTC)]
 
     def late(prompt: str) -> str:
-        time.sleep(0.4)
+        times.append(times[-1] + timedelta(hours=1))
         return next(lines, "/quit")
 
     monkeypatch.setattr("memorybook.chat.completion.lacks_editing", lambda: True)
     monkeypatch.setattr("builtins.input", late)
-    shown = talk(options=["--set", "idle_timeout=0.2"])
+    monkeypatch.setattr("memorybook.book.Book.now", lambda self: times[-1])
+    shown = talk(options=["--set", "idle_timeout=1800"])
     assert "an earlier session that was left open is over" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert [known.entry.text for known in memory.entries().entries] == ["The user prefers window seats on trains."]
@@ -289,8 +339,8 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
     with memorybook.open(str(tmp_path / "book")) as memory:
         [tea] = [known.entry.id for known in memory.entries().entries if "tea" in known.entry.text]
     shown = talk(f"/forget --query {word} --dry-run", f"/forget {word}", f"/forget {tea}")
-    assert "forget asks before it goes on" in shown
-    assert shown.count("would forget 1 entry") == 2
+    assert ("forget asks before it goes on" in shown) or ("forget 需要您先确认" in shown)
+    assert shown.count("would forget 1 entry") + shown.count("将忘掉 1 条记忆") == 2
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert tea not in [known.entry.id for known in memory.entries().entries]
 
@@ -325,7 +375,50 @@ def test_undo_takes_back_only_what_was_done_in_this_chat(talk: Talk, service: Se
 @pytest.mark.parametrize("command", ["/help", "/帮助"])
 def test_help_is_in_the_language_of_the_talk(talk: Talk, command: str) -> None:
     shown = talk("你好呀，今天天气不错。", command)
-    assert ("置顶一条" in shown) if command == "/help" else ("没有命令" in shown)
+    assert ("置顶一条" in shown) if command == "/help" else ("输入有误：没有命令" in shown)
+
+
+def test_commands_may_be_typed_in_full_width(talk: Talk) -> None:
+    shown = talk(
+        "／ｒｅｍｅｍｂｅｒ　我喜欢ＡＢＣ。", "、memory", "／undo　－－dry-run　ｘ", "、 是顿号。", "／ｑｕｉｔ", "没说"
+    )
+    assert "我喜欢ＡＢＣ。" in shown.partition("、memory")[2]
+    assert "no operation 'x'" in shown
+    assert "1 条消息" in shown
+    assert "没说" not in shown
+
+
+def test_a_chinese_book_is_spoken_to_in_chinese_whatever_the_machine_speaks(talk: Talk) -> None:
+    talk("/remember 我对花生过敏。")
+    shown = talk(
+        "/memory", "/memory 花生", "/sessions", "/recall 火星", "/forget 火星", "/undo", "/remember 我喜欢茶。",
+        "/undo", "/review", "/status", "/export", "/pin zzz", "我们去青岛。", "123?", "/sessions", "/forget 茶",
+    )  # fmt: skip
+    shown = re.sub(r"(?m)^  [-+~] .*$|(?<=：)no .*$", "", shown)  # the journal's words, and reasons of errors
+    told = re.sub(r"/\S+|memorybook|llm\.model|Ctrl-D|sqlite_hybrid|tiered|MEMORY\.md|--yes|[0-9a-f-]{36}", "", shown)
+    assert re.findall(r"[A-Za-z]{3,}[ :,.][A-Za-z ]{3,}", told) == []
+    assert "· 没有设置语言模型" in shown
+
+
+def test_whatever_commands_draw_has_its_chinese() -> None:
+    modules = [importlib.import_module(f"memorybook.cli.{name}") for name in DRAWN_BY]
+    trees = [ast.parse(inspect.getsource(module)) for module in modules]
+    constants = {one.value for tree in trees for one in ast.walk(tree) if isinstance(one, ast.Constant)}
+    said = {
+        call.args[0].value
+        for tree in trees
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("words") and call.args
+        if isinstance(call.args[0], ast.Constant)
+    }
+    assert said - drawn._SENTENCES.keys() - drawn._FIELDS.keys() == set()
+    receipts = set(_remains.__code__.co_consts)
+    assert {one for one in drawn._SENTENCES if one not in constants | receipts} == {
+        "transcripts.sqlite and the session's summary keep what was said in"
+    }
+
+
+DRAWN_BY = ("call", "converse", "forget", "history", "keep", "review", "show")
 
 
 def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
+from unicodedata import normalize
 
 from memorybook.chat.words import WORDS
 from memorybook.errors import InvalidInput
@@ -33,16 +34,33 @@ class Command(NamedTuple):
 
 
 def words_in(rest: str) -> list[str]:
-    """The words as a shell has them; plainly parted where a quote is left open."""
+    """The words as a shell has them; plainly parted where a quote is left open.
+
+    >>> words_in("accept　ｐ３ '清 单'")
+    ['accept', 'p3', '清 单']
+    """
+    rest = rest.replace("\u3000", " ")
     try:
-        return shlex.split(rest)
+        words = shlex.split(rest)
     except ValueError:
-        return rest.split()
+        words = rest.split()
+    return [narrow(word) for word in words]
+
+
+def narrow(word: str) -> str:
+    """An id or option that was typed in full width as it is meant; any other word as it is."""
+    meant = normalize("NFKC", word)
+    return meant if meant.isascii() else word
+
+
+def are_options(rest: str) -> bool:
+    """Whether what follows a command begins with an option."""
+    return narrow(rest[:1]) == "-"
 
 
 def _said(verb: str, *options: str) -> Arguments:
     """A verb whose argument is all that was said, as one text; words that begin with a dash are its options."""
-    return lambda rest: (verb, [*options, *(words_in(rest) if rest.startswith("-") else [rest] if rest else [])])
+    return lambda rest: (verb, [*options, *(words_in(rest) if are_options(rest) else [rest] if rest else [])])
 
 
 def _plain(verb: str) -> Arguments:
@@ -111,6 +129,9 @@ COMMANDS: tuple[Command, ...] = (
 ALIASES = {"/exit": "/quit", "/q": "/quit", "/?": "/help", "/h": "/help"}
 
 
+_STROKE_KEY = "、"
+
+
 class Order(NamedTuple):
     """A command with what follows it."""
 
@@ -121,10 +142,15 @@ class Order(NamedTuple):
 def order_in(line: str, language: str) -> Order | None:
     """The command that a line is, by its name or what only its name begins with; None for `/etc/hosts` and all else.
 
+    Its name may be typed in full width, and with the mark that the stroke's key gives in Chinese: `／ｎｅｗ`, `、new`.
+
     Raises:
         InvalidInput: There is no such command, or several begin so.
     """
-    word, _, rest = line.strip().partition(" ")
+    word, rest = (*line.split(None, 1), "", "")[:2]
+    word = normalize("NFKC", word)
+    if word[:1] == _STROKE_KEY and word[1:].isascii():
+        word = f"/{word[1:]}"
     if not word.startswith("/") or "/" in word[1:] or not (word[1:].isalpha() or word in ALIASES):
         return None
     named = {command.name: command for command in COMMANDS}

@@ -8,30 +8,27 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count, islice
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from memorybook.agent.loop import operations_in
 from memorybook.agent.messages import text_of
 from memorybook.agent.workspace import Workspace
 from memorybook.chat import commands
 from memorybook.chat.completion import lacks_editing, reader
+from memorybook.chat.doing import KEPT, Doing
+from memorybook.chat.found import show_found
 from memorybook.chat.screen import Screen
 from memorybook.chat.status import Status, parts
-from memorybook.chat.words import WORDS, Words, counted
-from memorybook.cli import show
+from memorybook.chat.words import Words, counted, error_text
 from memorybook.cli.call import Call
 from memorybook.errors import MemoryBookError, Unavailable
-from memorybook.hits import Query
-from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
-from memorybook.verbs.read import WORTH_A_LOOK, language_of
+from memorybook.text.tokens import count_tokens
+from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
     from memorybook.agent import AgentSession, Event
-    from memorybook.hits import Answer
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
-    from memorybook.recollection import Recollection
     from memorybook.replies import Message
 
 CHANNEL = "chat"
@@ -40,13 +37,8 @@ CHANNEL = "chat"
 COMPACT_FROM = 16_000
 """Tokens of a talk from which on it is compacted."""
 
-KEPT = 10
-"""Messages that stay then."""
-
 _WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
-_LOOKING_BACK = ("recall-history", "recall-topic", "recall-session")  # but for the session that is being talked in
-_NEAREST, _TRIED = 2, 8  # hits that are shown where nothing is plainly relevant, and words that are tried for them
-_SHOWN = 3  # things that are named of what was remembered
+_READ = 20  # entries and sessions whose language is a book's
 
 
 class Chat:
@@ -56,7 +48,7 @@ class Chat:
         call: Of the command line: its options, and the book.
         system: Words to the model before all others.
         goes_on: An earlier session that is gone on from, as `Memory.recall_session` takes it; "" for none.
-        language: Of what the chat says before anything was said to it, `en` or `zh`.
+        language: Of what the chat says to an empty book before anything was said to it, `en` or `zh`.
         read: Gives the next line; None reads stdin.
     """
 
@@ -73,10 +65,9 @@ class Chat:
         self._memory: Memory = call.memory
         self._system = system
         self._goes_on = goes_on
-        self._language = self._memory.config.language if self._memory.config.language != "auto" else language
-        self._screen = Screen(call.options, self._memory.book.zone)
+        self._screen = Screen(call.options, self._memory.book.zone, _language(self._memory, language))
         self._read = read or reader(
-            self._prompt, self._ids, self._past, language=self._language, echo=not call.options.json
+            self._prompt, self._ids, self._past, language=self._screen.language, echo=not call.options.json
         )
         self._thread = threading.get_ident()
         self._events: list[Event] = []
@@ -85,11 +76,12 @@ class Chat:
         self._made: list[str] = []  # operations of this chat, in order
         self._turns: list[dict[str, Any]] = []
         self._session: AgentSession
+        self._doing: Doing
         self._llm: LLM | None = None
 
     @property
     def _words(self) -> Words:
-        return WORDS[self._language]
+        return self._screen.words
 
     def run(self) -> dict[str, Any] | None:
         """Talk until the user leaves, then have the session remembered; the talk as JSON where that is wanted."""
@@ -108,6 +100,9 @@ class Chat:
             )
             opened.callback(workspace.close)
             self._session = workspace.session(CHANNEL, chat)
+            self._doing = Doing(
+                self._call.options, self._memory, self._session, self._screen, events=self._events, made=self._made
+            )
             self._greet()
             self._talk()
             remembered = self._leave(workspace)
@@ -126,7 +121,7 @@ class Chat:
         if self._llm is None:
             self._screen.remark(words.no_model)
         if not memory.config.enabled:
-            self._screen.remark("memory is switched off: set enabled = true", "bad")
+            self._screen.remark(words.off, "bad")
         if lacks_editing():
             self._screen.remark(words.extra)
         self._screen.remark(words.hint)
@@ -193,31 +188,40 @@ class Chat:
     def _take(self, line: str) -> bool:
         """Do what a line says; False if it says to leave."""
         try:
-            order = commands.order_in(line, self._language)
+            order = commands.order_in(line, self._screen.language)
             if order is None:
                 self._turn(line)
                 return True
-            return self._carry_out(order)
+            return self._doing.carry_out(order)
         except MemoryBookError as error:
-            self._screen.remark(str(error), "bad")
+            self._screen.remark(error_text(error, self._screen.language), "bad")
         except SystemExit:  # a command's help was shown
             pass
         return True
 
     def _turn(self, text: str) -> None:
-        self._language = language_of(self._memory.config.language, [text])
+        if any(char.isalpha() for char in text):
+            self._screen.speak(language_of(self._memory.config.language, [text]))
         self._events.clear()
         began = time.monotonic()
+        before = self._ids_said()
         status = Status(0.0)
         try:
             status = self._answered(text) if self._llm is not None else self._looked_up(text)
         except KeyboardInterrupt:
             self._screen.end()
-            self._finish(text, status._replace(failed=True, cut=True), began)
+            status = status._replace(failed=True, cut=True, lost=self._ids_said() <= before)
+            self._finish(text, status, began)
             raise
         except MemoryBookError as error:
             status = status._replace(trouble=(str(error),), failed=True)
         self._finish(text, status, began)
+
+    def _ids_said(self) -> set[str]:
+        """Of the messages of the session that are kept."""
+        with suppress(MemoryBookError):
+            return {str(one["id"]) for one in self._session.messages}
+        return set()
 
     def _answered(self, text: str) -> Status:
         """The turn with the model."""
@@ -226,7 +230,7 @@ class Chat:
         self._screen.end()
         self._turns.append({"user": text, "assistant": outcome.text})
         if len(outcome.messages) > KEPT + 2 and sum(map(_tokens, outcome.messages)) >= COMPACT_FROM:
-            self._compact()
+            self._doing.compact()
         degraded = outcome.found.degraded if outcome.found is not None else ()
         return Status(0.0, trouble=degraded, tokens=outcome.context.tokens)
 
@@ -234,60 +238,14 @@ class Chat:
         """The turn without one: it is kept, done where it is an order, and answered with what is found."""
         kept = self._session.add({"role": "user", "content": text})
         done = self._session.obey(kept)
-        found = self._session.recollect(text) if done is None else None
+        asked = text if done is None else done.asked
         self._turns.append({"user": text, "assistant": None})
-        trouble = found.degraded if found is not None else ()
-        if done is None:
-            trouble = (*trouble, *self._show_found(text, found))
-        return Status(0.0, trouble=tuple(dict.fromkeys(trouble)))
-
-    def _show_found(self, text: str, found: Recollection | None) -> tuple[str, ...]:
-        """Show what was found; why it may be less.
-
-        That is the talks that were asked for, where something was said in them; what the user told about themselves
-        stands rather in the book, and so does what no talk has.
-        """
-        recalled = found if found is not None and found.has_relevant else None
-        if recalled is not None and recalled.turns and recalled.scene != "history":
-            return self._show_recalled(recalled)
-        answer = self._found(text, self._memory.config.recall.max_search_results).json()
-        worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK] or self._nearest(text)
-        if worth:
-            self._screen.remark(self._words.found)
-            self._draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
-        elif recalled is not None:
-            return self._show_recalled(recalled)
-        else:
-            self._screen.remark(self._words.nothing)
-        degraded: list[str] = answer["index"].get("degraded") or []
-        return tuple(degraded)
-
-    def _show_recalled(self, found: Recollection) -> tuple[str, ...]:
-        self._screen.remark(self._words.found)
-        self._draw(f"recall-{found.scene}", found.json())
-        return ()
-
-    def _found(self, text: str, limit: int) -> Answer:
-        """What the book says, but for what was said in this very session, and the same question asked before."""
-        current, asked = self._session.uuid, normalise(text)
-        return self._memory.book.search(
-            Query(text),
-            limit=limit,
-            keep=lambda one: one.source != "turn" or (one.session != current and normalise(one.text) != asked),
-        )
-
-    def _nearest(self, text: str) -> list[dict[str, Any]]:
-        """What shares a single word: in a small book words that are everywhere count for nothing beside rarer ones.
-
-        One rarer word is in any case what was asked just now, for it is in the transcripts by then.
-        """
-        words = sorted(query_words(text), key=len, reverse=True)
-        for word in filter(is_telling, words[:_TRIED]):
-            hits: list[dict[str, Any]] = self._found(word, _NEAREST).json()["results"]
-            near = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
-            if near:
-                return near
-        return []
+        if not asked:
+            return Status(0.0)
+        found = self._session.recollect(asked)
+        degraded = found.degraded if found is not None else ()
+        more = show_found(asked, found, self._memory, self._session.uuid, self._screen)
+        return Status(0.0, trouble=tuple(dict.fromkeys((*degraded, *more))))
 
     def _finish(self, text: str, status: Status, began: float) -> None:
         """The line under the reply."""
@@ -300,7 +258,7 @@ class Chat:
             self._turns.append({"user": text, "assistant": None})
         if self._turns:
             self._turns[-1]["status"] = {**status._asdict(), "trouble": list(status.trouble)}
-        self._screen.line(*parts(status, self._language))
+        self._screen.line(*parts(status, self._screen.language))
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -323,107 +281,6 @@ class Chat:
         while self._behind:
             self._screen.remark(self._behind.pop(0))
 
-    def _draw(self, verb: str, answer: dict[str, Any]) -> None:
-        self._screen.end()
-        if not self._call.options.json:
-            show.answer(verb, answer, self._screen.page)
-
-    # --- commands --------------------------------------------------------------------------------
-
-    def _carry_out(self, order: commands.Order) -> bool:
-        """Do what a command says; False if it says to leave."""
-        name, rest = order.command.name, order.rest
-        if name == "/quit":
-            return False
-        takes = order.command.takes
-        if not rest and takes and not takes.startswith("["):
-            self._screen.remark(f"{name} {takes}: {order.command.help[self._language]}")
-        elif order.command.verb is not None:
-            self._do(*order.command.verb(rest))
-        elif name == "/help":
-            for usage, told in commands.help_lines(self._language):
-                self._screen.line(("place", f"{usage:<30}"), told)
-        elif name == "/new":
-            self._events.clear()
-            self._screen.remark(self._session.new(rest).text)
-            self._tell_remembered()
-        elif name == "/compact":
-            self._compact()
-        elif name == "/forget":
-            self._forget(rest)
-        elif name == "/recall":
-            self._recall(rest)
-        else:
-            self._undo(rest)
-        return True
-
-    def _do(self, verb: str, words: list[str]) -> None:
-        """A verb of the command line, on this book, shown as it shows it."""
-        if verb in _LOOKING_BACK and self._session.uuid:
-            words = ["--current", self._session.uuid, *words]
-        own = [
-            flag for flag, on in (("--no-color", self._call.options.no_color), ("-q", self._call.options.quiet)) if on
-        ]
-        call = Call(verb, [*words, *own], self._memory)
-        try:
-            answer = call.run()
-            if answer is not None:
-                self._made += operations_in(answer)
-                self._draw(verb, answer)
-        finally:
-            call.close()
-
-    def _forget(self, rest: str) -> None:
-        """Forget an entry, what options name, or what says these words."""
-        known = rest.startswith("-") or any(entry.id == rest for entry in self._memory.book.entries())
-        self._do("forget", commands.words_in(rest) if known else ["--query", rest])
-
-    def _recall(self, rest: str) -> None:
-        """Recall what the words ask for, or what was said about them or then; without any the newest sessions."""
-        if not rest or rest.startswith("-"):
-            self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
-            return
-        current, asking = self._session.uuid or None, WORDS[language_of(self._memory.config.language, [rest])].asking
-        found = self._memory.recollect(rest, current=current)
-        found = found or self._memory.recollect(asking.format(words=rest), current=current)
-        if found is not None:
-            self._draw(f"recall-{found.scene}", found.json())
-        else:
-            self._do("recall-topic", [rest])
-
-    def _undo(self, rest: str) -> None:
-        """Take back an operation: the one that is named, else the last one of this chat that stands."""
-        if not rest:
-            undone = self._memory.book.journal.undone()
-            rest = next((id for id in reversed(self._made) if id not in undone), "")
-            if not rest:
-                self._screen.remark(self._words.nothing_done)
-                return
-        self._do("undo", commands.words_in(rest))
-
-    def _compact(self) -> None:
-        if len(self._session.messages) <= KEPT:
-            self._screen.remark(self._words.nothing_to_compact)
-            return
-        self._screen.remark(self._words.compacting)
-        done = self._session.compact(keep=KEPT)
-        self._screen.remark(self._words.compacted.format(done=done.remembered.text or self._words.nothing_new))
-
-    def _tell_remembered(self) -> list[str]:
-        """Name what was remembered just now."""
-        texts = [text for event in self._events if event.kind == "remembered" for text in self._things(event)]
-        if texts:
-            more = " …" if len(texts) > _SHOWN else ""
-            self._screen.remark(self._words.remembered.format(texts=" · ".join(islice(texts, _SHOWN)) + more))
-        return texts
-
-    def _things(self, event: Event) -> Iterator[str]:
-        standing = {entry.id: entry.text for entry in self._memory.book.entries()}
-        operation = event.data.get("operation")
-        if operation:
-            targets = (change.target for change in self._memory.book.journal.operation(operation).changes)
-            yield from (standing[id] for id in dict.fromkeys(targets) if id in standing)
-
     # --- leaving ---------------------------------------------------------------------------------
 
     def _leave(self, workspace: Workspace) -> dict[str, Any]:
@@ -442,10 +299,21 @@ class Chat:
         if not done.ok:
             self._screen.remark(self._words.queued.format(reason=done.reason), "bad")
             return {"remembered": [], "waits": done.reason}
-        texts = self._tell_remembered()
+        texts = list(self._doing.tell_remembered())
         if not texts:
             self._screen.remark(self._words.nothing_new)
         return {"remembered": texts}
+
+
+def _language(memory: Memory, otherwise: str) -> str:
+    """Which one a book speaks: as its settings say, else that of what stands in it; `otherwise` for an empty one."""
+    setting = memory.config.language
+    if setting != "auto":
+        return setting
+    texts = [entry.text for entry in memory.book.entries()][-_READ:]
+    with suppress(Unavailable):
+        texts += [session.title for session in memory.sessions(limit=_READ).sessions]
+    return language_of(setting, texts) if any(texts) else otherwise
 
 
 def _tokens(message: Message) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memorybook.chat.drawn import DRAWN
+from memorybook.chat.words import WORDS, Words
+from memorybook.cli import show
 from memorybook.cli.call import write
 from memorybook.cli.show import Page, cells, wrapped
 from memorybook.cli.visible import visible
@@ -25,16 +28,32 @@ class Screen:
 
     Attributes:
         page: What answers of commands are drawn on.
+        language: What is spoken, `en` or `zh`; see `speak`.
+        words: What the chat says by itself in it.
     """
 
-    def __init__(self, options: Options, zone: tzinfo | None = None) -> None:
-        self.page = Page(options, zone)
+    def __init__(self, options: Options, zone: tzinfo | None = None, language: str = "en") -> None:
+        self.page = _Sheet(self, options, zone)
         self._silent = bool(options.json)
         self._said = ""  # of the reply that is coming
         self._shown = 0  # characters of it that are on the screen
         self._column = 0  # where its last line ends
         self._gap = ""  # spaces before the word that comes next
         self._waits = False
+        self.speak(language)
+
+    def speak(self, language: str) -> None:
+        """Say all that follows in this language."""
+        self.language = language
+        self.words: Words = WORDS[language]
+        self.page.words = DRAWN[language]
+
+    def draw(self, verb: str, answer: dict[str, Any]) -> None:
+        """What a verb of the command line answered, as it shows it."""
+        self.end()
+        if not self._silent:
+            show.answer(verb, answer, self.page)
+            sys.stdout.flush()
 
     def line(self, *parts: Part) -> None:
         """One line of styled parts, on a line of its own."""
@@ -113,6 +132,18 @@ class Screen:
         if self._waits:
             write(_CLEARED)
             self._waits = False
+
+
+class _Sheet(Page):
+    """A page whose remarks are the chat's."""
+
+    def __init__(self, screen: Screen, options: Options, zone: tzinfo | None) -> None:
+        super().__init__(options, zone)
+        self._screen = screen
+
+    def remark(self, message: str) -> None:
+        if not self.quiet:
+            self._screen.remark(message)
 
 
 def _words_in(line: str) -> list[str]:

@@ -22,6 +22,7 @@ class Status(NamedTuple):
         trouble: What went wrong, or with what it went less well, one sentence each.
         failed: Whether the turn has no whole answer.
         cut: Whether that is because the user interrupted it.
+        lost: Whether they did so before what they said was kept.
         turns: Messages of the session so far.
         tokens: Of the context that the turn was given.
     """
@@ -34,6 +35,7 @@ class Status(NamedTuple):
     trouble: tuple[str, ...] = ()
     failed: bool = False
     cut: bool = False
+    lost: bool = False
     turns: int = 0
     tokens: int = 0
 
@@ -48,7 +50,7 @@ def parts(status: Status, language: str) -> list[Part]:
         words.waits.format(count=status.waiting) if status.waiting else "",
     ]
     if status.cut:
-        state.append(words.interrupted)
+        state.append(words.lost if status.lost else words.interrupted)
     elif status.trouble:
         state.append(f"{words.failed if status.failed else words.degraded}: {'; '.join(status.trouble)}")
     told = " · ".join(filter(None, state)) or words.fine

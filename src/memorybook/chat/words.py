@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from memorybook.errors import MemoryBookError
 
 
 class Words(NamedTuple):
@@ -10,6 +13,7 @@ class Words(NamedTuple):
 
     you: str
     no_model: str
+    off: str
     hint: str
     extra: str
     goes_on: str
@@ -17,6 +21,7 @@ class Words(NamedTuple):
     from_session: str
     found: str
     nothing: str
+    small: str
     stored: str
     forgot: str
     waits: str
@@ -24,6 +29,7 @@ class Words(NamedTuple):
     tokens: str
     fine: str
     interrupted: str
+    lost: str
     again: str
     failed: str
     degraded: str
@@ -46,12 +52,14 @@ WORDS = {
         you="you",
         no_model="no language model is set (llm.model): I answer with what the book says",
         extra="lines are read plainly; for editing, history and completion: pip install 'memorybook[chat]'",
+        off="memory is switched off: set enabled = true",
         hint="/help shows the commands, Ctrl-D ends the session",
         goes_on="going on with the session of {time}: {turns}",
         unanswered="your last words are kept and were not answered: {text}",
         from_session="going on from {title} ({day}); what is said now is a session of its own",
         found="No model is set. This is what I found:",
         nothing="Kept. The book says nothing about it yet.",
+        small="Kept. Ask me what the book says, or tell me what to remember.",
         stored="stored {count}",
         forgot="forgot {count}",
         waits="{count} in review",
@@ -59,6 +67,7 @@ WORDS = {
         tokens="context {count} tokens",
         fine="ok",
         interrupted="interrupted; what came of the answer is kept",
+        lost="interrupted before it was kept: say it again",
         again="Ctrl-C once more, or Ctrl-D, leaves",
         failed="failed",
         degraded="degraded",
@@ -79,12 +88,14 @@ WORDS = {
         you="我",
         no_model="没有设置语言模型（llm.model）：我用书里的内容回答",
         extra="逐行读取输入；要有编辑、历史和补全：pip install 'memorybook[chat]'",
+        off="记忆已关闭：要使用请设 enabled = true",
         hint="/help 查看命令，Ctrl-D 结束会话",
         goes_on="继续 {time} 的会话：{turns}",
         unanswered="您上一句话已保存，尚未得到回答：{text}",
         from_session="接着“{title}”（{day}）往下谈；现在说的是一个新会话",
         found="没有设置模型。以下是我找到的：",
         nothing="已保存。书里还没有相关内容。",
+        small="已保存。您可以问我书里的内容，或告诉我要记住什么。",
         stored="存入 {count} 条",
         forgot="忘掉 {count} 条",
         waits="{count} 项待审核",
@@ -92,6 +103,7 @@ WORDS = {
         tokens="上下文 {count} 词元",
         fine="正常",
         interrupted="已打断；已收到的部分保留",
+        lost="保存前就被打断：请再说一遍",
         again="再按一次 Ctrl-C，或按 Ctrl-D 离开",
         failed="失败",
         degraded="降级",
@@ -109,6 +121,29 @@ WORDS = {
         asking="我们{words}聊了什么？",
     ),
 }
+
+
+_KINDS = {
+    "invalid_input": "输入有误",
+    "unsafe_path": "路径不可用",
+    "config": "设置有误",
+    "not_found": "找不到",
+    "missing_document": "找不到文档",
+    "conflict": "有冲突",
+    "unavailable": "现在做不到",
+    "book_locked": "书正被占用",
+    "embedder_failed": "嵌入模型出错",
+    "llm_failed": "语言模型出错",
+    "budget_spent": "用量已到上限",
+    "missing_extra": "缺少组件",
+    "declined": "已取消",
+}
+"""What kind of error it is, in Chinese, by the error's code; its reason is told as it is."""
+
+
+def error_text(error: MemoryBookError, language: str) -> str:
+    """What could not be done; in Chinese its kind, then the reason as every door tells it."""
+    return f"{_KINDS.get(error.code, '出错')}：{error}" if language == "zh" else str(error)
 
 
 def counted(count: int, words: str) -> str:

@@ -195,8 +195,8 @@ class Wording:
     """In which words answers are told: the English ones of the code, or those that a table has for them.
 
     Args:
-        table: Each English sentence as it stands in the code, with the one that is said instead; of what is counted
-            the English singular, with `{}` for the number in what is said instead.
+        table: Each English sentence as it stands in the code, with the one that is said instead; what is counted stands
+            in it as `{} entry`.
     """
 
     def __init__(self, table: Mapping[str, str] | None = None) -> None:
@@ -209,9 +209,8 @@ class Wording:
 
     def counted(self, number: int, one: str, many: str = "") -> str:
         """`1 entry`, `2 entries`, `2 条记忆`."""
-        if one in self._table:
-            return self._table[one].format(number)
-        return f"{number} {one if number == 1 else many or one + 's'}"
+        said = self._table.get(f"{{}} {one}", "")
+        return said.format(number) if said else f"{number} {one if number == 1 else many or one + 's'}"
 
 
 class Call:

@@ -50,7 +50,6 @@ def _forget(call: Call) -> dict[str, Any]:
             return planned
         receipt = planned["receipt"]
         if not any(receipt[name] for name in (*_GONE, "sessions", "turns")):
-            call.warn(call.words("nothing in the book says this, so nothing is forgotten"))
             return {"receipt": {**receipt, "dry_run": False}}
         call.warn(call.words("would forget {what}", what=_counts(receipt, call.words)))
         call.confirm(call.words("Forget this?"))
@@ -79,10 +78,14 @@ def _purge(call: Call) -> dict[str, Any]:
 
 
 def _shown_forget(shown: dict[str, Any], page: Page) -> None:
-    receipt = shown["receipt"]
-    _went(page.words("would forget") if receipt["dry_run"] else page.words("forgot"), receipt, page)
+    receipt, words = shown["receipt"], page.words
+    if not (receipt["dry_run"] or receipt["operation"]):
+        page.line(words("nothing in the book says this, so nothing is forgotten"))
+        return
+    _went(words("would forget") if receipt["dry_run"] else words("forgot"), receipt, page)
     for copy in receipt["remains"]:
-        page.remark(copy)
+        told, of, turns = copy.partition(" turn:")
+        page.remark(f"{words(told)}{of}{turns}")
 
 
 def _shown_purge(shown: dict[str, Any], page: Page) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import whole
+from memorybook.cli.show import padded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +66,7 @@ _MOST = 50
 def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most: int | None = None) -> None:
     words = page.words
     who = f"{operation['actor']} ({operation['door']})"
-    head = (indent, f"{page.minute(operation['time'])}  ", ("strong", f"{operation['kind'] or 'change':<9}"))
+    head = (indent, f"{page.minute(operation['time'])}  ", ("strong", padded(words(operation["kind"] or "change"), 9)))
     page.line(*head, ("place", f" {operation['id']}"), ("faint", f"  {who}"))
     for told in operation["told"][:most]:
         _told(told, page, indent)
@@ -136,7 +137,7 @@ def _prompt(prompt: Mapping[str, Any], page: Page) -> None:
 def _shown_undo(shown: dict[str, Any], page: Page) -> None:
     words = page.words
     verb = words("would undo") if shown["dry_run"] else words("undid")
-    page.line(f"{verb} {shown['kind'] or 'change'} ", ("place", shown["undone"]))
+    page.line(f"{verb} {words(shown['kind'] or 'change')} ", ("place", shown["undone"]))
     for told in shown["told"]:
         _told(told, page)
     for path in shown["exact"]:

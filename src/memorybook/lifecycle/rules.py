@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from itertools import takewhile
 from typing import NamedTuple, cast
 
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
@@ -20,8 +21,10 @@ from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import (
     MAX_LENGTH,
     Sentence,
+    clauses,
     content_size,
     is_chinese,
+    is_question,
     sentences,
     told,
 )
@@ -96,7 +99,24 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
 def _politely_told(asked: str) -> str:
     """What a question tells to forget or remember that is one out of politeness alone; "" if it is none."""
     order = compiled(_POLITE).match(asked)
-    return (order["en"] or order["zh"]) if order else ""
+    if order is None:
+        return ""
+    first, *more = clauses(order["en"] or order["zh"])
+    stated = takewhile(lambda clause: not _asks(clause.rstrip("，,；; ")), more)
+    return ("" if is_chinese(first) else " ").join((first, *stated)).rstrip("，,；; ")
+
+
+def _asks(clause: str) -> bool:
+    """Whether a clause behind an order asks something: `and when does the ferry leave`."""
+    clause = re.sub(r"(?i)^(?:and|but|so|then|also)\s+", "", clause)
+    return is_question(clause) or re.match(_ASKS_FOR, clause) is not None
+
+
+_ASKS_FOR = (
+    r"(?i)(?:what|when|where|who|why|(?:how|which|what|whose)(?:\s+\w+){1,3}?)(?:['’]s|\s+(?:is|are|was|were|do|does|did|"
+    r"can|could|will|would|should|has|have)\b)"
+    r"|[^，,]*(?:几[天个点号岁年月]|什么时候|多久)"
+)
 
 
 _POLITE = (

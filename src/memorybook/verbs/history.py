@@ -99,7 +99,7 @@ def _line_told(change: Applied) -> str:
     before, after = change.before, change.after
     if change.kind == "turns":
         count = (before or after or "").count('"position":')
-        return f"{'-' if after is None else '+'} {count} turns of {change.target}"
+        return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of {change.target}"
     if change.kind == "item":
         section, _, text = (after or before or "").partition("\n")
         return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"

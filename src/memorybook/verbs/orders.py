@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
 from memorybook.lifecycle.rules import by_rules
+from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
 from memorybook.verbs.memorize import ORDER, Work, planned
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
@@ -14,6 +16,8 @@ from memorybook.verbs.turns import Stored
 from memorybook.writing import Group
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memorybook.draft import Outcome
     from memorybook.memory import Memory
     from memorybook.model import Session, Turn
@@ -28,6 +32,7 @@ class Obeyed(NamedTuple):
         proposals: Ids of what waits for a person's word instead.
         refused: Texts that were left alone, with the reason.
         operation: Id of the operation; None if nothing was written.
+        asked: What the user asked beside that; "" if they only told what to do.
     """
 
     remembered: tuple[tuple[str, str], ...] = ()
@@ -35,6 +40,7 @@ class Obeyed(NamedTuple):
     proposals: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     operation: str | None = None
+    asked: str = ""
 
 
 def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
@@ -78,7 +84,27 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         (*submitted.proposals, *waiting),
         tuple((left.text, left.reason) for left in plan.discarded),
         operation.id if operation is not None and outcomes else None,
+        " ".join(_asked(turn, session, memory)),
     )
+
+
+def _asked(turn: Turn, session: Session, memory: Memory) -> Iterator[str]:
+    """The questions of a turn; of one that is an order, too, the clauses that only ask."""
+
+    def tells(text: str) -> bool:
+        found = orders_in(replace(turn, text=text), session, memory)
+        return bool(found.candidates or found.forget_requests)
+
+    for sentence in sentences(turn.text):
+        if sentence.question and not tells(sentence.text):
+            yield sentence.text
+        elif sentence.question:
+            parts = filter(is_question, clauses(sentence.text))
+            yield from (part for part in parts if content_size(part) >= _ASKS_SOMETHING and not tells(part))
+
+
+_ASKS_SOMETHING = 3
+"""Words from which a clause asks more than `will you?`; a Han character is half a word."""
 
 
 def _gone(outcome: Outcome) -> str:

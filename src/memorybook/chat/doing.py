@@ -1,0 +1,164 @@
+"""What commands of a chat do: verbs of the command line, shown as it shows them, and what only a chat can."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from memorybook.agent.loop import operations_in
+from memorybook.chat import commands
+from memorybook.chat.words import WORDS
+from memorybook.cli.call import Call
+from memorybook.verbs.read import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from memorybook.agent import AgentSession, Event
+    from memorybook.chat.screen import Screen
+    from memorybook.cli.call import Options
+    from memorybook.memory import Memory
+
+KEPT = 10
+"""Messages that stay of a talk that is compacted."""
+
+_LOOKING_BACK = ("recall-history", "recall-topic", "recall-session")  # but for the session that is being talked in
+_SHOWN = 3  # things that are named of what was remembered
+
+
+class _Inside(Call):
+    """A call of a verb whose remarks are the chat's."""
+
+    def __init__(self, verb: str, arguments: list[str], memory: Memory, screen: Screen) -> None:
+        super().__init__(verb, arguments, memory, screen.page.words)
+        self._screen = screen
+
+    def warn(self, message: str) -> None:
+        if not self.options.quiet:
+            self._screen.remark(message)
+
+
+class Doing:
+    """Carries out commands.
+
+    Args:
+        options: Of the command line.
+        memory: The book.
+        session: That is being talked in.
+        screen: Where it is shown.
+        events: What is told while something is done; emptied before.
+        made: Operations of this chat, in order; grows.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        memory: Memory,
+        session: AgentSession,
+        screen: Screen,
+        *,
+        events: list[Event],
+        made: list[str],
+    ) -> None:
+        self._options = options
+        self._memory = memory
+        self._session = session
+        self._screen = screen
+        self._events = events
+        self._made = made
+
+    def carry_out(self, order: commands.Order) -> bool:
+        """Do what a command says; False if it says to leave."""
+        name, rest = order.command.name, order.rest
+        if name == "/quit":
+            return False
+        takes = order.command.takes
+        if not rest and takes and not takes.startswith("["):
+            self._screen.remark(f"{name} {takes}: {order.command.help[self._screen.language]}")
+        elif order.command.verb is not None:
+            self._do(*order.command.verb(rest))
+        elif name == "/help":
+            for usage, told in commands.help_lines(self._screen.language):
+                self._screen.line(("place", f"{usage:<30}"), told)
+        elif name == "/new":
+            self._events.clear()
+            self._screen.remark(self._session.new(rest).text)
+            self.tell_remembered()
+        elif name == "/compact":
+            self.compact()
+        elif name == "/forget":
+            self._forget(rest)
+        elif name == "/recall":
+            self._recall(rest)
+        else:
+            self._undo(rest)
+        return True
+
+    def _do(self, verb: str, words: list[str]) -> None:
+        """A verb of the command line, on this book, shown as it shows it."""
+        if verb in _LOOKING_BACK and self._session.uuid:
+            words = ["--current", self._session.uuid, *words]
+        own = [flag for flag, on in (("--no-color", self._options.no_color), ("-q", self._options.quiet)) if on]
+        call = _Inside(verb, [*words, *own], self._memory, self._screen)
+        try:
+            answer = call.run()
+            if answer is not None:
+                self._made += operations_in(answer)
+                self._screen.draw(verb, answer)
+        finally:
+            call.close()
+
+    def _forget(self, rest: str) -> None:
+        """Forget an entry, what options name, or what says these words."""
+        known = commands.are_options(rest) or any(
+            entry.id == commands.narrow(rest) for entry in self._memory.book.entries()
+        )
+        self._do("forget", commands.words_in(rest) if known else ["--query", rest])
+
+    def _recall(self, rest: str) -> None:
+        """Recall what the words ask for, or what was said about them or then; without any the newest sessions."""
+        if not rest or commands.are_options(rest):
+            self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
+            return
+        current, asking = self._session.uuid or None, WORDS[language_of(self._memory.config.language, [rest])].asking
+        found = self._memory.recollect(rest, current=current)
+        found = found or self._memory.recollect(asking.format(words=rest), current=current)
+        if found is not None:
+            self._screen.draw(f"recall-{found.scene}", found.json())
+        else:
+            self._do("recall-topic", [rest])
+
+    def _undo(self, rest: str) -> None:
+        """Take back an operation: the one that is named, else the last one of this chat that stands."""
+        if not rest:
+            undone = self._memory.book.journal.undone()
+            rest = next((id for id in reversed(self._made) if id not in undone), "")
+            if not rest:
+                self._screen.remark(self._screen.words.nothing_done)
+                return
+        self._do("undo", commands.words_in(rest))
+
+    def compact(self) -> None:
+        """Have a long talk remembered, then go on with a summary in its place."""
+        words = self._screen.words
+        if len(self._session.messages) <= KEPT:
+            self._screen.remark(words.nothing_to_compact)
+            return
+        self._screen.remark(words.compacting)
+        done = self._session.compact(keep=KEPT)
+        self._screen.remark(words.compacted.format(done=done.remembered.text or words.nothing_new))
+
+    def tell_remembered(self) -> Sequence[str]:
+        """Name what was remembered just now."""
+        texts = [text for event in self._events if event.kind == "remembered" for text in self._things(event)]
+        if texts:
+            more = " …" if len(texts) > _SHOWN else ""
+            self._screen.remark(self._screen.words.remembered.format(texts=" · ".join(islice(texts, _SHOWN)) + more))
+        return texts
+
+    def _things(self, event: Event) -> Iterator[str]:
+        standing = {entry.id: entry.text for entry in self._memory.book.entries()}
+        operation = event.data.get("operation")
+        if operation:
+            targets = (change.target for change in self._memory.book.journal.operation(operation).changes)
+            yield from (standing[id] for id in dict.fromkeys(targets) if id in standing)

@@ -1,0 +1,80 @@
+"""What the book alone answers: the talks that were asked for, else what fits the words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memorybook.hits import Query
+from memorybook.lifecycle.talk import is_small
+from memorybook.text.tokens import is_telling, normalise, query_words
+from memorybook.verbs.finds import WORTH_A_LOOK
+
+if TYPE_CHECKING:
+    from memorybook.chat.screen import Screen
+    from memorybook.hits import Answer
+    from memorybook.memory import Memory
+    from memorybook.recollection import Recollection
+
+_NEAREST, _TRIED = 2, 8  # hits that are shown where nothing is plainly relevant, and words that are tried for them
+
+
+def show_found(text: str, recalled: Recollection | None, memory: Memory, current: str, screen: Screen) -> list[str]:
+    """Show what was found for what a user says; why it may be less.
+
+    That is the talks that were asked for, where something was said in them; what the user told about themselves
+    stands rather in the book, and so does what no talk has. Greetings, thanks and the like look for nothing.
+
+    Args:
+        text: What the user says.
+        recalled: What of past talks it asks for; None if it asks for none.
+        memory: The book.
+        current: Uuid of this session, which is left out; "" before there is one.
+        screen: Where it is shown.
+    """
+    if is_small(text):
+        screen.remark(screen.words.small)
+        return []
+    if recalled is not None and not recalled.has_relevant:
+        recalled = None
+    if recalled is not None and recalled.turns and recalled.scene != "history":
+        return _show_recalled(recalled, screen)
+    answer = _found(text, memory, current, memory.config.recall.max_search_results).json()
+    worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK] or _nearest(text, memory, current)
+    if worth:
+        screen.remark(screen.words.found)
+        screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
+    elif recalled is not None:
+        return _show_recalled(recalled, screen)
+    else:
+        screen.remark(screen.words.nothing)
+    return list(answer["index"].get("degraded") or ())
+
+
+def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
+    screen.remark(screen.words.found)
+    screen.draw(f"recall-{found.scene}", found.json())
+    return []
+
+
+def _found(text: str, memory: Memory, current: str, limit: int) -> Answer:
+    """What the book says, but for what was said in this very session, and the same question asked before."""
+    asked = normalise(text)
+    return memory.book.search(
+        Query(text),
+        limit=limit,
+        keep=lambda one: one.source != "turn" or (one.session != current and normalise(one.text) != asked),
+    )
+
+
+def _nearest(text: str, memory: Memory, current: str) -> list[dict[str, Any]]:
+    """What shares a single word: in a small book words that are everywhere count for nothing beside rarer ones.
+
+    One rarer word is in any case what was asked just now, for it is in the transcripts by then.
+    """
+    words = sorted(query_words(text), key=len, reverse=True)
+    for word in filter(is_telling, words[:_TRIED]):
+        hits: list[dict[str, Any]] = _found(word, memory, current, _NEAREST).json()["results"]
+        near = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
+        if near:
+            return near
+    return []
