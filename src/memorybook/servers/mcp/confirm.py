@@ -45,8 +45,8 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
             return Consent(forget=True)
         if not _can_ask(context):
             return InvalidInput(
-                f"a person has to agree before {things(told['receipt'])} may go, and this host cannot ask: tell the user "
-                "what goes (dry_run: true shows it), and once they agree call memory_forget again with yes: true"
+                f"a person has to agree before {things(told['receipt'])} may go, and this host cannot ask: tell the "
+                "user what goes (dry_run: true shows it), and once they agree call memory_forget again with yes: true"
             )
         return Elicit(_question(opened, told["receipt"]), Consent)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from mcp.types import ToolAnnotations
@@ -77,10 +78,23 @@ def takes(name: str) -> dict[str, Any]:
 
 def answers(name: str) -> dict[str, Any]:
     """JSON Schema of a tool's structured answer: what it answers, with what was left out, or that memory is off."""
-    whole = TypeAdapter(ANSWERS[name]).json_schema()
-    definitions = whole.pop("$defs", {})
-    whole["properties"]["left_out"] = _LEFT_OUT
-    if name in _ALWAYS_ANSWERS:
-        return {**whole, "$defs": definitions}
-    shapes = [whole, TypeAdapter(Disabled).json_schema()]
-    return {"type": "object", "anyOf": shapes, "$defs": definitions}
+    definitions, whole = _schema(ANSWERS[name])
+    whole = {**whole, "properties": {**whole["properties"], "left_out": _LEFT_OUT}}
+    if name not in _ALWAYS_ANSWERS:
+        whole = {"type": "object", "anyOf": [whole, _schema(Disabled)[1]]}
+    return {**whole, "$defs": definitions} if definitions else whole
+
+
+@cache
+def _schema(shape: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The definitions and the rest of a shape's schema, without the titles that only repeat a field's name."""
+    whole = _untitled(TypeAdapter(shape).json_schema())
+    return whole.pop("$defs", {}), whole
+
+
+def _untitled(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_untitled(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {name: _untitled(one) for name, one in schema.items() if name != "title" or not isinstance(one, str)}
