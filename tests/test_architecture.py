@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remembering": {"errors", "memory", "verbs"},
     "recollection": {"standard", "typed"},
     "foreign": {"errors", "storage"},
+    "spool": {"standard", "storage"},
     "conversations": CORE | {"answers", "memory", "recall", "recollection", "verbs"},
     "shelf": CORE | {"memory", "verbs"},
     "memory": CORE
@@ -62,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conversations", "providers", "shelf"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
-    | {"foreign", "recollection"},
+    | {"foreign", "recollection", "spool"},
     "providers": CORE
     | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
     "agent": CORE
@@ -78,6 +79,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
     | {"servers"},
+    "hook": {"hooks"},
+    "hooks": VALUES | {"config", "memory", "recall", "servers", "spool", "text", "verbs", "workspace"},
     "__main__": {"cli"},
     "__init__": VALUES | {"answers", "config", "memory", "tools"},
 }
@@ -192,8 +195,8 @@ def test_no_drawer_modules() -> None:
     assert not [path for path in modules() if Path(path).stem in drawers]
 
 
-HANDS_ON_THE_ENVIRONMENT = {"memory", "cli", "agent"}
-"""`open`, `Workspace` and the command line give it to config; the command line also asks how to speak to a terminal."""
+HANDS_ON_THE_ENVIRONMENT = {"memory", "cli", "agent", "hook", "hooks"}
+"""`open`, `Workspace`, hooks and the command line give it to config; the last also asks how to speak to a terminal."""
 
 
 def test_only_config_and_the_wiring_read_the_environment() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memorybook.verbs.backup import Backup, Restored
     from memorybook.verbs.collect import Collected
     from memorybook.verbs.export import Export
+    from memorybook.verbs.spooled import Ingested
 
 
 class Conversations:
@@ -210,7 +211,8 @@ class Conversations:
     def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
         """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.
 
-        So those that a killed process left open. The command line does it by itself after most commands.
+        So those that a killed process left open, and those of agent hosts, whose reports are taken in first, see
+        `ingest`. The command line does it by itself after most commands.
 
         Args:
             limit: At most this many, the oldest first; None takes all.
@@ -221,6 +223,19 @@ class Conversations:
         from memorybook.verbs import left_open
 
         return left_open.close_idle(self._talks._on, limit=limit)
+
+    def ingest(self, *, limit: int | None = None) -> Ingested:
+        """Take in what agent hosts reported through their hooks: sessions captured, memorized once they end.
+
+        What cannot be taken in is set aside, and `status` says so. What another process takes in at this moment is
+        left to it.
+
+        Args:
+            limit: Of at most this many sessions, the oldest report first; None takes all.
+        """
+        from memorybook.verbs import spooled
+
+        return spooled.ingest(self._talks._on, limit=limit)
 
     # --- taking them along ---------------------------------------------------------------------
 

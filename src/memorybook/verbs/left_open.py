@@ -11,27 +11,34 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
 
 SOURCE = "agent"
-"""What the session of an agent or a chat comes from, as the transcripts have it; only these go on by themselves."""
+"""What the session of an agent or a chat comes from, as the transcripts have it."""
+
+HOSTED = "hook"
+"""What the session of an agent host comes from, whose hooks tell of it; not every host tells of its end."""
 
 OVER = 2**62
 """Position up to which a session is memorized that is over: nothing is ever added to it."""
 
 
 def left_open(memory: Memory, *, limit: int | None = None) -> Sequence[str]:
-    """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, the oldest first. Cheap."""
+    """The sessions (uuid) in which nothing was said for longer than `idle_timeout`, oldest of a source first. Cheap."""
     config = memory.config
     if not (config.enabled and config.transcripts.enabled and config.idle_timeout):
         return ()
     before = memory.book.now() - timedelta(seconds=config.idle_timeout)
-    return memory.book.transcripts.left_open(SOURCE, before, limit=limit)
+    known = memory.book.transcripts.left_open
+    return [*known(SOURCE, before, limit=limit), *known(HOSTED, before, limit=limit)][:limit]
 
 
 def close_idle(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, ...]:
     """See `Memory.close_idle`; what another process closes at this moment is left to it."""
+    from memorybook.verbs.spooled import ingest
+
+    told = ingest(memory, limit=limit).memorized
     if not left_open(memory, limit=1):
-        return ()
+        return told
     with memory.alone("closing") as ours:
-        return tuple(_closed(memory, uuid) for uuid in left_open(memory, limit=limit)) if ours else ()
+        return (*told, *(_closed(memory, uuid) for uuid in left_open(memory, limit=limit))) if ours else told
 
 
 def _closed(memory: Memory, uuid: str) -> Memorized:

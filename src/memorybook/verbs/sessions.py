@@ -62,10 +62,14 @@ def process_session_end(
     evolving: bool = False,
 ) -> Memorized:
     """See `Memory.process_session_end`; with `evolving` new statements meet their neighbours (`lifecycle.evolve`)."""
+    return process_stored(memory, _stored(memory, messages, session), How(llm, model, evolving))
+
+
+def process_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
+    """Memorize what is new in a session that is stored, sum it up, work off some of the queue, tidy if it is time."""
     from memorybook.verbs.retelling import refresh
 
-    how = How(llm, model, evolving)
-    found = memorize_stored(memory, _stored(memory, messages, session), how)
+    found = memorize_stored(memory, stored, how)
     refresh(memory, found.session, over=True)
     if found.queued:
         return found

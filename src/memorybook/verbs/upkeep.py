@@ -101,7 +101,9 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
 def _queue(memory: Memory, shown: dict[str, Any]) -> None:
     """What waits: sessions that could not be remembered, with the reason, and proposals for a person's word."""
     from memorybook.verbs.sessions import parked, waiting
+    from memorybook.verbs.spooled import set_aside
 
+    shown["degraded"] += set_aside(memory)
     try:
         shown["waiting"] = {"sessions": len(parked(memory)), "proposals": len(memory.book.journal.proposals())}
     except Unavailable:  # the book says that its journal does not answer

@@ -1,0 +1,103 @@
+"""What a host's model is told of the book: at the beginning of a session what matters most, then what a prompt finds.
+
+All of it stands between the book's markers, as data: they let capture cut it out again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memorybook.errors import MemoryBookError
+from memorybook.typed import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memorybook.config import Config
+    from memorybook.hits import Hit
+    from memorybook.memory import Memory
+    from memorybook.standard import Mapping
+
+MOST_TOKENS = 2_000
+"""Of the block of a session that begins."""
+
+OF_A_PROMPT = 1_000
+"""Tokens of the block of a prompt."""
+
+LONGEST_QUERY = 2_000
+"""Characters of a prompt that are searched with: the rest is mostly what was pasted."""
+
+LATELY = 3
+"""Past sessions that one that begins is told of."""
+
+
+def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> str:
+    """The block for a session that begins (`start`) or a `prompt`; "" if there is nothing to say.
+
+    Args:
+        kind: Which of the two.
+        told: The host's event.
+        config: The settings that hold where the host works.
+        root: The book's directory.
+    """
+    prompt = told.get("prompt")
+    asked = prompt.strip() if isinstance(prompt, str) else ""
+    if kind == "prompt" and (not asked or asked.startswith("/")):
+        return ""
+    _find_dependencies()
+    from memorybook.memory import open as open_memory
+
+    session = told.get("session_id")
+    memory = open_memory(root, config=config, door="hook")
+    memory.book.background = False
+    if kind == "start":
+        return _beginning(memory, session if isinstance(session, str) else "")
+    return _found(memory, asked[:LONGEST_QUERY], session if isinstance(session, str) else "")
+
+
+def _find_dependencies() -> None:
+    """Let the packages be found that a search needs, for a process that was started without `site`."""
+    if not sys.flags.no_site:
+        return
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if not os.path.isdir(os.path.join(here, "apsw")):
+        import site
+
+        site.main()
+
+
+def _beginning(memory: Memory, session: str) -> str:
+    """The memories that every prompt takes, then what was talked about lately, as far as there is room."""
+    known = memory.recall("", max_tokens=MOST_TOKENS)
+    left = MOST_TOKENS - known.tokens - 1
+    if left < 1 or not memory.config.recall.auto_recall:
+        return known.text
+    past = memory.recall_history(LATELY, current=session or None, max_tokens=left)
+    return "\n".join(filter(None, (known.text, past.text)))
+
+
+def _found(memory: Memory, query: str, session: str) -> str:
+    """What the book holds about a prompt, without what was said in this very session."""
+    from memorybook.recall.diverse import diverse
+    from memorybook.recall.format import block
+    from memorybook.text.tokens import han_share
+    from memorybook.verbs.finds import worth
+
+    current = _known(memory, session)
+    found = [hit for hit in worth(memory, query) if hit.passage.state != "superseded" and _is_other(hit, current)]
+    hits = diverse(found, limit=memory.config.max_results)
+    language = memory.config.language
+    if language == "auto":
+        language = "zh" if han_share(query) >= 0.3 else "en"
+    return block([], [], hits, language=language, max_tokens=OF_A_PROMPT).text
+
+
+def _known(memory: Memory, session: str) -> str:
+    """The uuid of the host's session; "" while the book does not know it."""
+    try:
+        return memory.book.transcripts.session(session).uuid if session else ""
+    except MemoryBookError:
+        return ""
+
+
+def _is_other(hit: Hit, current: str) -> bool:
+    return hit.passage.source != "turn" or not current or hit.passage.session != current

@@ -1,0 +1,212 @@
+"""One event of an agent host, from its arrival on stdin to the answer on stdout, within a limit of time.
+
+A session that begins and a prompt are answered with a block of memories; what was said, a compaction and an end are
+put into the book's spool. Nothing is created where there is no book.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from memorybook.config import Config
+    from memorybook.standard import Mapping, Sequence
+
+KINDS = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "BeforeAgent": "prompt",
+    "Stop": "said",
+    "AfterAgent": "said",
+    "PreCompact": "compact",
+    "PreCompress": "compact",
+    "SessionEnd": "end",
+}
+"""What an event is to us, by the names that hosts give it."""
+
+HOSTS = ("claude-code", "codex", "gemini")
+
+USAGE = f"""usage: memorybook-hook EVENT --host {"|".join(HOSTS)} [--book DIR] [--ingest]
+
+Answers one event of an agent host, which stands on stdin as JSON. Hosts call it, see: memorybook hook --help
+EVENT is one of: {", ".join(KINDS)}
+--ingest takes in what waits in the book's spool, in a process of its own, when a session begins or ends
+"""
+
+LIMIT = 4.0
+"""Seconds after which an event is left without an answer: rather none than a late one."""
+
+LARGEST = 8 << 20
+"""Bytes of an event; a larger one is ignored."""
+
+_TEXT = ("session_id", "transcript_path", "reason", "trigger", "prompt", "prompt_response")
+"""What is kept of an event. Claude Code and Codex write what was said into a transcript, Gemini tells it here."""
+
+
+class Asked(NamedTuple):
+    """The command: the event as its host names it, the host, the book's directory (None finds it), `--ingest`."""
+
+    event: str
+    host: str
+    book: str | None = None
+    ingest: bool = False
+
+
+def answer(words: Sequence[str]) -> None:
+    """Answer the event that stands on stdin; a command that cannot be used is told on stderr."""
+    asked = command(words)
+    if asked is None:
+        os.write(1 if "--help" in words or "-h" in words else 2, USAGE.encode())
+        return
+    end_after(LIMIT)
+    told = received(0)
+    if told is None or told.get("agent_id"):  # a helper's own talk is in the one that asked it
+        return
+    cwd = _folder(told)
+    os.chdir(cwd)
+    from memorybook.config import load
+    from memorybook.workspace import book_root
+
+    config = load(cwd=cwd, env=os.environ)
+    root = book_root(config, cwd=cwd, book=asked.book)
+    if config.enabled and os.path.isdir(root):
+        _carry_out(asked, told, config, root)
+
+
+def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str) -> None:
+    kind = KINDS[asked.event]
+    if kind in ("start", "prompt"):
+        from memorybook.hooks.context import context
+
+        text = context(kind, told, config, root)
+        if text:
+            respond(asked.event, text)
+    elif config.auto_capture_on_new_session:
+        _keep(asked, kind, told, root)
+    if asked.ingest and kind in ("start", "end"):
+        ingest_aside(root)
+
+
+def command(words: Sequence[str]) -> Asked | None:
+    """The command that these words are; None if they are none."""
+    event, host, book, ingest = "", "", None, False
+    waiting = iter(words)
+    for word in waiting:
+        name, equals, value = word.partition("=")
+        if name in ("--host", "--book"):
+            value = value if equals else next(waiting, "")
+            host, book = (value, book) if name == "--host" else (host, value)
+        elif word == "--ingest":
+            ingest = True
+        elif event or word not in KINDS:
+            return None
+        else:
+            event = word
+    return Asked(event, host, book, ingest) if event and host in HOSTS and book != "" else None
+
+
+def end_after(seconds: float) -> None:
+    """End the process then, without an answer, whatever it is waiting for."""
+    import _thread
+    import time
+
+    def end() -> None:
+        time.sleep(seconds)
+        os._exit(0)
+
+    _thread.start_new_thread(end, ())
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def received(descriptor: int) -> dict[str, Any] | None:
+    """The JSON object that arrives there, as soon as it is whole: not every host closes its end. None if none does."""
+    data = b""
+    while len(data) <= LARGEST:
+        piece = os.read(descriptor, 1 << 16)
+        data += piece
+        if (not piece or piece.rstrip().endswith(b"}")) and (told := whole(data)) is not None:
+            return told
+        if not piece:
+            return None
+    return None
+
+
+def whole(data: bytes) -> dict[str, Any] | None:
+    """The JSON object that these bytes are; None if they are none, or not all of one."""
+    value = parsed(data.decode("utf-8", "replace"))
+    return value if isinstance(value, dict) else None
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON document; None if it is none."""
+    text = text.removeprefix("\ufeff").strip()
+    try:
+        value, end = _scanner()(text, 0)
+    except (StopIteration, ValueError, RecursionError):
+        return None
+    return value if end == len(text) else None
+
+
+def _scanner() -> Any:
+    """What reads a JSON value at a place of a text, and says where it ends."""
+    try:
+        from _json import make_scanner  # json itself takes as long to import as the rest of an event
+    except ImportError:
+        from json.scanner import make_scanner
+
+    class Plain:  # what a decoder of json would be
+        strict = False
+        object_hook = object_pairs_hook = array_hook = None
+        parse_float = float
+        parse_int = int
+        parse_constant = float
+
+    scanner: Any = make_scanner
+    return scanner(Plain)
+
+
+def _folder(told: Mapping[str, Any]) -> str:
+    """Where the host works."""
+    cwd = told.get("cwd")
+    return cwd if isinstance(cwd, str) and os.path.isabs(cwd) and os.path.isdir(cwd) else os.getcwd()
+
+
+# --- answering -------------------------------------------------------------------------------------
+
+
+def respond(event: str, text: str) -> None:
+    """Give the host a text for the model: just these fields, for Codex takes an answer with any other for an error."""
+    from memorybook.spool import quoted
+
+    inner = f'"hookEventName": {quoted(event)}, "additionalContext": {quoted(text)}'
+    data = f'{{"hookSpecificOutput": {{{inner}}}}}\n'.encode("ascii")
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _keep(asked: Asked, kind: str, told: Mapping[str, Any], root: str) -> None:
+    """Put the event into the spool."""
+    from time import gmtime, strftime
+
+    from memorybook.spool import put
+
+    fields = {"host": asked.host, "kind": kind, "time": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()), "cwd": os.getcwd()}
+    names = _TEXT if asked.host == "gemini" else _TEXT[:4]
+    fields |= {name: value for name in names if isinstance(value := told.get(name), str) and value}
+    put(os.path.join(root, ".memorybook"), fields)
+
+
+def ingest_aside(root: str) -> None:
+    """Take in what waits in the spool in a process of its own, which goes on when the host has ended."""
+    from memorybook.spool import names
+
+    if not names(os.path.join(root, ".memorybook")):
+        return
+    command = [sys.executable, "-m", "memorybook", "--book", root, "--quiet", "hook", "ingest"]
+    silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)
