@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from memorybook.agent import Workspace
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.replies import Reply, ToolCall
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import ScriptedLLM
+from memorybook.verbs.retelling import Retold, refresh
 
 # --- isolation -----------------------------------------------------------------------------------
 
@@ -171,6 +173,7 @@ def test_a_tick_notices_what_is_idle(place: Place) -> None:
     talk(idle, 2)
     place.clock.pass_by(minutes=29)
     talk(fresh, 1)
+    workspace.wait(10)
     assert workspace.tick() == 0
     place.clock.pass_by(minutes=2)
     assert workspace.tick() == 1
@@ -230,6 +233,7 @@ def test_another_tenants_call_notices_it_too(place: Place) -> None:
 def test_a_book_that_was_closed_to_make_room_is_noticed_too(place: Place) -> None:
     workspace = place.workspace(max_open=1)
     talk(workspace.session("a", "1"), 1)
+    workspace.wait(10)
     workspace.session("a", "2")
     place.clock.pass_by(minutes=31)
     assert workspace.tick() == 1
@@ -574,6 +578,7 @@ def test_without_transcripts_a_session_that_is_left_is_remembered_all_the_same(p
 def test_a_book_that_cannot_be_opened_is_nobody_elses_trouble(place: Place) -> None:
     workspace = place.workspace(max_open=1)
     talk(workspace.session("a", "1"), 1)
+    workspace.wait(10)
     workspace.session("a", "2")
     [broken] = place.root.glob("a-1-*")
     (broken / ".memorybook" / "transcripts.sqlite").write_bytes(b"no database" * 1000)
@@ -602,22 +607,43 @@ def test_what_is_wanted_while_the_workspace_closes_waits_on_disk(place: Place) -
 # --- summaries, names, what nobody ended -----------------------------------------------------------
 
 
-def test_a_reply_has_the_summaries_follow_in_the_background(place: Place) -> None:
-    workspace = place.workspace()
+@pytest.mark.parametrize("model", [None, lambda messages: "never asked"])
+def test_the_summaries_follow_a_reply_and_what_no_model_will_answer(
+    place: Place, model: Callable[..., str] | None
+) -> None:
+    workspace = place.workspace(llm=model)
     session = workspace.session("a", "1")
     session.add(said("We are moving to Leipzig in May because of the new job."))
     assert workspace.wait(10)
+    moving = "User: We are moving to Leipzig in May because of the new job."
     with session.memory() as memory:
-        assert memory.book.transcripts.told(session.uuid).session.summary == ""
+        assert memory.book.transcripts.told(session.uuid).session.summary == ("" if model else moving)
     session.add(said("Great!", "assistant"))
     assert workspace.wait(10)
     with session.memory() as memory:
         told = memory.book.transcripts.told(session.uuid)
-        assert (told.session.summary, told.by) == (
-            "User: We are moving to Leipzig in May because of the new job.",
-            "rules",
-        )
+        assert (told.session.summary, told.by) == (moving, "rules")
         assert list(memory.book.transcripts.chat_summaries(session.uuid).values()) == [told.session.summary]
+
+
+def test_what_is_said_while_the_summaries_are_told_is_told_next(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(memory: Memory, session: str) -> Retold:
+        begun.set()
+        assert go_on.wait(10)
+        return refresh(memory, session)
+
+    workspace = place.workspace()
+    session = workspace.session("a", "1")
+    monkeypatch.setattr("memorybook.agent.session.refresh", slow)
+    session.add(said("We are moving to Leipzig in May because of the new job."))
+    assert begun.wait(10)
+    session.add(said("The flat is on the third floor above a bakery."))
+    go_on.set()
+    assert workspace.wait(10)
+    with session.memory() as memory:
+        assert "bakery" in memory.book.transcripts.told(session.uuid).session.summary
 
 
 def test_a_summary_has_no_conversation_read_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

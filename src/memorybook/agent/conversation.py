@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
-from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session
 from memorybook.verbs.left_open import OVER, SOURCE, end
@@ -84,6 +84,14 @@ class Conversation:
         """Of the current session; "" before anything was said in it."""
         return self.session.uuid if self.session else ""
 
+    @property
+    def has_model(self) -> bool:
+        """Whether a language model is set that may answer; False also where its settings cannot be used."""
+        try:
+            return self.memory.llm is not None
+        except MemoryBookError:
+            return False
+
     def now(self) -> datetime:
         """The time now, as the book has it."""
         return self.memory.book.now()
@@ -96,11 +104,15 @@ class Conversation:
     # --- what is on disk -----------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what another process stored meanwhile; summaries, and what is another's, cost nothing."""
+        """Take in what another process stored meanwhile; summaries, and what is known or another's, cost nothing."""
         if not self.stored or self.memory.book.transcripts.revision() == self._revision:
             return
         changes = self.memory.book.transcripts.changes(self._revision)
-        ours = any(self._is_ours(session) for session, _ in changes.turns)
+        known = {each.message["id"] for each in self.kept}
+        ours = any(
+            self._is_ours(session) and (session.uuid != self.uuid or turn.id not in known)
+            for session, turn in changes.turns
+        )
         gone = any(session == self.uuid for session, _ in changes.removed)
         if ours or gone or (self.session is not None and self._reached(self.uuid) == OVER):
             self._load()

@@ -68,6 +68,8 @@ class AgentSession(Turning):
         self._talk: Conversation | None = None
         self._view = View()
         self._scheduled: set[tuple[str, bool]] = set()
+        self._untold: set[str] = set()  # sessions in which something was said that their summaries do not tell
+        self._telling = False
         self._behind = True  # whether sessions may wait that nothing is scheduled for
 
     # --- opening and closing ---------------------------------------------------------------------
@@ -98,7 +100,7 @@ class AgentSession(Turning):
                 self._behind = False
                 for session in talk.waiting() if talk.memory.config.auto_capture_on_new_session else ():
                     self._later(session)
-            if talk.idle and self.uses - self.quiet == 1:
+            if talk.idle and self._workspace.turns_in(self) == 1:
                 self._leave(talk)
         return talk
 
@@ -160,7 +162,8 @@ class AgentSession(Turning):
                 wanted = self._remembering.wanted(talk)
             if wanted:
                 self._later(talk.uuid, whole=False)
-            if talk.stored and kept["role"] == "assistant" and not kept.get("tool_calls"):
+            reply = kept["role"] == "assistant" and not kept.get("tool_calls")
+            if talk.stored and (reply or (kept["role"] == "user" and not talk.has_model)):
                 self._retell(talk)
             return kept
 
@@ -226,22 +229,30 @@ class AgentSession(Turning):
         )
 
     def _retell(self, talk: Conversation) -> None:
-        """Bring the summaries of the session up to the reply, in the background, once at a time."""
-        memory, session = talk.memory, talk.uuid
+        """Bring the summaries of the session up to what was said, in the background, once at a time."""
         with self._lock:
-            if self.quiet:
+            self._untold.add(talk.uuid)
+            if self._telling:
                 return
-            self.quiet = 1
+            self._telling = True
 
         def retell() -> None:
-            if reason := refresh(memory, session).degraded:
-                text = WORDS[talk.language()].not_retold.format(reason=reason)
-                self._tell(talk, "retell_failed", text, reason=reason)
+            try:
+                while session := self._next_untold():
+                    if reason := refresh(talk.memory, session).degraded:
+                        text = WORDS[talk.language()].not_retold.format(reason=reason)
+                        self._tell(talk, "retell_failed", text, reason=reason)
+            except BaseException:
+                self._telling = False
+                raise
 
-        self._workspace.submit(self, retell, self._retold)
+        self._workspace.submit(self, retell, quiet=True)
 
-    def _retold(self) -> None:
-        self.quiet = 0
+    def _next_untold(self) -> str:
+        """A session in which something was said that its summaries do not tell yet; "" for none, then nobody tells."""
+        with self._lock:
+            self._telling = bool(self._untold)
+            return self._untold.pop() if self._untold else ""
 
     def _catch_up(self, session: str, kept: Sequence[Kept] | None, whole: bool) -> None:
         """The whole of a session that was left, which is over then; or what has left the window of the current one."""

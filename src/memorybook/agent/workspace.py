@@ -185,22 +185,24 @@ class Workspace:
 
     # --- for sessions ------------------------------------------------------------------------------
 
-    def take(self, session: AgentSession) -> None:
+    def take(self, session: AgentSession, *, quiet: bool = False) -> None:
         """Count a use of the session, which keeps its book open. Raises Unavailable if the workspace is closed."""
         with self._lock:
             if self._closed and not session.uses:
                 raise Unavailable(f"the workspace {self.root!r} is closed")
             session.uses += 1
+            session.quiet += quiet
             self._open[session.key] = session
             self._open.move_to_end(session.key)
             self._resting.pop(session.key, None)
             spare = self._spare()
         self._shut(spare)
 
-    def leave(self, session: AgentSession) -> None:
-        """End a use of the session."""
+    def leave(self, session: AgentSession, *, quiet: bool = False) -> None:
+        """End a use of the session, one that was taken so."""
         with self._lock:
             session.uses -= 1
+            session.quiet -= quiet
             spare = self._spare()
             if self._closed and not session.uses:
                 self._open.pop(session.key, None)
@@ -239,9 +241,24 @@ class Workspace:
             memory.close()
             raise
 
-    def submit(self, session: AgentSession, work: Callable[[], object], done: Callable[[], None]) -> None:
-        """Have something done in the background, with the session in use until it is; `done` is called in any case."""
-        self.take(session)
+    def turns_in(self, session: AgentSession) -> int:
+        """How many uses of the session are somebody's."""
+        with self._lock:
+            return session.uses - session.quiet
+
+    def submit(
+        self,
+        session: AgentSession,
+        work: Callable[[], object],
+        done: Callable[[], None] = lambda: None,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        """Have something done in the background, with the session in use until it is; `done` is called in any case.
+
+        `quiet` for what nobody waits for, see `AgentSession.quiet`.
+        """
+        self.take(session, quiet=quiet)
 
         def run() -> None:
             try:
@@ -250,13 +267,13 @@ class Workspace:
                 self._failed(session, error)
             finally:
                 done()
-                self.leave(session)
+                self.leave(session, quiet=quiet)
 
         try:
             future = self._workers.submit(run)
         except RuntimeError:  # the workspace is being closed: it waits on disk
             done()
-            self.leave(session)
+            self.leave(session, quiet=quiet)
             return
         with self._lock:
             self._works.add(future)

@@ -13,7 +13,7 @@ LEANING = 0.15
 """Share of a session's evidence by which each of its turns is moved up."""
 
 
-POOR = 0.3
+POOR = 0.2
 """Share of the best session's evidence below which one is left out in which nothing comes near the question.
 
 Larger, or without the share, it cost sessions that were asked for; at this none on any set that was measured.
