@@ -57,6 +57,7 @@ VERBS = {
     "watch": ("upkeep", "keep the index up to the documents until Ctrl-C"),
     "trust": ("upkeep", "let a project's settings file set keys, addresses and paths"),
     "completion": ("upkeep", "print a completion script for a shell"),
+    "serve": ("serve", "serve the book over HTTP, with a token"),
     "compare": ("compare", "run a conversation through two providers, on copies of the book"),
     "demo": ("demo", "watch a week of two sessions: no key, no network"),
 }
@@ -65,7 +66,7 @@ VERBS = {
 ALIASES = {"remember": "add", "delete": "forget"}
 
 _LONG = frozenset(
-    "import memorize sync rebuild purge tidy watch compare demo chat export backup restore sync-summaries".split()
+    "import memorize sync rebuild purge tidy watch compare demo chat export backup restore sync-summaries serve".split()
 )
 """Verbs that may work for long and so need their garbage collected."""
 
@@ -240,6 +241,7 @@ def overview() -> str:
         "keep": "Keep",
         "mcp": "Serve",
         "upkeep": "Keep",
+        "serve": "Serve",
         "compare": "Try out",
         "demo": "Look",
     }

@@ -1,0 +1,103 @@
+"""The verb that serves over HTTP: serve."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.call import working_directory, write
+from memorybook.cli.visible import visible
+from memorybook.errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.config import Config
+
+
+def _arguments(parser: Parser) -> None:
+    parser.add_argument("--workspace", metavar="DIR", help="a book for each tenant, in this folder; else one book")
+    parser.add_argument("--host", metavar="ADDRESS", help="where it listens; else 127.0.0.1")
+    parser.add_argument("--port", metavar="N", help="else 8765; 0 takes a free one")
+    parser.add_argument("--tls-cert", metavar="FILE", help="a certificate, PEM")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key")
+    parser.add_argument("--insecure-no-tls", action="store_true", help="listen elsewhere than on loopback without TLS")
+    parser.epilog = """examples:
+  memorybook serve
+  memorybook --book ~/notes serve --port 9000
+  memorybook serve --workspace ~/books --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem"""
+
+
+def _serve(call: Call) -> dict[str, Any] | None:
+    try:
+        from memorybook.servers.http import running
+        from memorybook.servers.http.access import Logins
+        from memorybook.servers.http.app import build_app
+    except ImportError as missing:
+        needs = f"memorybook serve needs {missing.name}: pip install 'memorybook[server]'"
+        raise MissingExtra(needs) from None
+    config = _config(call)
+    settings = config.server
+    running.check_reach(settings, insecure=call.options.insecure_no_tls)
+    books, token = _books(call, config)
+    listening = running.listen(settings)
+    logins = Logins()
+    url = running.url_of(listening, settings)
+
+    def started() -> None:
+        told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
+        if call.options.json:
+            call.write_json(told)
+        else:
+            write(_told(told))
+        call.flush()
+
+    running.Server(build_app(books, logins), settings, started).run(sockets=[listening])
+    return None
+
+
+def _told(told: dict[str, str]) -> str:
+    lines = [f"serving {told['root']} at {told['url']}", f"log in once with {told['login']}"]
+    return "".join(f"{visible(line)}\n" for line in [*lines, f"the owner's token is in {told['token']}"])
+
+
+def _config(call: Call) -> Config:
+    """The settings that hold here, the verb's own options last."""
+    o = call.options
+    given = {"host": o.host, "port": o.port, "tls_cert": o.tls_cert, "tls_key": o.tls_key}
+    vars(o)["set"] = [*o.set, *((f"server.{name}", value) for name, value in given.items() if value is not None)]
+    return call.config()
+
+
+def _books(call: Call, config: Config) -> tuple[Any, str]:
+    """What is served, and where the owner's token is."""
+    from memorybook.memory import MACHINE
+    from memorybook.servers.http.books import Books
+    from memorybook.servers.http.tokens import Tokens, owner_token
+    from memorybook.workspace import book_root
+
+    o, here = call.options, working_directory()
+    if o.workspace is not None:
+        if o.book or o.project:
+            raise InvalidInput("--workspace serves the books of tenants: leave --book and --project out")
+        root = book_root(config, cwd=here, book=o.workspace)
+        kept = os.path.join(root, "tenants.json")
+    else:
+        root = book_root(config, cwd=here, book=o.book, project=o.project)
+        kept = os.path.join(root, MACHINE, "tokens.json")
+    place = os.path.join(_state(), "token")
+    owner = os.environ.get("MEMORYBOOK_TOKEN", "")
+    if owner and len(owner) < 16:
+        raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
+    tokens = Tokens(kept, owner or owner_token(place))
+    return Books(config, root, many=o.workspace is not None, tokens=tokens), "MEMORYBOOK_TOKEN" if owner else place
+
+
+def _state() -> str:
+    """Where a user's programs keep their state: `$XDG_STATE_HOME/memorybook`, else `~/.local/state/memorybook`."""
+    folder = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    home = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(folder if os.path.isabs(folder) else home, "memorybook")
+
+
+COMMANDS: dict[str, Command] = {"serve": (_arguments, _serve)}

@@ -1,0 +1,272 @@
+"""The books that are served: one, or one for each tenant; what is done in them, in threads, to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from memorybook.agent.workspace import Workspace
+from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
+from memorybook.memory import MACHINE, Memory
+from memorybook.servers.http.refusals import Refusal
+from memorybook.servers.http.tokens import Caller, Tokens, no_tenant
+from memorybook.workspace import tenant_key
+
+if TYPE_CHECKING:
+    from memorybook.agent.session import AgentSession
+    from memorybook.config import Config
+    from memorybook.inference.callable import Function
+    from memorybook.protocols import LLM
+
+T = TypeVar("T")
+Door = Literal["http", "mcp"]
+
+CHANNEL = "server"
+"""Of the tenants, as the workspace knows them."""
+
+_TICK = 30.0
+_AT_ONCE = 3
+_PATIENCE = 10.0
+_READY_FOR = 2.0
+_PROBE = b"ready?\n" * 600
+
+_log = logging.getLogger("memorybook.server")
+
+
+class Through(Memory):
+    """An open memory as it is seen through another door, by somebody else; it stays its opener's to close."""
+
+    def __init__(self, memory: Memory, *, door: str, person: bool) -> None:
+        vars(self).update(vars(memory))
+        self.door = door
+        self._person = person
+
+    @property
+    def actor(self) -> Literal["user", "agent"]:
+        """Who acts: the user where the token says so."""
+        return "user" if self._person else "agent"
+
+    trust = actor
+
+
+class Books:
+    """The served books, and the threads that work in them.
+
+    Args:
+        config: Settings of every book, and of the server.
+        root: Directory of one book, or with `many` of a workspace.
+        many: Whether each tenant has a book of its own.
+        tokens: The tenants.
+        llm: The model that remembers; None takes the configured one.
+    """
+
+    def __init__(
+        self, config: Config, root: str, *, many: bool, tokens: Tokens, llm: LLM | Function | None = None
+    ) -> None:
+        self.config = config
+        self.root = root
+        self.many = many
+        self.tokens = tokens
+        self._workspace = Workspace(root, book=None if many else root, config=config, llm=llm, door="http")
+        self._sessions: dict[str, AgentSession] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
+        self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
+        self._probed: tuple[float, bool] = (0.0, True)
+        self.works = 0
+
+    # --- working in a book -----------------------------------------------------------------------
+
+    def tenant(self, caller: Caller, named: str | None) -> str:
+        """Whose book is meant: that of the token, or the one that the owner names; "" for the only one.
+
+        Raises:
+            Refusal: A tenant's token names another.
+            InvalidInput: None is named where there are many, or one where there is one book.
+            NotFound: There is no such tenant.
+        """
+        if caller.tenant is not None:
+            if named is not None and named != caller.tenant:
+                raise Refusal(403, "forbidden", "this token is for another tenant's book")
+            return caller.tenant
+        if not self.many:
+            if named is not None:
+                raise InvalidInput("this server has one book and no tenants: leave X-Memorybook-Tenant out")
+            return ""
+        if named is None:
+            raise InvalidInput("this server has a book for each tenant: name one in X-Memorybook-Tenant")
+        if named not in self.tokens.tenants():
+            raise no_tenant(named)
+        return named
+
+    @contextmanager
+    def opened(self, tenant: str, *, person: bool, door: Door = "http") -> Iterator[Memory]:
+        """The tenant's memory, as whoever asks may use it, open until the block ends."""
+        with self._lock:
+            session = self._sessions.get(tenant)
+        if session is None:
+            session = self._workspace.session(CHANNEL, tenant)
+            with self._lock:
+                session = self._sessions.setdefault(tenant, session)
+        with session.memory() as memory:
+            if memory.config.llm.model:
+                _ = memory.llm  # made once, not by each that sees it through a door
+            yield Through(memory, door=door, person=person)
+
+    async def work(self, tenant: str, person: bool, do: Callable[[Memory], T]) -> T:
+        """What `do` answers for the tenant's memory, done in a thread.
+
+        Raises:
+            Refusal: It takes longer than the setting `server.timeout`; it is done to its end all the same.
+        """
+
+        def done() -> T:
+            with self.opened(tenant, person=person) as memory:
+                return do(memory)
+
+        return await self.run(done)
+
+    async def run(self, do: Callable[[], T]) -> T:
+        """What `do` answers, done in a thread; raises as `work`."""
+        self.works += 1
+        future = asyncio.get_running_loop().run_in_executor(self._threads, do)
+        future.add_done_callback(self._count_down)
+        done, _ = await asyncio.wait([future], timeout=self.config.server.timeout)
+        if not done:
+            seconds = self.config.server.timeout
+            raise Refusal(504, "late", f"it is not done within {seconds:g} s and goes on: look later what came of it")
+        return future.result()
+
+    def _count_down(self, future: asyncio.Future[T]) -> None:
+        self.works -= 1
+        if not future.cancelled():
+            future.exception()  # whoever waited may have gone
+
+    # --- tenants ---------------------------------------------------------------------------------
+
+    def drop(self, tenant: str, *, erase: bool) -> None:
+        """Close a tenant; with `erase` its book is removed for good.
+
+        Raises:
+            NotFound: There is no such tenant.
+            Unavailable: Its book is in use all the while, or cannot be removed; it is closed all the same.
+        """
+        self.tokens.drop_tenant(tenant)
+        with self._lock:
+            session = self._sessions.pop(tenant, None)
+            self._heard.pop(tenant, None)
+        patience = time.monotonic() + _PATIENCE
+        while session is not None and session.uses:
+            if time.monotonic() > patience:
+                raise Unavailable(f"the book of {tenant!r} is still in use: it is closed, and was not removed")
+            time.sleep(0.02)
+        if session is not None:
+            session.shut()
+        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant))
+        if erase and os.path.isdir(place):
+            try:
+                shutil.rmtree(place)
+            except OSError as error:
+                raise Unavailable(f"the book of {tenant!r} cannot be removed: {error.strerror}") from None
+
+    # --- looking after them ----------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Looks after the books until the block ends; then finishes all that was begun, and closes them."""
+        ticking = asyncio.create_task(self._ticking())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Finish what was begun, then close the books."""
+        self._threads.shutdown(wait=True)
+        self._workspace.close()
+
+    async def _ticking(self) -> None:
+        while True:
+            await asyncio.to_thread(self.tick)
+            await asyncio.sleep(_TICK)
+
+    def heard(self, tenant: str) -> None:
+        """Note that something was said in a session of the tenant that somebody may leave open."""
+        self._heard[tenant] = time.monotonic()
+
+    def tick(self) -> None:
+        """Have sessions remembered and closed that nobody ended."""
+        try:
+            self._workspace.tick()
+        except MemoryBookError as error:
+            _log.warning("idle sessions were not looked for: %s", error)
+        idle = self.config.idle_timeout
+        for tenant, heard in list(self._heard.items()) if idle and self.config.enabled else ():
+            if heard and time.monotonic() - heard <= idle:
+                continue
+            try:
+                with self.opened(tenant, person=False) as memory:
+                    left = len(memory.close_idle(limit=_AT_ONCE)) == _AT_ONCE
+            except Exception as error:  # one tenant's book must not be another's trouble
+                _log.warning("sessions that were left open were not closed: %s", error)
+                left = True
+            if not left and self.many and self._heard.get(tenant) == heard:
+                self._heard.pop(tenant, None)
+
+    @property
+    def open_books(self) -> int:
+        """How many books are in use right now."""
+        with self._lock:
+            return sum(bool(session.uses) for session in self._sessions.values())
+
+    def ready(self) -> bool:
+        """Whether something can be written where the books are; asked of the disk every other second at most."""
+        with self._lock:
+            asked, found = self._probed
+            if asked and time.monotonic() - asked < _READY_FOR:
+                return found
+        found = self._writes()
+        with self._lock:
+            self._probed = time.monotonic(), found
+        return found
+
+    def _writes(self) -> bool:
+        try:
+            if self.many:
+                os.makedirs(self._workspace.root, mode=0o700, exist_ok=True)
+                folder = self._workspace.root
+            else:
+                folder = os.path.join(self.root, MACHINE)
+                with self.opened("", person=False) as memory:
+                    memory.book.journal.pending()
+                    if not os.path.isdir(folder):
+                        with memory.book.documents.lock():  # makes it
+                            pass
+            _write_something(folder)
+        except (OSError, MemoryBookError) as error:
+            _log.warning("not ready: %s", error)
+            return False
+        return True
+
+
+def _write_something(folder: str) -> None:
+    """Write a page to the disk and take it away again. Raises OSError."""
+    path = os.path.join(folder, f".ready-{os.getpid()}-{threading.get_ident()}")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if os.write(descriptor, _PROBE) < len(_PROBE):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+        os.unlink(path)

@@ -1,0 +1,104 @@
+"""How much is taken: bytes of a request, requests of a token, requests at a time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memorybook.config import ServerSettings
+from memorybook.servers.http.refusals import Refusal, refuse
+
+_KNOWN = 10_000
+"""Tokens whose rate is remembered."""
+
+
+class Rates:
+    """Buckets of requests, one for each token: they fill at `rate` a second and hold those of two seconds.
+
+    Args:
+        rate: Requests a second; 0 is no limit.
+        clock: Seconds, growing.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._size = max(1.0, 2 * rate)
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, token: str) -> float:
+        """Take one request; seconds to wait if there is none left, else 0."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left, since = self._left.pop(token, (self._size, now))
+        left = min(self._size, left + (now - since) * self._rate)
+        if len(self._left) >= _KNOWN:
+            self._left.pop(next(iter(self._left)))
+        self._left[token] = (left - 1, now) if left >= 1 else (left, now)
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+
+class Limits:
+    """Refuses what is too large, comes too fast, or is too much at a time.
+
+    Args:
+        app: What is behind it.
+        settings: How much is taken.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self.app = app
+        self.settings = settings
+        self._rates = Rates(settings.rate)
+        self._now = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        try:
+            self._check(scope)
+        except Refusal as refusal:
+            await refuse(scope, receive, send, refusal)
+            return
+        self._now += 1
+        try:
+            await self.app(scope, self._counted(receive) if scope["type"] == "http" else receive, send)
+        finally:
+            self._now -= 1
+
+    def _check(self, scope: Scope) -> None:
+        caller = scope.get("caller")
+        wait = self._rates.wait(caller.token) if caller is not None else 0.0
+        if wait:
+            after = {"Retry-After": str(math.ceil(wait))}
+            raise Refusal(429, "too_many", f"this token may make {self.settings.rate:g} requests a second", after)
+        if self._now >= self.settings.max_requests:
+            raise Refusal(503, "busy", "too many requests at a time: try again", {"Retry-After": "1"})
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdecimal() or len(length) > 20 or int(length) > self.settings.max_body:
+            raise self._too_large()
+
+    def _too_large(self) -> Refusal:
+        message = f"the body has more than {self.settings.max_body} bytes: set server.max_body"
+        return Refusal(413, "too_large", message, {"Connection": "close"})
+
+    def _counted(self, receive: Receive) -> Receive:
+        """What is received, up to the limit: a body may come without its length."""
+        left = self.settings.max_body
+
+        async def counted() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise self._too_large()
+            return message
+
+        return counted

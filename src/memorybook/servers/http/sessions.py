@@ -1,0 +1,70 @@
+"""Routes of sessions: what was said, and what is being said."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memorybook.servers.http import shapes, verbs
+from memorybook.servers.http.asking import FAILS, Asked, body
+from memorybook.servers.http.wire import answer, given
+
+router = APIRouter(prefix="/sessions", tags=["sessions"], responses=FAILS)
+
+_NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": False}
+_MESSAGES: dict[str, Any] = {
+    "type": "object",
+    "properties": {"messages": {"type": "array", "items": {"type": "object"}}},
+    "additionalProperties": False,
+}
+
+
+@router.get("", response_model=shapes.Talks)
+async def sessions(
+    asked: Asked,
+    limit: Annotated[int, Query(description="At most this many.")] = 20,
+    since: Annotated[str | None, Query(description="Only those of this day or later, YYYY-MM-DD.")] = None,
+    until: Annotated[str | None, Query(description="Only those of this day or earlier.")] = None,
+) -> Response:
+    """Sessions, newest first, those that are open included."""
+    return answer((await asked.work(lambda memory: memory.sessions(limit=limit, since=since, until=until))).json())
+
+
+@router.get("/{session}", response_model=shapes.Recollection)
+async def session(
+    session: str,
+    asked: Asked,
+    limit: Annotated[int | None, Query(description="At most this many turns, the last ones; else all.")] = None,
+) -> Response:
+    """A session with its turns, by uuid or name."""
+    return answer((await asked.work(lambda memory: memory.recall_session(session, limit=limit))).json())
+
+
+@router.post("", response_model=shapes.Held, openapi_extra=body(_NAME, required=False))
+async def open_session(request: Request, asked: Asked) -> Response:
+    """Open a session, or go on with an open one of that name; one that nobody ends is closed when it is idle."""
+    return await _verb(asked, "open_session", await given(request))
+
+
+@router.post(
+    "/{session}/messages", response_model=shapes.Held, openapi_extra=body({**_MESSAGES, "required": ["messages"]})
+)
+async def add_messages(session: str, request: Request, asked: Asked) -> Response:
+    """Add messages to an open session, on disk before the answer; one whose id is known is left as it was."""
+    return await _verb(asked, "add_messages", {**await given(request), "session": session})
+
+
+@router.post("/{session}/end", response_model=shapes.Memorized, openapi_extra=body(_MESSAGES, required=False))
+async def end_session(session: str, request: Request, asked: Asked) -> Response:
+    """Remember what was said in a session, and close it."""
+    return await _verb(asked, "end_session", {**await given(request), "session": session})
+
+
+async def _verb(asked: Asked, name: str, arguments: dict[str, Any]) -> Response:
+    found = await asked.work(lambda memory: verbs.call(memory, name, arguments))
+    if name in verbs.SAID:
+        asked.books.heard(asked.tenant)
+    return answer(found)

@@ -1,0 +1,226 @@
+"""Who may ask: the owner's token, and those that the owner gives out; of these only digests are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from memorybook.errors import ConfigError, Conflict, InvalidInput, NotFound, Unavailable
+
+ActsAs = Literal["agent", "user"]
+
+_TENANT = re.compile(r"[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,99}")
+
+
+class Caller(NamedTuple):
+    """Who asks.
+
+    Attributes:
+        token: Id of the token, `owner` for the owner's.
+        tenant: Whose book it is for; None for the owner's, who names one.
+        person: Whether it acts as the user: what comes with it is a person's word.
+    """
+
+    token: str
+    tenant: str | None
+    person: bool
+
+    @property
+    def owner(self) -> bool:
+        """Whether it may look after tokens, tenants and the server itself."""
+        return self.tenant is None
+
+
+OWNER = Caller("owner", None, True)
+
+
+def owner_token(path: str) -> str:
+    """The owner's token in the file at `path`, which is made, for its owner alone, if there is none.
+
+    Raises:
+        ConfigError: Others may read the file, or it is empty.
+        Unavailable: The system refuses.
+    """
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise Unavailable(f"the token {path!r} cannot be read: {error.strerror}") from None
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        _write(path, secrets.token_urlsafe(32) + "\n")
+        return _read(path)
+    except OSError as error:
+        raise Unavailable(f"the token {path!r} cannot be made: {error.strerror}") from None
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="ascii", errors="replace") as file:
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            raise ConfigError(f"others may read the token {path!r}: remove it, and a new one is made")
+        token = file.read().strip()
+    if len(token) < 16:
+        raise ConfigError(f"the token in {path!r} is too short: remove the file, and a new one is made")
+    return token
+
+
+def _write(path: str, text: str) -> None:
+    """Put a file in place, whole and on disk, for its owner alone."""
+    new = f"{path}.{secrets.token_hex(4)}.new"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+class Tokens:
+    """The tenants of a server and the tokens that were given out, in one file; safe to share between threads.
+
+    Args:
+        path: The file; made when something is written. What another process writes into it is noticed.
+        owner: The owner's token.
+        now: The time now.
+    """
+
+    def __init__(self, path: str, owner: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._path = path
+        self._owner = owner.encode()
+        self._now = now
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, ...] = ()
+        self._kept: dict[str, Any] = {}
+
+    def caller(self, token: str) -> Caller | None:
+        """Whose token it is; None if it is nobody's."""
+        if hmac.compare_digest(token.encode("utf-8", "replace"), self._owner):
+            return OWNER
+        id = token[3:15] if token.startswith("mb_") else ""
+        known = self._now_kept()["tokens"].get(id)
+        if known is None or not hmac.compare_digest(_digest(token), known["sha256"]):
+            return None
+        return Caller(id, known["tenant"], known["acts_as"] == "user")
+
+    # --- tenants ---------------------------------------------------------------------------------
+
+    def tenants(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every tenant by name, with the time of its making."""
+        return dict(self._now_kept()["tenants"])
+
+    def add_tenant(self, name: str) -> dict[str, Any]:
+        """Note a new tenant. Raises InvalidInput, Conflict if there is one of the name."""
+        if not _TENANT.fullmatch(name):
+            raise InvalidInput(
+                f"tenant {name[:120]!r} is no name: use up to 100 letters, digits, '_', '-', '.', '@', '+'"
+            )
+        with self._lock:
+            kept = self._loaded()
+            if name in kept["tenants"]:
+                raise Conflict(f"there is a tenant {name!r} already")
+            made = kept["tenants"][name] = {"created": self._moment()}
+            self._save(kept)
+        return {"name": name, **made}
+
+    def drop_tenant(self, name: str) -> None:
+        """Close a tenant: its tokens are no good any more. Raises NotFound."""
+        with self._lock:
+            kept = self._loaded()
+            if kept["tenants"].pop(name, None) is None:
+                raise no_tenant(name)
+            kept["tokens"] = {id: token for id, token in kept["tokens"].items() if token["tenant"] != name}
+            self._save(kept)
+
+    # --- tokens ----------------------------------------------------------------------------------
+
+    def listed(self, tenant: str) -> list[dict[str, Any]]:
+        """The tokens of a tenant, without what is secret of them."""
+        tokens = self._now_kept()["tokens"].items()
+        return [_listed(id, token) for id, token in tokens if token["tenant"] == tenant]
+
+    def issue(self, tenant: str, *, acts_as: ActsAs = "agent", label: str = "") -> dict[str, Any]:
+        """Make a token for a tenant's book; its text is told this once."""
+        if acts_as not in ("agent", "user"):
+            raise InvalidInput(f"acts_as {acts_as!r} is not one of agent, user")
+        if len(label) > 200 or not label.isprintable():
+            raise InvalidInput("the label of a token is one line of up to 200 characters")
+        id = secrets.token_hex(6)
+        text = f"mb_{id}_{secrets.token_urlsafe(32)}"
+        with self._lock:
+            kept = self._loaded()
+            made = kept["tokens"][id] = {
+                "sha256": _digest(text),
+                "tenant": tenant,
+                "acts_as": acts_as,
+                "label": label,
+                "created": self._moment(),
+            }
+            self._save(kept)
+        return {**_listed(id, made), "token": text}
+
+    def revoke(self, tenant: str, id: str) -> None:
+        """Let a token be no good any more. Raises NotFound."""
+        with self._lock:
+            kept = self._loaded()
+            if kept["tokens"].get(id, {}).get("tenant") != tenant:
+                raise NotFound(f"there is no token {id[:80]!r}")
+            del kept["tokens"][id]
+            self._save(kept)
+
+    # --- the file --------------------------------------------------------------------------------
+
+    def _moment(self) -> str:
+        return self._now().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+    def _now_kept(self) -> dict[str, Any]:
+        with self._lock:
+            return self._loaded()
+
+    def _loaded(self) -> dict[str, Any]:
+        """What the file holds, read again if it is another one by now."""
+        try:
+            found = os.stat(self._path)
+            stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if stamp != self._stamp:
+                with open(self._path, encoding="utf-8") as file:
+                    self._kept = json.load(file)
+                self._stamp = stamp
+        except FileNotFoundError:
+            self._stamp, self._kept = (), {"tenants": {}, "tokens": {}}
+        except (OSError, ValueError):
+            raise Unavailable("the tokens that were given out cannot be read") from None
+        return {part: dict(values) for part, values in self._kept.items()}
+
+    def _save(self, kept: dict[str, Any]) -> None:
+        try:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            _write(self._path, json.dumps(kept, indent=1) + "\n")
+        except OSError as error:
+            raise Unavailable(f"the tokens cannot be kept: {error.strerror}") from None
+
+
+def no_tenant(name: str) -> NotFound:
+    """The error of a tenant that is not there."""
+    return NotFound(f"there is no tenant {name[:120]!r}")
+
+
+def _listed(id: str, token: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": id, **{name: token[name] for name in ("acts_as", "label", "created")}}
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,75 @@
+"""Routes of the tools and of the verbs of `Memory`: one for each, made of what these say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memorybook import tools
+from memorybook.servers.http import verbs
+from memorybook.servers.http.asking import FAILS, Asked, body
+from memorybook.servers.http.wire import answer, given
+from memorybook.shapes import ANSWERS, Disabled
+
+Route = Callable[..., Awaitable[Response]]
+
+router = APIRouter(responses=FAILS)
+
+
+def _tool(name: str) -> Route:
+    async def call(request: Request, asked: Asked) -> Response:
+        arguments = await given(request)
+
+        def work(memory: Any) -> dict[str, Any]:
+            verbs.check_tool(memory, name, arguments)
+            return tools.call(memory, name, arguments)
+
+        return answer(await asked.work(work))
+
+    return call
+
+
+def _verb(name: str) -> Route:
+    async def call(request: Request, asked: Asked) -> Response:
+        arguments = await given(request)
+        found = await asked.work(lambda memory: verbs.call(memory, name, arguments))
+        if name in verbs.SAID:
+            asked.books.heard(asked.tenant)
+        return answer(found)
+
+    return call
+
+
+for _name in tools.TOOLS:
+    _schema = tools.schema(_name)
+    router.add_api_route(
+        f"/tools/{_name}",
+        _tool(_name),
+        methods=["POST"],
+        operation_id=_name,
+        summary=_schema["description"].split(". ")[0],
+        description=_schema["description"],
+        response_model=ANSWERS[_name] | Disabled,
+        openapi_extra=body(
+            {**_schema["parameters"], "additionalProperties": False}, required=bool(_schema["parameters"]["required"])
+        ),
+        tags=["tools"],
+    )
+
+for _name, _answer in verbs.VERBS.items():
+    _verb_told = verbs.told(_name)
+    router.add_api_route(
+        f"/memory/{_name}",
+        _verb(_name),
+        methods=["POST"],
+        operation_id=f"memory.{_name}",
+        summary=_verb_told.summary,
+        description=_verb_told.description,
+        response_model=_answer,
+        openapi_extra=body(verbs.documented(_verb_told), required=bool(_verb_told.parameters["required"])),
+        tags=["memory"],
+    )

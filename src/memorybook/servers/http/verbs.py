@@ -1,0 +1,171 @@
+"""The verbs of `Memory` as routes take them: what each takes is told from its signature and docstring."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from memorybook.memory import Memory
+from memorybook.servers.http import shapes
+from memorybook.servers.http.refusals import only_a_person
+from memorybook.servers.http.wire import shown
+from memorybook.tool_schema import checked
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+
+_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "str": {"type": "string"},
+    "str | date": {"type": "string"},
+    "str | float": {"type": ["string", "number"]},
+    "int": {"type": "integer"},
+    "float": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "Sequence[str]": _TEXTS,
+    "Mapping[str, Any]": {"type": "object"},
+    "Sequence[Mapping[str, Any]]": _OBJECTS,
+    "Any": {},
+    "Log": {"type": ["string", "array"]},
+}
+"""JSON Schema of what annotations stand for; a parameter of another type cannot come over a wire and is left out."""
+
+VERBS: Mapping[str, Any] = {
+    "search": shapes.Found,
+    "recall_memory": shapes.Found,
+    "get": shapes.Opened,
+    "entries": shapes.Listed,
+    "recall": shapes.Recalled,
+    "remember": shapes.Remembered,
+    "append": shapes.Appended,
+    "flush": shapes.Flushed,
+    "update": shapes.Changed,
+    "pin": shapes.Changed,
+    "unpin": shapes.Changed,
+    "revise": shapes.Changed,
+    "forget": shapes.Forgotten,
+    "purge": shapes.Forgotten,
+    "history": shapes.History,
+    "why": shapes.Why,
+    "undo": shapes.Undone,
+    "review": shapes.Review,
+    "accept": shapes.Reviewed,
+    "reject": shapes.Reviewed,
+    "tidy": shapes.Tidied,
+    "retrieve_and_inject": shapes.Injected,
+    "store_if_worthwhile": shapes.Stored,
+    "get_prompt_memories": list[shapes.Shared],
+    "summarize_existing": str,
+    "open_session": shapes.Held,
+    "add_messages": shapes.Held,
+    "end_session": shapes.Memorized,
+    "process_session_end": shapes.Memorized,
+    "retry_parked": list[shapes.Memorized],
+    "close_idle": list[shapes.Memorized],
+    "sessions": shapes.Talks,
+    "recall_history": shapes.Recollection,
+    "recall_topic": shapes.Recollection,
+    "recall_session": shapes.Recollection,
+    "recall_within": shapes.Recollection,
+    "detect": shapes.Asked | None,
+    "recollect": shapes.Recollection | None,
+    "documents": list[shapes.DocumentInfo],
+    "document": shapes.Document,
+    "write_document": shapes.Written,
+    "rename_document": shapes.Written,
+    "remove_document": shapes.Written,
+    "init": shapes.Made,
+    "sync": shapes.Synced,
+    "rebuild": shapes.Synced,
+    "status": shapes.Status,
+}
+"""Every verb that is served, with what it answers; the rest of `Memory` is for a program that holds the book."""
+
+_A_PERSONS_WORD = frozenset({"accept", "reject", "purge"})
+
+SAID = frozenset({"open_session", "add_messages"})
+"""Verbs after which a session may stand that somebody leaves open."""
+
+
+class Verb(NamedTuple):
+    """A verb as it is served.
+
+    Attributes:
+        summary, description: From its docstring.
+        parameters: JSON Schema of what it takes.
+        listed: The parameter that takes several words; "" if none does.
+        nullable: Parameters for which None says something.
+    """
+
+    summary: str
+    description: str
+    parameters: Mapping[str, Any]
+    listed: str
+    nullable: frozenset[str]
+
+
+@cache
+def told(name: str) -> Verb:
+    """The verb of that name."""
+    method = getattr(Memory, name)
+    text = inspect.getdoc(method) or ""
+    properties: dict[str, Mapping[str, Any]] = {}
+    required, listed, nullable = list[str](), "", list[str]()
+    for parameter in list(inspect.signature(method).parameters.values())[1:]:
+        annotation = str(parameter.annotation)
+        several = parameter.kind is parameter.VAR_POSITIONAL
+        kind = _TEXTS if several else _TYPES.get(annotation.removesuffix(" | None"))
+        if kind is None:
+            continue
+        if several:
+            listed = parameter.name
+        elif parameter.default is parameter.empty:
+            required.append(parameter.name)
+        elif annotation.endswith(" | None"):
+            nullable.append(parameter.name)
+        properties[parameter.name] = kind
+    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return Verb(text.split("\n", 1)[0], text, parameters, listed, frozenset(nullable))
+
+
+def documented(verb: Verb) -> dict[str, Any]:
+    """The parameters with null where None says something."""
+    properties = {
+        name: {**kind, "type": [*_kinds(kind), "null"]} if name in verb.nullable and "type" in kind else kind
+        for name, kind in verb.parameters["properties"].items()
+    }
+    return {**verb.parameters, "properties": properties}
+
+
+def _kinds(kind: Mapping[str, Any]) -> Sequence[str]:
+    return [kind["type"]] if isinstance(kind["type"], str) else kind["type"]
+
+
+def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> Any:
+    """What the verb answers, as JSON. Raises what it raises, InvalidInput for other arguments than it takes."""
+    verb = told(name)
+    given = checked(name, verb.parameters, arguments)
+    given |= {each: None for each in verb.nullable & arguments.keys() if arguments[each] is None}
+    check_word(memory, name, given)
+    words = given.pop(verb.listed, ())
+    return shown(getattr(memory, name)(*words, **given))
+
+
+def check_word(memory: Memory, verb: str, given: Mapping[str, Any]) -> None:
+    """Raises Refusal for what waits for a person's word, where it is no person who asks."""
+    if memory.actor == "user" or given.get("dry_run") is True:
+        return
+    if verb in _A_PERSONS_WORD:
+        raise only_a_person(f"{verb} is a person's word")
+    if verb == "tidy" and given.get("apply") is not None:
+        raise only_a_person("tidy carries out without asking what a person has set")
+    if verb == "undo":
+        operation = given.get("operation")
+        if isinstance(operation, str) and memory.book.journal.operation(operation).actor == "user":
+            raise only_a_person(f"operation {operation!r} was a person's")
+
+
+def check_tool(memory: Memory, tool: str, given: Mapping[str, Any]) -> None:
+    """As `check_word`, for the tool of that name."""
+    check_word(memory, tool.removeprefix("memory_"), given)
