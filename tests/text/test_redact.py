@@ -148,6 +148,7 @@ https://oapi.dingtalk.com/robot/send?access_token={hex64}
 小红书 cookie 里的 web_session={hex32}
 【密码】{simple}
 PIN 码 {digits4}
+def send(password: str = "{password}") -> Response2:
 """.strip().split("\n")
 
 BENIGN = """
@@ -208,6 +209,10 @@ token 用量今天 128,394
 账号 zhangsan2024 已开通
 ETag: "{hex32}"
 运行 `pass show prod/db` 取数据库密码
+def send(password: str = "") -> Response2:
+auth_token: Optional[str] = None) => Chunk2[T]
+the token bug is mem0#2820
+令牌问题是 mem0#2820
 """.strip().split("\n")
 
 

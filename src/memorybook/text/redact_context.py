@@ -119,6 +119,11 @@ _UNIT = re.compile(
     r"\s?(?:[位天年月日次个分秒小时元块条字人层期款]|%|(?:days?|hours?|minutes?|seconds?|digits?|characters?|chars?|times|years?"
     r"|months?|weeks?)\b)"
 )
+_PARAMETER = re.compile(  # auth_token: str = "") -> X: what follows its default is no value of it
+    r"\??\s?:\s?[A-Za-z_][\w.\[\]| ]{0,40}?"
+    r"(?:\s?=\s?(?:[bru]?\"[^\"\n]*\"|[bru]?'[^'\n]*'|[^\s,()]+)|(?=\)\s?(?:[-=]>|:)))"
+)
+_ISSUE = re.compile(r"[a-z][a-z0-9._-]*#\d{1,6}")  # mem0#2820: a password may look so, a key or token does not
 _WORD = re.compile(r"[!#-&(-:=?-_a-~]+")  # printable ASCII without quotes, angle brackets and semicolons
 _END = re.compile(r"[。！？；]|[.!?;]\s|\n")
 _OPENING = ":=([*|,/-_}@)]"
@@ -255,6 +260,9 @@ def _before(lower: str, start: int) -> str:
 
 def _window_end(text: str, start: int, limit: int) -> int:
     """Where the sentence or line ends; a line that ends with its label or a colon goes on in the next one."""
+    parameter = _PARAMETER.match(text, start, limit)
+    if parameter:
+        return parameter.end()
     stop = _END.search(text, start, limit)
     if stop and stop.group() == "\n" and text[start : stop.start()].strip(" \t*`\"'") in ("", ":", "：", "="):
         stop = _END.search(text, stop.end(), limit)
@@ -320,7 +328,7 @@ def _fits(kind: str, seen: int, text: str, start: int, stop: int) -> bool:
     """Whether a word that looks like that can be the value of a label of this kind, if it is bound to it."""
     value = text[start:stop]
     if seen >= STRONG:
-        return True
+        return kind not in ("secret", "weak") or _ISSUE.fullmatch(value) is None
     if kind in ("secret", "weak"):
         joined = kind == "secret" and text[start - 1] in "=:\"'"
         return (seen == LETTERS and len(value) >= 16) or (joined and seen == MIXED and len(value) >= 8)
