@@ -25,6 +25,7 @@ from memorybook.servers.http import (
 )
 from memorybook.servers.http.access import Access, Gate, Logins, names_of
 from memorybook.servers.http.limits import Limits
+from memorybook.servers.http.mcp_route import McpApp
 from memorybook.servers.http.refusals import Refusal, handle
 from memorybook.servers.http.tracing import Metrics, Tracing
 
@@ -57,6 +58,8 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
         api.include_router(part.router)
     app.include_router(api)
     app.include_router(health.router)
+    app.state.mcp = McpApp(books)
+    app.router.routes.append(app.state.mcp.route())
     app.add_exception_handler(MemoryBookError, handle)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -70,7 +73,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     books: Books = app.state.books
-    async with books.serving():
+    async with books.serving(), app.state.mcp.running():
         yield
 
 
