@@ -286,7 +286,7 @@ _EMPTY = lazily(
         " pull bring repeat"
         " list recap summari[sz]e summary gist transcript things? topics? subject work(?:ed|ing)? cover(?:ed)?"
         " like want need here"
-        " time last happened hours? help(?:ed)? look(?:ed)? find found point must think sure believe am"
+        " time last happened same way usual hours? help(?:ed)? look(?:ed)? find found point must think sure believe am"
     )
     + r"(?:n't|'(?:s|d|m|re|ve|ll))?\b"
 )

@@ -34,12 +34,13 @@ BIAS = "\u2205"
 """Stands for no run: what every input gets."""
 
 _POINTS = lazily(
-    r"\b(?:i|we|you|our|my|your|us|me|last|previous|earlier|above|that|this|yesterday|again|back|repeat"
+    r"\b(?:i|we|you|our|my|your|us|me|previous|earlier|above|that|this|again|back|repeat"
     r"|session|chat|conversation)\b"
     "|[我你昨刚聊]|上(?:[次回个周面文]|一[次个条轮])|之前|以前|先前|当[时初]|前天|那[个次版张份条段]|对话|会话"
     "|接着|继续|说好|[周年月][一二三四五六日末初底]"
 )
-"""A person or a past that is pointed at: without one of them no input asks, whatever it is like."""
+"""A person, a talk or something said that is pointed at: without one of them no input asks, whatever it is like; a time
+alone is of the world ("the score of last night")."""
 
 _ENGLISH = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[?!]")
 _CHINESE = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff?!,.]")

@@ -176,7 +176,7 @@ WHOLE = (
     cue(
         "session",
         0.9,
-        rf"\bwhat\s+did\s+we\s+end\b|\bwhere(?:'d|\s+did|\s+had|\s+have|\s+were|\s+was)?\s+(?:we|you|us|i"
+        rf"\bwhat\s+did\s+we\s+end\b(?!\s+up\s+\w+ing)|\bwhere(?:'d|\s+did|\s+had|\s+have|\s+were|\s+was)?\s+(?:we|you|us|i"
         rf"|things)\s*(?:left\s+(?:off|it)|leave|stop|get\s+to|got"
         rf"|end|were|was|broke\s+off|at\b|{TIME})|\bwhere\s+were\s+we\b|\bhow\s+far\s+(?:did|had|have)\s+we\b"
         rf"|\bwhat\s+had\s+we\s+got",
