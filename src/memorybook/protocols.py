@@ -249,10 +249,12 @@ class Journal(Protocol):
     def bury(self, digests: Iterable[str], *, reason: str, time: datetime) -> None:
         """Record tombstones: texts (by `text.tokens.digest`) that imports must not bring back."""
 
-    def buried(self, digests: Iterable[str], *, since: datetime | None = None) -> frozenset[str]:
+    def buried(
+        self, digests: Iterable[str], *, since: datetime | None = None, but: Collection[str] = ()
+    ) -> frozenset[str]:
         """Which of these digests have a tombstone, but for those of operations that are undone.
 
-        With `since` only of tombstones of that time or later.
+        With `since` only of tombstones of that time or later; none of the operations `but`.
         """
 
     def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:

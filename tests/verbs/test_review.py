@@ -274,6 +274,19 @@ def test_what_waits_and_is_asked_to_be_forgotten_is_not_carried_out_beside_it(
     assert texts(memory) == {}
 
 
+def test_what_is_said_again_outlives_an_earlier_wish_to_forget_it(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten = stored(memory, "my knee hurts")
+    propose(memory, [Proposed("forget", (Remove(id=forgotten),), "asked to be forgotten")])
+    monkeypatch.setattr(memory.book, "now", partial(datetime.astimezone, memory.book.now() + timedelta(hours=1)))
+    propose(memory, [Proposed("new", (Add(entry=made("My knee hurts.", "n9")),), "said again")])
+    monkeypatch.setattr(memory.book, "now", partial(datetime.astimezone, memory.book.now() + timedelta(hours=1)))
+    assert accept(memory, ["p1"]).accepted
+    assert accept(memory, ["p2"]).stale == ()
+    assert texts(memory) == {"My knee hurts.": "active"}
+
+
 def test_each_request_to_forget_has_its_turns_proposed(memory: Memory) -> None:
     told = ("Remember that my cat is called Tom.", "Remember that my dog is called Rex.")
     memory.process_session_end([{"role": "user", "content": text} for text in told], "s1")

@@ -102,10 +102,12 @@ class _Knowing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
 
-    def buried(self, digests: Iterable[str], *, since: datetime | None = None) -> frozenset[str]:
+    def buried(
+        self, digests: Iterable[str], *, since: datetime | None = None, but: Collection[str] = ()
+    ) -> frozenset[str]:
         """See `Journal.buried`."""
         wanted = tuple(digests)
-        return self._own.buried(wanted, since=since) | self._book.buried(wanted, since=since)
+        return self._own.buried(wanted, since=since, but=but) | self._book.buried(wanted, since=since, but=but)
 
     def spent(self, day: date) -> Spent:
         """What was spent on that day in both."""

@@ -175,17 +175,19 @@ class SqliteJournal(Queues):
             with immediate(self._store.created()) as db:
                 _bury(db, digests, "", reason, stamp(time))
 
-    def buried(self, digests: Iterable[str], *, since: datetime | None = None) -> frozenset[str]:
+    def buried(
+        self, digests: Iterable[str], *, since: datetime | None = None, but: Collection[str] = ()
+    ) -> frozenset[str]:
         """Which of these digests have a tombstone of an operation that is not undone.
 
-        With `since` only of tombstones of that time or later.
+        With `since` only of tombstones of that time or later; none of the operations `but`.
         """
         db = self._store.existing()
         first = "" if since is None else stamp(since)
         found = among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", digests)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
         undone = _undone(db) if rows and db is not None else {}
-        return frozenset(digest for digest, operation in rows if operation not in undone)
+        return frozenset(digest for digest, operation in rows if operation not in undone and operation not in but)
 
     def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
         """Erase texts: of changes to these targets (entry ids, paths), and all for which `holds` is true.

@@ -34,6 +34,8 @@ from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.forgotten import phrases, tombstones_of, turn_key, unlabelled
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memorybook.book import Book
     from memorybook.memory import Memory
 
@@ -259,7 +261,7 @@ def _against(
     if isinstance(change, Add) and change.entry.id in entries:
         return f"entry {change.entry.id} is in the book already"
     brings = () if proposal.kind == FORGET else _says_and_rests_on(change, shown.get("session") or "")
-    if book.journal.buried(brings, since=proposal.time):
+    if _forgotten_since(book, tuple(brings), proposal.time):
         return "it was forgotten since"
     if isinstance(change, Put):
         standing = _text(book, change.path)
@@ -274,6 +276,14 @@ def _against(
     if isinstance(change, Supersede) and change.by not in entries and change.by not in added:
         return f"entry {change.by} is gone"
     return ""
+
+
+def _forgotten_since(book: Book, digests: Sequence[str], time: datetime) -> bool:
+    """Whether something was forgotten after that time; what was accepted since but asked for before is none of it."""
+    if not book.journal.buried(digests, since=time):
+        return False
+    asked = (each for each in book.journal.proposals(state="accepted", kind=FORGET) if each.time < time)
+    return bool(book.journal.buried(digests, since=time, but={each.operation for each in asked if each.operation}))
 
 
 def _says_and_rests_on(change: Change, session: str) -> Iterator[str]:
