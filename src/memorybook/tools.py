@@ -29,7 +29,7 @@ def memory_search(
 ) -> dict[str, Any]:
     """Search long-term memory: entries, notes, documents, session summaries and past turns.
 
-    Use it to answer about the past. memory_recall makes a block for a prompt, recall_memory finds what has faded.
+    Use it to answer about the past; recall_memory finds what has faded. memory_recall makes a block for a prompt.
 
     Args:
         query: What to look for, in any language.

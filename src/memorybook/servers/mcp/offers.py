@@ -69,11 +69,27 @@ OFFERS: Mapping[str, Offer] = {
 """Tools by name, in the order in which they are listed."""
 
 
+def told(name: str) -> str:
+    """What a tool is for, without the sentences about tools that are not offered."""
+    unknown = tools.TOOLS.keys() - OFFERS.keys()
+    sentences = str(tools.schema(name)["description"]).split(". ")
+    return ". ".join(one for one in sentences if not any(other in one for other in unknown)).removesuffix(".") + "."
+
+
 def takes(name: str) -> dict[str, Any]:
     """JSON Schema of a tool's arguments: nothing but what it has; `yes` where a person may have to agree."""
     parameters: dict[str, Any] = tools.schema(name)["parameters"]
-    properties = {**parameters["properties"], **({"yes": _YES} if name == MAY_CONFIRM else {})}
-    return {**parameters, "properties": properties, "additionalProperties": False}
+    properties = {given: _portable(one) for given, one in parameters["properties"].items()}
+    more = {"yes": _YES} if name == MAY_CONFIRM else {}
+    return {**parameters, "properties": {**properties, **more}, "additionalProperties": False}
+
+
+def _portable(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with several types as branches, for hosts that know of one type each."""
+    if isinstance(schema["type"], str):
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "type"}
+    return {"anyOf": [{"type": kind} for kind in schema["type"]], **rest}
 
 
 def answers(name: str) -> dict[str, Any]:

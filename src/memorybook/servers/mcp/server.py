@@ -11,7 +11,6 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, Resource
 from pydantic import ConfigDict
 
-from memorybook import tools
 from memorybook.memory import Memory
 from memorybook.servers.mcp import confirm, offers, prompts, results
 from memorybook.servers.mcp.resources import Shelf
@@ -82,7 +81,7 @@ def _tool(memory: Opened, name: str) -> Tool:
         run,
         name=name,
         title=offer.title,
-        description=tools.schema(name)["description"],
+        description=offers.told(name),
         annotations=offer.annotations(),
         structured_output=False,
     )
