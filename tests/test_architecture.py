@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"agent", "answers", "config", "memory", "recollection", "tool_schema", "tools", "verbs", "workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
-    | {"servers"},
+    | {"hooks", "servers"},
     "hook": {"hooks"},
     "hooks": VALUES | {"config", "memory", "recall", "servers", "spool", "text", "verbs", "workspace"},
     "__main__": {"cli"},
