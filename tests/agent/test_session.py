@@ -433,6 +433,29 @@ def test_a_long_conversation_has_its_summary_before_what_is_shown(place: Place) 
     assert len(rest) == 5
 
 
+@pytest.mark.parametrize(
+    ("told", "asked", "other"),
+    [
+        ("The spare key lies under the third flower pot.", "Where is the spare key?", "How tall is Kilimanjaro?"),
+        ("备用钥匙在第三个花盆下面。", "备用钥匙放在哪里？", "乞力马扎罗山有多高？"),
+    ],
+)
+def test_what_was_said_about_it_in_this_session_and_is_no_longer_shown_is_in_the_prompt_once(
+    place: Place, told: str, asked: str, other: str
+) -> None:
+    session = place.workspace(memory_window=4).session("a", "b")
+    session.add(said(told))
+    talk(session, 7)
+    place.opened[-1].wait(20)
+    with session.memory() as memory:  # a summary that does not tell of it
+        known = memory.book.transcripts.told(session.uuid)
+        assert memory.book.transcripts.tell(Telling(known, summary="They count.", by="model", through=known.last))
+    assert session.build_messages("", asked)[0]["content"].count(told) == 1
+    assert told not in session.build_messages("", other)[0]["content"]
+    wide = place.workspace(memory_window=40).session("a", "b").build_messages("", asked)
+    assert [told in str(message["content"]) for message in wide].count(True) == 1  # as a message of the talk
+
+
 # --- turns ---------------------------------------------------------------------------------------
 
 

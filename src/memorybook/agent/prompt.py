@@ -8,6 +8,10 @@ from memorybook.agent.context import Context, context
 from memorybook.agent.messages import text_of
 from memorybook.agent.words import WORDS
 from memorybook.errors import MemoryBookError
+from memorybook.verbs.recollect import earlier
+
+SAID_BEFORE = 600
+"""Tokens of what was said in this session about a turn's words, where the prompt does not show it any more."""
 
 LAST_TURNS = 20
 """Turns that are shown of a session that another one goes on from."""
@@ -38,10 +42,10 @@ class Gathered(NamedTuple):
 
 
 def gathered(talk: Conversation, asked: str, language: str, *, most: int, before: str = "") -> Gathered:
-    """What is remembered, what the words ask to be recalled, and what this session was about where it is not shown.
+    """What is remembered, what the words ask to be recalled, and of this session what is about them or sums it up.
 
-    With `recall.auto_recall = false` only words that ask for the past are looked up, and nothing is detected. What
-    fails is told and left out, for a turn does not fail by it.
+    Of the session only what the prompt does not show. With `recall.auto_recall = false` only words that ask for the
+    past are looked up, and nothing is detected. What fails is told and left out, for a turn does not fail by it.
 
     Args:
         talk: The conversation as it stands.
@@ -59,8 +63,10 @@ def gathered(talk: Conversation, asked: str, language: str, *, most: int, before
     known = _provided(talk.provider, asked if looks else "", failures)
     found = _recollected(talk, asked, failures) if auto else None
     blocks = [found.text] if found is not None else []
-    blocks += _went_before(talk, before, failures) if before else []
     shown = talk.shown(most)
+    if auto and most and (found is None or found.scene != "within"):
+        blocks += _said_before(talk, asked, {each.message["id"] for each in shown}, failures)
+    blocks += _went_before(talk, before, failures) if before else []
     made = context(
         talk.earlier(most) if most else "",
         blocks,
@@ -98,6 +104,19 @@ def _recollected(talk: Conversation, asked: str, failures: list[str]) -> Recolle
     except MemoryBookError as error:
         failures.append(str(error))
         return None
+
+
+def _said_before(talk: Conversation, asked: str, shown: set[str], failures: list[str]) -> list[str]:
+    """What was said about these words in this session, in messages that the prompt shows no more; [] for nothing."""
+    left_out = {each.message["id"] for each in talk.kept} - shown
+    if not (left_out and talk.stored and asked.strip()):
+        return []
+    try:
+        found = earlier(talk.memory, talk.uuid, asked, left_out, max_tokens=SAID_BEFORE)
+    except MemoryBookError as error:
+        failures.append(str(error))
+        return []
+    return [found.text] if found is not None else []
 
 
 def _went_before(talk: Conversation, session: str, failures: list[str]) -> list[str]:

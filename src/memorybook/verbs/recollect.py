@@ -19,6 +19,7 @@ from memorybook.verbs.finds import WORTH_A_LOOK
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
     from datetime import date
 
     from memorybook.hits import Passage
@@ -207,6 +208,26 @@ def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -
         has_relevant=answer.has_relevant and bool(turns),
         reason=reason,
     )
+
+
+def earlier(
+    memory: Memory, session: str, text: str, among: AbstractSet[str], *, max_tokens: int
+) -> Recollection | None:
+    """What was said about a text in these turns (ids) of a session (uuid); None if nothing in them is about it."""
+    top = memory.config.recall.max_search_results
+    query = Query(text, pool=max(LOOKED_AT, 2 * top), session=session, sources=frozenset({"turn"}))
+    echo = normalise(text)
+
+    def keep(passage: Passage) -> bool:
+        return passage.turn in among and not _echoes(passage, echo)
+
+    answer = memory.book.search(query, limit=top, min_score=WORTH_A_LOOK, keep=keep)
+    known = talks.known_session(memory, session) if answer.has_relevant else None
+    if known is None:
+        return None
+    turns = talks.turns_at(memory, [(session, hit.passage.turn or "", hit.score) for hit in answer.hits])
+    told = talks.found(memory, known)._replace(summary="")
+    return _shown(memory, Recollection("within", (told,), turns, has_relevant=True), text, max_tokens)
 
 
 # --- what a text asks for --------------------------------------------------------------------------
