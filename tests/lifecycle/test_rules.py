@@ -542,6 +542,28 @@ def test_a_greeting_is_no_part_of_what_is_remembered(text: str, entry: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("text", "category", "content"),
+    [
+        ("We agreed on that by Friday.", None, None),
+        (
+            "OK, we've all agreed on that, and remember that the ferry leaves at noon.",
+            "fact",
+            "the ferry leaves at noon",
+        ),
+        ("We agreed on that, we use Postgres.", "decision", "We agreed on that, we use Postgres."),
+        ("那就这么定了。", None, None),
+        ("那就这么定了，我周五前把报告发出来。", "todo", "周五前把报告发出来"),
+    ],
+)
+def test_an_agreement_on_what_only_others_said_is_no_decision(
+    text: str, category: str | None, content: str | None
+) -> None:
+    found = [(each.category, each.content) for each in found_in(text).candidates]
+    assert [each for each, _ in found] == ([category] if category else [])
+    assert all((content or "").lower() in each.lower() for _, each in found)
+
+
+@pytest.mark.parametrize(
     ("text", "day"),
     [
         ("We decided to move the database to Postgres by Friday.", "(2026-06-26)"),

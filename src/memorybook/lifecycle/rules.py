@@ -90,10 +90,13 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
         return
     for sentence in sentences(turn):
         text = told(sentence) or _politely_told(sentence.text)
-        if text and len(text) <= MAX_LENGTH and _says_enough(text):
-            found = _of_sentence(sentence, text, context)
-            if found is not None:
-                yield found
+        agreed = compiled(_AGREED).match(text)
+        rest = text[agreed.end() :] if agreed else ""
+        if not text or len(text) > MAX_LENGTH or not _says_enough(text) or (agreed and content_size(rest) < 3):
+            continue
+        found = (_of_sentence(sentence, rest, context) if rest else None) or _of_sentence(sentence, text, context)
+        if found is not None:
+            yield found
 
 
 def _politely_told(asked: str) -> str:
@@ -104,6 +107,15 @@ def _politely_told(asked: str) -> str:
     first, *more = clauses(order["en"] or order["zh"])
     stated = takewhile(lambda clause: not _asks(clause.rstrip("，,；; ")), more)
     return ("" if is_chinese(first) else " ").join((first, *stated)).rstrip("，,；; ")
+
+
+_AGREED = (
+    r"(?i)^(?:(?:so|ok(?:ay)?|well|yes|right|great)[,\s]+)*(?:we(?:['’]ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)"
+    r"\s+(?:on|to)\s+(?:that|it|this)(?:\s+one)?(?:,?\s+(?:by|for|before|until)(?:\s+[^\s,]+){1,2})?"
+    r"|(?:好的?[，,])?(?:那)?(?:我们)?就这么(?:说)?定了|(?:我们)?(?:就)?说定了)"
+    r"(?:\s*[,，;；.。!！]+\s*(?:and\s+|so\s+|but\s+)?|\s+and\s+|\s*$)"
+)
+"""`We agreed on that, …`, 那就这么定了，…: on what, only the sentences before it could say."""
 
 
 def _asks(clause: str) -> bool:
