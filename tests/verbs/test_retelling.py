@@ -140,16 +140,20 @@ def test_a_budget_that_is_spent_is_kept(opened: Open) -> None:
     assert len(llm.requests) == 1
 
 
-def test_without_its_model_a_session_goes_on_from_what_it_said(opened: Open) -> None:
+@pytest.mark.parametrize(("longest", "by"), [(2_000, "model"), (40, "rules")])
+def test_without_its_model_a_session_goes_on_from_what_it_said(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, longest: int, by: str
+) -> None:
     memory = opened(llm=ScriptedLLM([told("They are moving to Leipzig.")]))
     say(
         memory, MOVE, "Good.", "Ann looks for a flat near the park.", "Fine.", "The rent may be 900.", "I see.", *FILLER
     )
     refresh(memory, "s1")
     without = opened()
+    monkeypatch.setattr("memorybook.verbs.retelling.LONGEST", longest)
     say(without, *["The dog called Bruno comes along to Leipzig.", "Lovely."] * 6)
-    assert refresh(without, "s1").by == "model"
-    assert summary(without).splitlines()[0] == "They are moving to Leipzig."
+    assert refresh(without, "s1").by == by
+    assert (summary(without).splitlines()[0] == "They are moving to Leipzig.") == (by == "model")
     assert "Bruno" in summary(without)
 
 

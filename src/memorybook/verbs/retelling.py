@@ -162,15 +162,17 @@ def _by_model(memory: Memory, told: Told, llm: LLM) -> _Words | None:
 
 
 def _by_rules(memory: Memory, told: Told, degraded: str) -> _Words:
-    """Some of the session's sentences; after better words those of what was said since."""
+    """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
     standing = told.session.summary if told.by != RULES else ""
     page = _rules(memory, replace(told.session, title=""), _turns(memory, told, told.through if standing else -1))
     if not standing:
         return _Words(_title(told, page), page.summary, RULES, degraded=degraded)
-    lines = list(dict.fromkeys((*standing.splitlines(), *page.summary.splitlines())))
+    better = standing.splitlines()
+    lines = list(dict.fromkeys((*better, *page.summary.splitlines())))
     while len(lines) > 1 and sum(map(len, lines)) > LONGEST:
         del lines[0]
-    return _Words(told.session.title, "\n".join(lines), told.by or MODEL, degraded=degraded)
+    by = (told.by or MODEL) if lines[: len(better)] == better else RULES
+    return _Words(told.session.title, "\n".join(lines), by, degraded=degraded)
 
 
 def _turns(memory: Memory, told: Told, after: int) -> list[Turn]:
