@@ -8,9 +8,8 @@ shown as quoted data.
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import NamedTuple
+from memorybook.patterns import lazily
+from memorybook.typed import NamedTuple
 
 
 class Sign(NamedTuple):
@@ -305,7 +304,8 @@ SIGNS: tuple[Sign, ...] = (
 )
 """Tried in this order; the first that matches gives the reason. Gaps are bounded, so time grows with the text alone."""
 
-_TALK = re.compile(
+_PATTERNS = tuple(lazily(sign.pattern) for sign in SIGNS)
+_TALK = lazily(
     r"prompt[ -]?injection|injections?\b|jailbreak(?:s|ing)?\b|\battack(?:er|ers|s)?\b|\bphrases?\b|\bsuch as\b"
     r"|\be\.g\.|\bfor example\b|\bmeans?\b|\bmeaning\b"
     r"|\bdetect\w*|\bfilter\w*|\bresist\w*|\bdefen[ds]\w*|\bprevent\w*|\btest cases?\b|\bpapers?\b|\barticles?\b"
@@ -316,14 +316,18 @@ _TALK = re.compile(
     r"|泄露|输出)"
 )
 _MARKUP = "carries the mark-up of roles or tools"
-_SPACED = re.compile(r"(?<!\w)(?:\w[ .\-_*]){5,}\w(?!\w)")
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
-)
-_TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
-_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f")
-_SELECTORS = re.compile("[\U000e0100-\U000e01ef]{4,}")
+_SPACED = lazily(r"(?<!\w)(?:\w[ .\-_*]){5,}\w(?!\w)")
+_SEPARATORS = str.maketrans(".-_*", "    ")
+_INVISIBLE = dict.fromkeys(
+    [
+        *map(ord, "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u3164\ufeff\uffa0"),
+        *(code for first, last in ("\u180b\u180e", "\u200b\u200f", "\u202a\u202e", "\u2060\u206f", "\ufe00\ufe0f")
+          for code in range(ord(first), ord(last) + 1)),
+    ]
+)  # fmt: skip
+_TAGS = lazily("[\U000e0020-\U000e007e]{2,}")
+_FLAG = lazily("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f")
+_SELECTORS = lazily("[\U000e0100-\U000e01ef]{4,}")
 _LOOK_ALIKES = str.maketrans(
     "аеіїорсухѕјһԁԛԝвмнткαενοριτυχκμΑΒΕΖΗΙΚΜΝΟΡΤΥΧӏɑɡɩ’‘“”‐‑‒–—",
     "aeiiopcyxsjhdqwbmhtkaevopituxkmabezhikmnoptyxlagi''\"\"-----",
@@ -341,9 +345,9 @@ def screen(text: str) -> str | None:
     if not text.isascii() and _hides(text):
         return "hides text in invisible characters"
     folded = fold(text)
-    for sign in SIGNS:
+    for sign, pattern in zip(SIGNS, _PATTERNS, strict=True):
         if any(hint in folded for hint in sign.hints):
-            for match in _compiled(sign.pattern).finditer(folded):
+            for match in pattern.finditer(folded):
                 if sign.reason == _MARKUP or not _is_talk(folded, match.start(), match.end()):
                     return sign.reason
     return None
@@ -354,18 +358,22 @@ def fold(text: str) -> str:
     if not text.isascii():
         from unicodedata import normalize
 
-        text = _INVISIBLE.sub("", normalize("NFKC", text)).translate(_LOOK_ALIKES)
+        text = normalize("NFKC", text).translate(_INVISIBLE).translate(_LOOK_ALIKES)
     text = text.lower()
-    return _SPACED.sub(lambda match: re.sub(r"[ .\-_*]", "", match[0]), text)
+    if not _may_be_spaced(text):
+        return text
+    return _SPACED.sub(lambda match: "".join(match[0].translate(_SEPARATORS).split(" ")), text)
 
 
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _may_be_spaced(text: str) -> bool:
+    """Whether there are single letters enough for a word that is spaced out, which is rare and dear to look for."""
+    return text.count("_") + sum(len(word) == 1 for word in text.translate(_SEPARATORS).split()) >= 4
 
 
 def _hides(text: str) -> bool:
     """Whether it carries tag characters (other than flags') or long runs of variation selectors: invisible letters."""
+    if max(text) < "\U000e0020":
+        return False
     return _SELECTORS.search(text) is not None or _TAGS.search(_FLAG.sub("", text)) is not None
 
 
