@@ -219,6 +219,7 @@ class Asked(TypedDict):
     confidence: float
     query: str
     span: list[int | None] | None
+    limit: int | None
 
 
 class DocumentInfo(TypedDict):

@@ -1,0 +1,83 @@
+"""Servers on loopback, each in a thread of its own, and clients of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from memorybook.config import Config, ServerSettings
+from memorybook.servers.http import running
+from memorybook.servers.http.access import Logins
+from memorybook.servers.http.app import API, build_app
+from memorybook.servers.http.books import Books
+from memorybook.servers.http.tokens import Tokens
+
+OWNER = "the-owner-of-all-of-it"
+
+
+class Served(NamedTuple):
+    """A server that runs.
+
+    Attributes:
+        url: Where.
+        client: With the owner's token, on the API.
+        books: What it serves.
+        app, logins: Its own.
+    """
+
+    url: str
+    client: httpx2.Client
+    books: Books
+    app: FastAPI
+    logins: Logins
+
+    def asking(self, token: str | None = None, **headers: str) -> httpx2.Client:
+        """A client with another token, or none, on the API."""
+        bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx2.Client(base_url=self.url + API, headers={**bearer, **headers}, timeout=30)
+
+
+@contextmanager
+def serving(
+    root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, **settings: Any
+) -> Iterator[Served]:
+    """A server of the book, or with `many` of the workspace, at `root`."""
+    server = ServerSettings(**{"port": 0, "rate": 0.0, **settings})
+    config = Config(backend="sqlite_fts", timezone="UTC", server=server)
+    tokens = Tokens(str(root / "tokens.json"), OWNER)
+    books, logins = Books(config, str(root), many=many, tokens=tokens, llm=llm), Logins()
+    app, listening, started = build_app(books, logins), running.listen(server), threading.Event()
+    runs = running.Server(app, server, started.set)
+    thread = threading.Thread(target=lambda: runs.run(sockets=[listening]))
+    thread.start()
+    try:
+        assert started.wait(30)
+        url = running.url_of(listening, server)
+        bearer = {"Authorization": f"Bearer {OWNER}"}
+        with httpx2.Client(base_url=url + API, headers=bearer, timeout=30) as client:
+            yield Served(url, client, books, app, logins)
+    finally:
+        runs.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="session")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server of one book."""
+    with serving(tmp_path_factory.mktemp("one") / "book") as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server of tenants' books."""
+    with serving(tmp_path_factory.mktemp("many"), many=True) as served:
+        yield served

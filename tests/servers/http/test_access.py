@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+import pytest
+from starlette.routing import BaseRoute, Route
+
+from memorybook.config import ServerSettings
+from memorybook.errors import ConfigError, InvalidInput
+from memorybook.servers.http import running
+from memorybook.servers.http.access import PUBLIC, Logins, names_of
+from memorybook.servers.http.app import API
+from memorybook.servers.http.tokens import owner_token
+from servers.http.conftest import OWNER, Served
+
+SECRET = "Her safe is behind the third painting."
+
+
+@pytest.fixture(scope="module")
+def book(one: Served) -> Served:
+    one.client.post("/memory/remember", json={"text": SECRET})
+    one.client.put("/documents/secret.md", content=SECRET, headers={"If-None-Match": "*"})
+    return one
+
+
+def routes(served: Served) -> Iterator[tuple[str, str]]:
+    """Every method and path of the application, parameters filled in."""
+    paths = served.client.get("/openapi.json").json()["paths"]
+    for path, methods in paths.items():
+        for method in methods:
+            yield method.upper(), path.replace("{path}", "secret.md").replace("{", "").replace("}", "")
+    known = {path.partition("{")[0] for path in paths}
+    for route in flat(served.app.routes):
+        if route.path.partition("{")[0] not in known and API + route.path.partition("{")[0] not in known:
+            yield "POST", route.path
+    yield "GET", "/nowhere"
+
+
+def flat(found: list[BaseRoute]) -> Iterator[Route]:
+    for route in found:
+        if isinstance(route, Route):
+            yield route
+        else:
+            yield from flat(list(getattr(route, "routes", [])))
+
+
+BEARER = f"Bearer {OWNER}"
+WRONG: list[tuple[str, dict[str, str], int]] = [
+    ("no token", {}, 401),
+    ("another token", {"Authorization": f"Bearer {OWNER}x"}, 401),
+    ("no kind of token", {"Authorization": OWNER}, 401),
+    ("a token of another kind", {"Authorization": f"Basic {OWNER}"}, 401),
+    ("a token that was never given out", {"Authorization": f"Bearer mb_{'0' * 12}_{'x' * 43}"}, 401),
+    ("a cookie of nobody", {"Cookie": f"memorybook={OWNER}"}, 401),
+    ("another host", {"Authorization": BEARER, "Host": "evil.example"}, 421),
+    ("a host with a user", {"Authorization": BEARER, "Host": "127.0.0.1@evil.example"}, 421),
+    ("a host within a host", {"Authorization": BEARER, "Host": "127.0.0.1.evil.example"}, 421),
+    ("another origin", {"Authorization": BEARER, "Origin": "http://evil.example"}, 403),
+    ("another port's origin", {"Authorization": BEARER, "Origin": "http://127.0.0.1:1"}, 403),
+    ("no origin of a page", {"Authorization": BEARER, "Origin": "null"}, 403),
+]
+
+
+def test_no_route_tells_anything_to_who_may_not_ask(book: Served) -> None:
+    asked = list(routes(book))
+    assert len(asked) > 80
+    assert {"/mcp", "/metrics", f"{API}/backup", f"{API}/openapi.json"} <= {path for _, path in asked} | {
+        urlsplit(str(book.client.get("/openapi.json").url)).path
+    }
+    with httpx2.Client(base_url=book.url) as client:
+        for what, headers, status in WRONG:
+            for method, path in [*asked, ("GET", f"{API}/openapi.json")]:
+                public = path in PUBLIC and status == 401
+                response = client.request(method, path, headers=headers, content=b'{"query": "safe"}')
+                assert response.status_code == (200 if public else status), (what, method, path)
+                told = response.text + str(dict(response.headers))
+                for private in (SECRET, "painting", book.books.root, OWNER):
+                    assert private not in told, (what, method, path)
+
+
+def test_what_anybody_may_ask_says_nothing_of_what_is_kept(book: Served) -> None:
+    with httpx2.Client(base_url=book.url) as client:
+        assert client.get("/healthz").json() == {"status": "ok"}
+        assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_pages_of_the_server_itself_may_ask(book: Served) -> None:
+    assert book.client.get("/entries", headers={"Origin": book.url}).status_code == 200
+    port = urlsplit(book.url).port
+    local = {"Host": f"localhost:{port}", "Origin": f"http://localhost:{port}"}
+    assert book.client.get("/entries", headers=local).status_code == 200
+
+
+def test_a_browser_comes_in_by_a_link_that_is_good_once(book: Served) -> None:
+    link = f"{book.url}/?token={book.logins.link()}&page=2"
+    with httpx2.Client(base_url=book.url) as browser:
+        came = browser.get(link)
+        assert (came.status_code, came.headers["Location"]) == (303, "/?page=2")
+        cookie = came.headers["Set-Cookie"]
+        assert all(word in cookie.lower() for word in ("httponly", "samesite=strict", "path=/"))
+        assert browser.get("/").json()["name"] == "memorybook"
+        assert browser.get(f"{API}/entries").status_code == 200
+        assert browser.get(f"{API}/entries", headers={"Origin": "http://evil.example"}).status_code == 403
+    with httpx2.Client(base_url=book.url) as late:
+        assert late.get(link).status_code == 401
+        away = late.get(f"{book.url}//evil.example/?token={book.logins.link()}")
+        assert away.headers["Location"].startswith("/evil.example")
+
+
+def test_links_and_logins_end() -> None:
+    now = 1000.0
+    logins = Logins(clock=lambda: now)
+    link, other = logins.link(), logins.link()
+    cookie = logins.redeem(link)
+    assert cookie is not None
+    assert logins.knows(cookie)
+    now += 1000
+    assert logins.redeem(other) is None
+    now += 31 * 86400
+    assert not logins.knows(cookie)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"authorization": BEARER, "origin": "http://evil.example"}, {"authorization": BEARER, "host": "evil.example"}],
+)
+def test_a_websocket_is_closed_before_it_is_open(book: Served, headers: dict[str, str]) -> None:
+    given = {"host": "127.0.0.1", **headers}
+    scope = {"type": "websocket", "path": "/ws", "query_string": b"", "scheme": "ws", "state": {}}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in given.items()]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    anyio.run(book.app, scope, receive, send)
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+# --- tokens --------------------------------------------------------------------------------------
+
+
+def issued(served: Served, tenant: str | None = None, **more: str) -> dict[str, Any]:
+    headers = {} if tenant is None else {"X-Memorybook-Tenant": tenant}
+    response = served.client.post("/tokens", json=more, headers=headers)
+    assert response.status_code == 201, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def test_what_waits_for_a_person_is_not_done_at_an_agents_word(book: Served) -> None:
+    made = book.client.post("/memory/remember", json={"text": "The shed is green."}).json()
+    assert made["entry"]["trust"] == "user"
+    with book.asking(issued(book, label="bot")["token"]) as agent:
+        assert agent.post("/memory/remember", json={"text": "The gate is red."}).json()["entry"]["trust"] == "agent"
+        for path, given in (
+            ("/memory/accept", {"every": True}),
+            ("/memory/reject", {"every": True}),
+            ("/memory/purge", {"target": made["entry"]["id"]}),
+            ("/tools/memory_purge", {"target": made["entry"]["id"]}),
+            ("/memory/undo", {"operation": made["operation"]}),
+            ("/tools/memory_undo", {"operation": made["operation"]}),
+            ("/memory/tidy", {"apply": ["remove"]}),
+        ):
+            refused = agent.post(path, json=given)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "person_only"), path
+        assert agent.post("/memory/purge", json={"target": made["entry"]["id"], "dry_run": True}).status_code == 200
+        for method, path in (("GET", "/tokens"), ("POST", "/tokens"), ("GET", "/tenants"), ("DELETE", "/tokens/x")):
+            assert agent.request(method, path).json()["error"]["code"] == "forbidden"
+        assert agent.get(f"{book.url}/metrics").status_code == 403
+    with book.asking(issued(book, acts_as="user")["token"]) as person:
+        assert person.post("/memory/undo", json={"operation": made["operation"]}).status_code == 200
+
+
+def test_a_token_is_good_until_it_is_revoked_and_kept_as_a_digest(book: Served) -> None:
+    made = issued(book, label="laptop")
+    kept = Path(book.books.root, "tokens.json")
+    assert made["token"] not in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    listed = book.client.get("/tokens").json()["tokens"]
+    assert {name: made[name] for name in ("id", "acts_as", "label", "created")} in listed
+    with book.asking(made["token"]) as holder:
+        assert holder.get("/entries").status_code == 200
+        assert book.client.delete(f"/tokens/{made['id']}").status_code == 204
+        assert holder.get("/entries").status_code == 401
+    assert book.client.delete(f"/tokens/{made['id']}").status_code == 404
+    assert book.client.post("/tokens", json={"acts_as": "god"}).status_code == 400
+    assert book.client.post("/tokens", json={"label": "a\nb"}).status_code == 400
+
+
+def test_each_tenant_has_a_book_and_sees_no_other(many: Served) -> None:
+    for name in ("ann", "bob"):
+        assert many.client.post("/tenants", json={"name": name}).status_code == 201
+    assert many.client.post("/tenants", json={"name": "ann"}).status_code == 409
+    assert many.client.post("/tenants", json={"name": "../x"}).status_code == 400
+    assert {"ann", "bob"} <= {tenant["name"] for tenant in many.client.get("/tenants").json()["tenants"]}
+    assert many.client.get("/entries").status_code == 400
+    assert many.client.get("/entries", headers={"X-Memorybook-Tenant": "eve"}).status_code == 404
+    ann = many.asking(issued(many, "ann")["token"])
+    bob = many.asking(issued(many, "bob")["token"])
+    with ann, bob:
+        assert ann.post("/memory/remember", json={"text": SECRET}).status_code == 200
+        assert bob.post("/memory/search", json={"query": "safe painting"}).json()["results"] == []
+        assert bob.get("/entries", headers={"X-Memorybook-Tenant": "ann"}).status_code == 403
+        assert bob.get("/entries", headers={"X-Memorybook-Tenant": "bob"}).status_code == 200
+        owned = many.client.get("/entries", headers={"X-Memorybook-Tenant": "ann"})
+        assert [entry["text"] for entry in owned.json()["entries"]] == [SECRET]
+        assert many.client.delete("/tenants/ann?erase=true").status_code == 204
+        assert ann.get("/entries").status_code == 401
+    assert not [name for name in os.listdir(many.books.root) if name.startswith("server-ann-")]
+    assert many.client.delete("/tenants/ann").status_code == 404
+    many.client.post("/tenants", json={"name": "ann"})
+    assert many.client.get("/entries", headers={"X-Memorybook-Tenant": "ann"}).json()["entries"] == []
+
+
+def test_one_book_has_no_tenants(one: Served) -> None:
+    assert one.client.post("/tenants", json={"name": "ann"}).status_code == 400
+    assert one.client.get("/entries", headers={"X-Memorybook-Tenant": "ann"}).status_code == 400
+
+
+def test_the_owners_token_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    place = tmp_path / "state" / "token"
+    made = owner_token(str(place))
+    assert owner_token(str(place)) == made
+    assert len(made) >= 40
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    place.chmod(0o644)
+    with pytest.raises(ConfigError, match="others may read"):
+        owner_token(str(place))
+    place.chmod(0o600)
+    place.write_text("short\n")
+    with pytest.raises(ConfigError, match="too short"):
+        owner_token(str(place))
+
+
+# --- where it listens ----------------------------------------------------------------------------
+
+
+def test_another_machine_gets_in_by_tls_or_where_that_is_wanted() -> None:
+    for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"):
+        running.check_reach(ServerSettings(host=host), insecure=False)
+    for host in ("0.0.0.0", "::", "192.168.1.5", "books.example", ""):
+        with pytest.raises(InvalidInput, match="--insecure-no-tls"):
+            running.check_reach(ServerSettings(host=host), insecure=False)
+        running.check_reach(ServerSettings(host=host), insecure=True)
+        running.check_reach(ServerSettings(host=host, tls_cert="c", tls_key="k"), insecure=False)
+    with pytest.raises(InvalidInput, match="together"):
+        running.check_reach(ServerSettings(tls_cert="c"), insecure=True)
+    assert names_of("0.0.0.0", ["Books.Example"]) == {"127.0.0.1", "localhost", "::1", "books.example"}
