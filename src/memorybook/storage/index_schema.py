@@ -228,9 +228,9 @@ def passage_of(row: Sequence[Value]) -> Passage:
     return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] == 1))  # `_make` takes three times as long
 
 
-def row_of(passage: Passage) -> list[Value]:
+def row_of(passage: Passage) -> tuple[Value, ...]:
     """What to bind for `FIELDS`."""
-    return [bindable(value) if type(value) is str and not value.isascii() else value for value in passage]
+    return tuple([bindable(value) if type(value) is str and not value.isascii() else value for value in passage])
 
 
 def listed(numbers: Iterable[int]) -> str:

@@ -17,19 +17,18 @@ from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.storage import postings
 from memorybook.storage.freshness import is_whole
 from memorybook.storage.index_schema import COLUMNS, FIELDS, born, counted_up, listed, passage_of, passages, row_of
-from memorybook.storage.sqlite import Connection, Row, bindable, immediate, readable
+from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
 from memorybook.text.tokens import text_digest
 
 if TYPE_CHECKING:
-    from array import array
-
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Passage
-    from memorybook.model import Session, Turn
     from memorybook.protocols import Documents, Transcripts
     from memorybook.storage.freshness import Difference, Known
 
 T = TypeVar("T")
+
+_SOURCE = FIELDS.index("source")
 
 BATCH = 4096
 """Passages written in one transaction: others that write wait a fraction of a second for it."""
@@ -48,12 +47,14 @@ class Brought(NamedTuple):
     settled: bool
 
 
-class _Draft(NamedTuple):
-    """A passage to be inserted: its words by their numbers, and the digest of what is embedded of it."""
+_Draft = tuple[tuple[Value, ...], bytes, str]
+"""A passage to be inserted: its row, its words (`Words.numbered`), and the digest of what is embedded of it.
 
-    passage: Passage
-    words: array[int]
-    digest: str
+Plain tuples, which the garbage collector looks at once and then no more, for thousands wait to be written.
+"""
+
+_DraftedTurn = tuple[str, str, str, _Draft]
+"""Session, turn, the session's name, and the turn as a passage to be inserted."""
 
 
 class _Plan(NamedTuple):
@@ -121,6 +122,7 @@ class _Outcome:
         self.words = postings.Words()  # of the batch at hand
         self._progress = progress
         self._expect = expect
+        self._coming: list[str] = []  # texts of drafts that nobody was told of yet
 
     def still(self, connection: Connection) -> bool:
         """Whether the database is the one that all was worked out from; to be asked in the transaction that writes."""
@@ -133,11 +135,18 @@ class _Outcome:
         if self._progress is not None:
             self._progress(self.done)
 
-    def foresee(self, drafts: list[_Draft]) -> None:
+    def draft(self, passage: Passage) -> _Draft:
+        """The passage as a draft of the batch at hand."""
+        indexed_text, dense_text = _texts_of()
+        dense = dense_text(passage)
+        self._coming.append(dense)
+        return row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
+
+    def foresee(self) -> None:
         """Tell whoever embeds what is coming."""
-        if self._expect is not None and drafts:
-            _, dense_text = _texts_of()
-            self._expect([dense_text(draft.passage) for draft in drafts])
+        if self._expect is not None and self._coming:
+            self._expect(self._coming)
+        self._coming = []
 
 
 def _batch(connection: Connection) -> int:
@@ -178,7 +187,7 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
             brought.degraded.append(f"{info.path} cannot be read ({error}): {kept}")
             plan = None
         if plan is not None:
-            brought.foresee(plan.drafts)
+            brought.foresee()
             yield plan
 
 
@@ -195,13 +204,14 @@ def _plan(
         return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
     added = _added(info.path, document.text, known) if known is not None else None
     if added is not None:
-        return _Plan(info.path, known, row, [], [], [_draft(brought.words, passage) for passage in added])
+        return _Plan(info.path, known, row, [], [], [*map(brought.draft, added)])
     from memorybook.text.splitting import split
 
     made = split(info.path, document.text, document.modified)
     brought.warnings += made.warnings
     stored = _stored(connection, info.path) if known is not None else []
-    plan = _Plan(info.path, known, row, *_differing(brought.words, stored, made.passages))
+    gone, moved, fresh = _differing(stored, made.passages)
+    plan = _Plan(info.path, known, row, gone, moved, [*map(brought.draft, fresh)])
     if any(passage.source == "entry" for passage in (*made.passages, *(passage for _, passage in stored))):
         plan = plan._replace(entries=_entries(info.path, document))
     return plan
@@ -248,26 +258,25 @@ def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
 
 
 def _differing(
-    words: postings.Words, stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
-) -> tuple[list[int], list[tuple[int, Passage]], list[_Draft]]:
+    stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
+) -> tuple[list[int], list[tuple[int, Passage]], Iterable[Passage]]:
     """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
     if not stored:
-        return [], [], [_draft(words, passage) for passage in wanted]
+        return [], [], wanted
     waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
     for number, passage in stored:
         waiting.setdefault(_content(passage), deque()).append((number, passage))
     moved: list[tuple[int, Passage]] = []
-    drafts: list[_Draft] = []
+    fresh: list[Passage] = []
     for passage in wanted:
-        content = _content(passage)
-        same = waiting.get(content)
+        same = waiting.get(_content(passage))
         if not same:
-            drafts.append(_Draft(passage, words.numbered(content[0]), text_digest(content[1])))
+            fresh.append(passage)
             continue
         number, before = same.popleft()
         if before != passage:
             moved.append((number, passage))
-    return [number for same in waiting.values() for number, _ in same], moved, drafts
+    return [number for same in waiting.values() for number, _ in same], moved, fresh
 
 
 def _content(passage: Passage) -> tuple[str, str]:
@@ -282,11 +291,6 @@ def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
     from memorybook.text.passages import dense_text, indexed_text
 
     return indexed_text, dense_text
-
-
-def _draft(words: postings.Words, passage: Passage) -> _Draft:
-    indexed, dense = _content(passage)
-    return _Draft(passage, words.numbered(indexed), text_digest(dense))
 
 
 def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
@@ -342,16 +346,19 @@ def _bring_turns(
         return
     afresh = before is not None and now < before
     changes = transcripts.changes(0 if afresh or before is None else before)
+    drafted = (
+        (session.uuid, turn.id, session.name, brought.draft(turn_passage(session, turn)))
+        for session, turn in changes.turns
+    )
     present: set[tuple[str, str]] = set()
-    for batch in _batches(changes.turns, lambda _: 1, _batch(connection)):
-        present |= {(session.uuid, turn.id) for session, turn in batch}
-        words = postings.Words()
-        drafts = [_draft(words, turn_passage(session, turn)) for session, turn in batch]
-        brought.foresee(drafts)
+    for batch in _batches(drafted, lambda _: 1, _batch(connection)):
+        brought.foresee()
         with immediate(connection):
             if not brought.still(connection):  # what was placed before is gone, and will have to be placed again
                 return
-            _place_turns(connection, batch, words, drafts)
+            _place_turns(connection, brought.words, batch)
+        present.update((session, turn) for session, turn, _, _ in batch)
+        brought.words = postings.Words()
         brought.step(len(batch))
     removed = set(changes.removed)
     with immediate(connection):
@@ -367,25 +374,23 @@ def _bring_turns(
     brought.changed += len({session for session, _ in removed | present} if not afresh else {s for s, _ in present})
 
 
-def _place_turns(
-    connection: Connection, batch: list[tuple[Session, Turn]], words: postings.Words, drafts: list[_Draft]
-) -> None:
+def _place_turns(connection: Connection, words: postings.Words, batch: list[_DraftedTurn]) -> None:
     """Insert what is new and replace what is different, whoever stored it."""
-    names = {bindable(session.uuid): bindable(session.name) for session, _ in batch}
+    names = {bindable(session): bindable(name) for session, _, name, _ in batch}
     connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?)", list(names.items()))
     gone: list[int] = []
     moved: list[tuple[int, Passage]] = []
     fresh: dict[tuple[str, str], _Draft] = {}
-    known = _turn_rows(connection, [(session.uuid, turn.id) for session, turn in batch])
-    for (session, turn), draft in zip(batch, drafts, strict=True):
-        number, stored = known.get((session.uuid, turn.id), (0, None))
+    known = _turn_rows(connection, [(session, turn) for session, turn, _, _ in batch])
+    for session, turn, _, draft in batch:
+        number, stored = known.get((session, turn), (0, None))
         if stored is None:
-            fresh[session.uuid, turn.id] = draft
-        elif _content(stored) == _content(draft.passage):
-            moved += [(number, draft.passage)] if stored != draft.passage else []
+            fresh[session, turn] = draft
+        elif _content(stored) == _content(passage := passage_of(draft[0])):
+            moved += [(number, passage)] if stored != passage else []
         else:
             gone.append(number)
-            fresh[session.uuid, turn.id] = draft
+            fresh[session, turn] = draft
     _delete(connection, gone)
     _move(connection, moved)
     _insert(connection, words, list(fresh.values()))
@@ -447,23 +452,20 @@ def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
 def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft]) -> None:
     if not drafts:
         return
-    texts = _texts(connection, [draft.digest for draft in drafts])
+    texts = _texts(connection, [digest for _, _, digest in drafts])
     last = counted_up(connection, "last", len(drafts))
-    numbered = dict(enumerate(drafts, last - len(drafts) + 1))
+    numbered = [*enumerate(drafts, last - len(drafts) + 1)]
     marks = ", ".join("?" * (len(FIELDS) + 2))
     connection.executemany(
         f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
-        [[number, texts[draft.digest], *row_of(draft.passage)] for number, draft in numbered.items()],
+        ((number, texts[digest], *row) for number, (row, _, digest) in numbered),
     )
-    postings.add(connection, words, {number: draft.words for number, draft in numbered.items()})
-    known = words.all() if any(draft.passage.source == "entry" for draft in drafts) else []
+    postings.add(connection, words, {number: held for number, (_, held, _) in numbered})
+    entries = [(number, held) for number, (row, held, _) in numbered if row[_SOURCE] == "entry"]
+    known = words.all() if entries else []
     connection.executemany(
         "INSERT INTO words (rowid, text) VALUES (?, ?)",
-        [
-            (number, " ".join([known[word] for word in draft.words]))
-            for number, draft in numbered.items()
-            if draft.passage.source == "entry"
-        ],
+        [(number, " ".join([known[word] for word in memoryview(held).cast("I")])) for number, held in entries],
     )
     connection.execute(
         "INSERT OR IGNORE INTO pending SELECT models.id, new.value FROM models, json_each(?) AS new WHERE NOT EXISTS"
@@ -474,9 +476,9 @@ def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft])
 
 def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
     """The number of each text that is embedded, given now or long ago."""
-    connection.executemany("INSERT OR IGNORE INTO texts (digest) VALUES (?)", [(digest,) for digest in digests])
-    wanted = "[" + ",".join(f'"{digest}"' for digest in digests) + "]"
     rows = connection.execute(
-        "SELECT digest, id FROM texts WHERE digest IN (SELECT value FROM json_each(?))", (wanted,)
+        "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
+        " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
+        ('["' + '","'.join(digests) + '"]',),
     )
-    return {str(digest): int(number) for digest, number in rows}
+    return dict(rows)

@@ -13,14 +13,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
+from struct import Struct
 from sys import byteorder
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from memorybook.arrays import arrays
+from memorybook.standard import Memo
 from memorybook.storage.bm25 import BLOCK, LONGEST, MOST, SPAN
 from memorybook.storage.index_schema import counted_up
 from memorybook.storage.sqlite import Connection
@@ -33,11 +35,18 @@ _BLOCK_OF = (
 _POSTING = 2e-4
 """Milliseconds that sorting a word of a passage to its postings takes longer without numpy."""
 
+_KNOWN_PIECES = 65_536
+
+_NUMBER = 4
+"""Bytes of a word's number."""
+
+_packed = Struct("=I").pack
+
 _FEW = 64
 """So many words, a note or two, are sorted as fast without it."""
 
 if TYPE_CHECKING:
-    Passages = Mapping[int, array[int]]
+    Passages = Mapping[int, bytes]
     """Words (`Words.numbered`) by passage."""
 
     _Block = tuple[array[int], array[int]]
@@ -51,11 +60,14 @@ class Words:
     """Words as numbers, while one batch is made: a passage's are small then, and each word is looked up once."""
 
     def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        following = count().__next__
+        self._numbers = numbers = defaultdict[str, bytes](lambda: _packed(following()))
+        self._joined: Callable[[str], bytes] = lambda text: b"".join(map(numbers.__getitem__, tokens(text)))
+        self._of_piece = Memo(self._joined, _KNOWN_PIECES).__getitem__
 
-    def numbered(self, text: str) -> array[int]:
-        """The words of a text in order, with repetition, each by its number here."""
-        return array("I", map(self._numbers.__getitem__, tokens(text)))
+    def numbered(self, text: str) -> bytes:
+        """The words of a text in order, with repetition, each by its number here, of 32 bits."""
+        return b"".join(map(self._of_piece, text.split())) if text.isascii() else self._joined(text)
 
     def all(self) -> list[str]:
         """Every word so far at the place of its number."""
@@ -118,7 +130,7 @@ def remove(db: Connection, words: Words, passages: Passages) -> None:
 
 def _grouped(words: Words, passages: Passages) -> dict[str, _Packed]:
     """The postings of each word, ascending."""
-    words_in_all = sum(map(len, passages.values()))
+    words_in_all = sum(map(len, passages.values())) // _NUMBER
     np = arrays(_POSTING * words_in_all) if words_in_all > _FEW else None
     known = words.all()
     grouped = _one_by_one(passages) if np is None else _all_at_once(np, passages)
@@ -127,7 +139,8 @@ def _grouped(words: Words, passages: Passages) -> dict[str, _Packed]:
 
 def _one_by_one(passages: Passages) -> Iterator[tuple[int, _Packed]]:
     grouped: defaultdict[int, list[int]] = defaultdict(list)
-    for passage, words in passages.items():
+    for passage, numbered in passages.items():
+        words = memoryview(numbered).cast("I")
         low = passage << 16 | min(len(words), LONGEST)
         for word, times in Counter(words).items():
             grouped[word].append(low + ((times if times < MOST else MOST) << 12))
@@ -139,8 +152,8 @@ def _one_by_one(passages: Passages) -> Iterator[tuple[int, _Packed]]:
 
 
 def _all_at_once(np: Any, passages: Passages) -> Iterator[tuple[int, _Packed]]:
-    lengths = np.array([*map(len, passages.values())], dtype=np.int64)
-    standing = np.frombuffer(b"".join(passages.values()), dtype=np.uintc).astype(np.int64)
+    lengths = np.array([*map(len, passages.values())], dtype=np.int64) // _NUMBER
+    standing = np.frombuffer(b"".join(passages.values()), dtype=np.uint32).astype(np.int64)
     standing = standing << 32 | np.repeat(np.arange(len(lengths)), lengths)  # sorts the passages of a word as well
     standing.sort()
     starts = np.flatnonzero(np.diff(standing, prepend=-1))
@@ -193,6 +206,6 @@ def _take_out(db: Connection, wanted: list[tuple[int, int]]) -> None:
 
 
 def _count(db: Connection, passages: Passages, sign: int) -> None:
-    words = sum(min(len(words), LONGEST) for words in passages.values())
+    words = sum(min(len(words) // _NUMBER, LONGEST) for words in passages.values())
     changes = ((sign * len(passages), "passages"), (sign * words, "words"))
     db.executemany("UPDATE meta SET value=value+? WHERE name=?", changes)

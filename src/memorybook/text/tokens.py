@@ -56,7 +56,8 @@ def tokens(text: str) -> list[str]:
     NFKC and lower case. Latin words are stemmed and lose their accents. A run of Han, kana or Hangul
     gives its characters and, between them, its overlapping bigrams. An identifier, path, address, version or hyphenated
     word comes whole, then its segments, then its parts, humps included. No token holds white
-    space, a quotation mark or NUL, or is longer than 96 characters.
+    space, a quotation mark or NUL, or is longer than 96 characters. The words of an ASCII text are those of
+    its pieces between white space, one after the other.
 
     >>> tokens("The plans in src/main.py")
     ['the', 'plan', 'in', 'src/main.py', 'src', 'main.py', 'main', 'py']
