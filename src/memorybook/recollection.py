@@ -22,11 +22,12 @@ class FoundSession(NamedTuple):
         title: One line; "" if nothing was said that could be one.
         summary: Some lines, in the words of the talk where no other summary was written yet.
         started: First turn's time, UTC; None if the source has no times.
-        ended: None while it is open.
+        ended: None while it is open, or where nobody told of its end.
         turns: How many turns are kept of it.
         path: Its summary document; "" until written.
         score: How much speaks for it, comparable within one answer only; 0 where nothing was asked.
         updated: Last turn's time, UTC; None if the source has no times.
+        open: Whether it goes on by itself: a talk with an agent or a chat that nobody ended.
     """
 
     uuid: str
@@ -39,21 +40,16 @@ class FoundSession(NamedTuple):
     path: str = ""
     score: float = 0.0
     updated: datetime | None = None
-
-    @property
-    def open(self) -> bool:
-        """Whether it may still grow."""
-        return self.ended is None
+    open: bool = False
 
     def json(self) -> dict[str, Any]:
-        """All fields, and `open`; times in UTC."""
+        """All fields; times in UTC."""
         return {
             **self._asdict(),
             "started": moment(self.started),
             "ended": moment(self.ended),
             "updated": moment(self.updated),
             "score": round(self.score, 4),
-            "open": self.open,
         }
 
 

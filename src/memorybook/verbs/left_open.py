@@ -16,6 +16,9 @@ SOURCE = "agent"
 HOSTED = "hook"
 """What the session of an agent host comes from, whose hooks tell of it; not every host tells of its end."""
 
+GOING_ON = (SOURCE, HOSTED)
+"""Sources of sessions that go on by themselves until they are ended; all others are given whole."""
+
 OVER = 2**62
 """Position up to which a session is memorized that is over: nothing is ever added to it."""
 
