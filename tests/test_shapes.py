@@ -15,7 +15,7 @@ import memorybook
 from memorybook import tools
 from memorybook.config import Config
 from memorybook.memory import Memory
-from memorybook.model import Add, Discarded, Entry, Supersede
+from memorybook.model import Add, Change, Discarded, Entry, Supersede
 from memorybook.shapes import ANSWERS, Disabled
 
 CONFIG = Config(timezone="UTC")
@@ -126,7 +126,7 @@ def contradicted(memory: Memory, id: str) -> str:
         contradicts=(id,),
     )
     left = Discarded(text="Ann drinks a lot.", reason="no statement", quote="a lot")
-    changes = [Add(entry=entry, reason="said"), Supersede(id=id, by="n1")]
+    changes: list[Change] = [Add(entry=entry, reason="said"), Supersede(id=id, by="n1")]
     memory.book.apply(changes, actor="agent", door="python", kind="memorize", discarded=[left])
     return "n1"
 

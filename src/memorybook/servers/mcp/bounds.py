@@ -1,13 +1,14 @@
 """Answers of a bounded size: what does not fit is left out, said, and told how to get.
 
-An answer as JSON holds at most `MOST` tokens as `count_tokens` counts them. Long texts in its lists are shortened
-first, then its lists from the end, where the least important stands; a document is cut between lines.
+An answer as JSON holds at most `MOST` tokens as `count_tokens` counts them. Long texts in its lists are cut first.
+Then what is large (a text, a list, metadata) gets an equal share of the room that the rest leaves, what one does not
+need going to the others: lists lose their end, where the least important stands, a document is cut between lines.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memorybook.text.tokens import count_tokens
@@ -29,29 +30,24 @@ _MORE: Mapping[str, str] = {
 }
 """How to get what was left out of a list."""
 
-_OPEN = "open it by its id or path with memory_get"
+Place = tuple[str, ...]
+"""Where something stands in an answer: the names that lead to it."""
 
 
-def bounded(answer: dict[str, Any], *, target: str = "", most: int = MOST) -> dict[str, Any]:
+def bounded(answer: dict[str, Any], *, most: int = MOST) -> dict[str, Any]:
     """The answer, with `left_out` (sentences) if something of it had to go; every text of it can be written as UTF-8.
 
     Args:
         answer: A tool's, which stays as it is.
-        target: What was opened, for saying how to go on; "" if nothing was.
         most: Its size in tokens, as JSON.
     """
     answer = _writable(answer)
     if size(answer) <= most:
         return answer
-    left_out: list[str] = []
-    whole, room = answer, most - _ROOM
-    shown = {name: _shortened(value) for name, value in whole.items()} if any(_lists(whole)) else dict(whole)
-    if shown != whole:
-        left_out.append(f"long texts are cut with …: {_OPEN}")
-    if size(shown) > room:
-        shown = _with_less_text(shown, target, room, left_out)
-    if size(shown) > room:
-        shown = _with_shorter_lists(shown, room, left_out)
+    shown = _shortened(answer)
+    left_out = [] if shown == answer else ["long texts are cut with …: open them by id or path with memory_get"]
+    if size(shown) > most - _ROOM:
+        left_out += _cut(shown, most - _ROOM)
     return {**shown, "left_out": left_out}
 
 
@@ -61,7 +57,7 @@ def size(value: Any) -> int:
 
 
 def _writable(value: Any) -> Any:
-    """The value with `\N{REPLACEMENT CHARACTER}` for what is no character: half a pair, a byte that is not UTF-8."""
+    """A copy, with U+FFFD for what is no character: half a pair, a byte that is not UTF-8."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, Mapping):
@@ -69,17 +65,8 @@ def _writable(value: Any) -> Any:
     return [_writable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _lists(value: Mapping[str, Any], *names: str) -> Iterator[tuple[str, ...]]:
-    """Where lists with something in them stand, outside other lists."""
-    for name, one in value.items():
-        if isinstance(one, Mapping):
-            yield from _lists(one, *names, name)
-        elif isinstance(one, list) and one:
-            yield (*names, name)
-
-
 def _shortened(value: Any, *, listed: bool = False) -> Any:
-    """The value with long texts cut, those in lists."""
+    """A copy with long texts cut, those in lists."""
     if isinstance(value, str):
         return value[:SHORT].rstrip() + "…" if listed and len(value) > SHORT else value
     if isinstance(value, list):
@@ -87,35 +74,43 @@ def _shortened(value: Any, *, listed: bool = False) -> Any:
     return {name: _shortened(one, listed=listed) for name, one in value.items()} if isinstance(value, dict) else value
 
 
-def _with_less_text(shown: dict[str, Any], target: str, room: int, left_out: list[str]) -> dict[str, Any]:
-    """The answer with its one text cut: of a document or turn whole lines stay, of an entry or block a beginning."""
-    holder = shown["entry"] if isinstance(shown.get("entry"), dict) else shown
-    text = holder.get("text")
-    if not isinstance(text, str) or not text:
-        return shown
-    allowed = room - size({**shown, "text": ""}) if holder is shown else room - size({**holder, "text": ""})
-    if any(_lists(shown)) and holder is shown:  # the block of a recollection, which its lists hold, too
-        allowed = room // 3
-    if size(text) <= allowed:
-        return shown
-    kept = beginning(text, max(allowed, 0))
-    if "total_lines" not in shown:
-        left_out.append(f"the text is cut after {len(kept)} of {len(text)} characters: {_whole(target)}")
-        cut = {**holder, "text": kept + "…"}
-        return cut if holder is shown else {**shown, "entry": cut}
-    lines = kept.split("\n")[:-1]
-    if not lines:
-        left_out.append(f"line {shown['from']} is cut after {len(kept)} characters: {_whole(target)}")
-        return {**shown, "text": kept + "…", "lines": 1}
-    reached = shown["from"] + len(lines)
-    left_out.append(f"lines {reached} to {shown['total_lines']} are left out: go on with from={reached}")
-    return {**shown, "text": "\n".join(lines), "lines": len(lines)}
+def _cut(shown: dict[str, Any], room: int) -> list[str]:
+    """Cut in place what is large, so that the whole fits; what was left out, one sentence each."""
+    large = {place: _at(shown, place) for place in _large(shown)}
+    for place, value in large.items():
+        _put(shown, place, type(value)())
+    left = room - size(shown)
+    told: dict[Place, str] = {}
+    for number, place in enumerate(sorted(large, key=lambda place: size(large[place]))):
+        value, share = large[place], max(0, left // (len(large) - number))
+        kept = value if size(value) <= share else _part(value, share)
+        _put(shown, place, kept)
+        left -= size(kept)
+        if kept is not value:
+            told[place] = _told(shown, place, value, kept)
+    return [told[place] for place in large if place in told]
 
 
-def _whole(target: str) -> str:
-    place = f"turn/{target.removeprefix('turn:')}" if target.startswith("turn:") else target
-    place = place if target.startswith("turn:") or target.endswith(".md") else f"entry/{target}"
-    return f"the resource memory://{place} is the whole" if target else "it is a summary of what the lists hold"
+def _large(value: Mapping[str, Any], *names: str) -> Iterator[Place]:
+    """Where lists, long texts and metadata stand, outside of lists."""
+    for name, one in value.items():
+        if isinstance(one, dict) and name != "metadata":
+            yield from _large(one, *names, name)
+        elif one and (isinstance(one, dict | list) or (isinstance(one, str) and len(one) > SHORT)):
+            yield (*names, name)
+
+
+def _part(value: Any, tokens: int) -> Any:
+    """As much of the beginning as fits; of metadata nothing, for it is one thing."""
+    if isinstance(value, str):
+        return beginning(value, tokens)
+    kept: list[Any] = []
+    for item in value if isinstance(value, list) else ():
+        tokens -= size(item) + 2
+        if tokens < 0:
+            break
+        kept.append(item)
+    return kept if isinstance(value, list) else {}
 
 
 def beginning(text: str, tokens: int) -> str:
@@ -127,25 +122,39 @@ def beginning(text: str, tokens: int) -> str:
     return text[:low]
 
 
-def _with_shorter_lists(shown: dict[str, Any], room: int, left_out: list[str]) -> dict[str, Any]:
-    """The answer with lists cut at the end, so that each has an equal share of what room there is."""
-    places = [*_lists(shown)]
-    shown = json.loads(json.dumps(shown))  # lists in it are cut in place
-    found = [(names, _at(shown, names)) for names in places]
-    left = room - size(shown) + sum(size(items) for _, items in found)
-    for number, (names, items) in enumerate(found):
-        share, count, total = left // (len(found) - number), 0, len(items)
-        while count < total and (share := share - size(items[count]) - 2) >= 0:
-            count += 1
-        left -= sum(size(item) + 2 for item in items[:count])
-        if count < total:
-            del items[count:]
-            left_out.append(f"{total - count} of {total} {names[-1]} are left out: {_MORE.get(names[-1], _OPEN)}")
-    return shown
+def _told(shown: dict[str, Any], place: Place, value: Any, kept: Any) -> str:
+    """What was left out of the value; a text is marked where it ends."""
+    name = place[-1]
+    if isinstance(value, list):
+        more = _MORE.get(name, "open what they are about with memory_get")
+        return f"{len(value) - len(kept)} of {len(value)} {name} are left out: {more}"
+    if isinstance(value, dict):
+        return f"{name} is left out, being too long"
+    if name == "text" and "total_lines" in shown and "\n" in kept:
+        lines = kept.split("\n")[:-1]
+        shown |= {"text": "\n".join(lines), "lines": len(lines)}
+        reached = shown["from"] + len(lines)
+        return f"lines {reached} to {shown['total_lines']} are left out: go on with from={reached}{_whole(shown)}"
+    _put(shown, place, kept + "…")
+    if name == "text" and "total_lines" in shown:
+        shown["lines"] = 1
+    return f"{name} is cut after {len(kept)} of {len(value)} characters{_whole(shown)}"
 
 
-def _at(value: dict[str, Any], names: tuple[str, ...]) -> list[Any]:
-    for name in names[:-1]:
+def _whole(shown: Mapping[str, Any]) -> str:
+    """Where all of a text is."""
+    if "turn" in shown:
+        return f"; the resource memory://turn/{shown['turn']['session']}/{shown['turn']['id']} is the whole"
+    if "entry" in shown:
+        return f"; the resource memory://entry/{shown['entry']['id']} is the whole"
+    return f"; the resource memory://{shown['path']} is the whole" if "total_lines" in shown else ""
+
+
+def _at(value: Any, place: Sequence[str]) -> Any:
+    for name in place:
         value = value[name]
-    found: list[Any] = value[names[-1]]
-    return found
+    return value
+
+
+def _put(value: dict[str, Any], place: Place, new: Any) -> None:
+    _at(value, place[:-1])[place[-1]] = new

@@ -8,11 +8,14 @@ from typing import Annotated, Any, NamedTuple
 from mcp.server import MCPServer
 from pydantic import Field
 
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.text.tokens import han_share
 
 _LANGUAGE = "en or zh; else that of the question, of the settings or of the book."
+
+_READ = 50
+"""Strongest entries that tell a book's language."""
 
 Language = Annotated[str, Field(description=_LANGUAGE)]
 
@@ -89,11 +92,5 @@ def _language(memory: Memory, asked: str, question: str = "") -> str:
         return asked
     if not question.strip() and memory.config.language != "auto":
         return memory.config.language
-    return "zh" if han_share(question or _page(memory)) >= 0.3 else "en"
-
-
-def _page(memory: Memory) -> str:
-    try:
-        return memory.book.documents.read("MEMORY.md").text[:20_000]
-    except NotFound:
-        return ""
+    told = question or "\n".join(each.entry.text for each in memory.entries(state="active", limit=_READ).entries)
+    return "zh" if han_share(told) >= 0.3 else "en"

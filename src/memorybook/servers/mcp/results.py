@@ -20,7 +20,7 @@ def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]
         answer = tools.call(memory(), name, arguments)
     except MemoryBookError as error:
         return refused(str(error))
-    shown = bounded(answer, target=arguments.get("target") or "")
+    shown = bounded(answer)
     return CallToolResult(content=[TextContent(type="text", text=brief(shown))], structured_content=shown)
 
 

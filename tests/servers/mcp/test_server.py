@@ -1,0 +1,229 @@
+"""The server as a host sees it, in both eras of the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+from mcp.types import Tool
+
+import memorybook
+from memorybook import tools
+from memorybook.errors import ConfigError
+from memorybook.memory import Memory
+from memorybook.servers.mcp import offers
+from servers.mcp.conftest import CONFIG, Host, Person, structured, text_of
+
+OFFERED = (
+    "memory_search memory_get memory_append memory_flush memory_remember memory_update memory_pin memory_forget "
+    "recall_memory recall_history recall_topic recall_session recall_within memory_review memory_status"
+)
+KEY = "sk-proj-T3BlbkFJq8Zr5Yw2Lx9Vn4Kd7Hs1Gm6Pb0QcXe"
+
+
+async def _listed(client: object) -> list[Tool]:
+    found: list[Tool] = (await client.list_tools()).tools  # type: ignore[attr-defined]
+    return found
+
+
+def test_the_tools_are_told_as_they_are_and_always_the_same(host: Host, memory: Memory) -> None:
+    listed = host.do(_listed)
+    assert [tool.name for tool in listed] == OFFERED.split()
+    assert Host(lambda: memory, host.mode).do(_listed) == listed, "in one order, byte for byte"
+    for tool in listed:
+        assert tool.description
+        assert tool.annotations is not None
+        assert (tool.title, tool.annotations.open_world_hint) == (offers.OFFERS[tool.name].title, False)
+        assert tool.output_schema is not None
+        assert tool.output_schema["type"] == tool.input_schema["type"] == "object"
+        given = tools.schema(tool.name)["parameters"]
+        more = {"yes"} if tool.name == "memory_forget" else set()
+        assert tool.input_schema["properties"].keys() == given["properties"].keys() | more
+        assert tool.input_schema["required"] == given["required"]
+        assert all("anyOf" in one or isinstance(one["type"], str) for one in tool.input_schema["properties"].values())
+
+
+def test_no_tool_speaks_of_one_that_a_host_does_not_have(host: Host) -> None:
+    hidden = tools.TOOLS.keys() - set(OFFERED.split())
+    assert not [tool.name for tool in host.do(_listed) if any(name in (tool.description or "") for name in hidden)]
+
+
+def test_hints_say_what_a_tool_does_to_the_book(memory: Memory, tmp_path: Path) -> None:
+    """What is said only to read writes no document; what destroys is said to."""
+    listed = {tool.name: tool.annotations for tool in Host(lambda: memory, "auto").do(_listed)}
+    hints = {name: (hint.read_only_hint, hint.destructive_hint) for name, hint in listed.items() if hint is not None}
+    assert {name for name, (_, destroys) in hints.items() if destroys} == {"memory_update", "memory_forget"}
+    reads = {name for name, (read, _) in hints.items() if read}
+    host = Host(lambda: memory, "auto")
+    host.answer("memory_remember", text="likes tea")
+    before = _documents(tmp_path)
+    arguments = {"query": "tea", "target": "MEMORY.md", "which": "tea", "session": "tea"}
+    for name in reads:
+        host.call(name, **{word: arguments[word] for word in tools.schema(name)["parameters"]["required"]})
+    assert _documents(tmp_path) == before
+    assert set(OFFERED.split()) - reads == {
+        "memory_append",
+        "memory_flush",
+        "memory_remember",
+        "memory_update",
+        "memory_pin",
+        "memory_forget",
+    }
+
+
+def _documents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in (folder / "book").rglob("*.md") if path.is_file()}
+
+
+def test_a_memory_is_kept_found_opened_changed_and_forgotten(host: Host, memory: Memory) -> None:
+    id = host.answer("memory_remember", text="The staging port is 8443", category="fact")["entry"]["id"]
+    assert host.answer("memory_search", query="staging port")["results"][0]["id"] == id
+    assert host.answer("memory_get", target=id)["entry"]["text"] == "The staging port is 8443"
+    assert host.answer("memory_update", id=id, text="The staging port is 9443")["entry"]["text"].endswith("9443")
+    assert host.answer("memory_forget", target=id, yes=True)["receipt"]["entries"] == [id]
+    assert host.answer("memory_search", query="staging port")["results"] == []
+    assert {operation.door for operation in memory.book.journal.operations()} == {"mcp"}
+
+
+def test_the_text_says_the_same_in_a_few_lines(host: Host) -> None:
+    result = host.call("memory_remember", text=f"安 drinks green tea; key {KEY}")
+    id = structured(result)["entry"]["id"]
+    assert text_of(result).splitlines()[1:] == ["secrets masked: 1"]
+    assert text_of(result).startswith(f"{id} (fact, active, score 0.60, created): 安 drinks green tea")
+    found = text_of(host.call("memory_search", query="green tea"))
+    assert found.startswith("1. ")
+    assert f"id {id}): 安 drinks green tea" in found
+    assert text_of(host.call("memory_search", query="zebra quagga")).startswith("nothing relevant found")
+    assert text_of(host.call("memory_append", text="bought tea")).startswith("written: daily/")
+    assert text_of(host.call("memory_append", text="bought tea")).startswith("there already: daily/")
+    assert text_of(host.call("memory_flush", text="- We decided to buy more tea on Friday.")).startswith("written: ")
+    assert text_of(host.call("memory_flush", text="- We decided to buy more tea on Friday.")).startswith("left out (")
+    assert text_of(host.call("memory_get", target="MEMORY.md")).startswith("MEMORY.md, lines 1 to ")
+    assert "only a person accepts" in text_of(host.call("memory_review"))
+    assert text_of(host.call("memory_status")).startswith("book: ")
+
+
+def test_conversations_are_recalled(host: Host, memory: Memory, tmp_path: Path) -> None:
+    said = {
+        "id": "t1",
+        "session": "tea",
+        "speaker": "Ann",
+        "content": "I prefer green tea.",
+        "timestamp": 1_771_800_000,
+    }
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text(json.dumps(said) + "\n", encoding="utf-8")
+    memory.import_file(str(talk))
+    for name, arguments in {
+        "recall_history": {},
+        "recall_topic": {"query": "green tea"},
+        "recall_session": {"which": "tea"},
+        "recall_within": {"session": "tea", "query": "green tea"},
+    }.items():
+        result = host.call(name, **arguments)
+        assert [session["name"] for session in structured(result)["sessions"]] == ["tea"], name
+        assert "session " in text_of(result), name
+    assert "turn:" in text_of(result)
+    opened = text_of(host.call("memory_get", target="turn:t1"))
+    assert opened == "Ann, 2026-02-22T22:40:00Z, tea:\nI prefer green tea."
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("memory_get", {"target": "nobody"}, "no entry 'nobody' in this book"),
+        ("memory_get", {"target": "../x.md"}, "document path '../x.md'"),
+        ("memory_get", {"targt": "x"}, "memory_get takes no 'targt': it takes target, from, lines"),
+        ("memory_get", {}, "memory_get needs 'target'"),
+        ("memory_search", {"query": "tea", "max_results": "5"}, "memory_search takes 'max_results' as an integer"),
+        ("memory_search", {"query": " "}, "query is blank"),
+        ("memory_forget", {}, "exactly one of the four"),
+        ("memory_forget", {"target": "x", "yes": "sure"}, "takes 'yes' as a boolean"),
+        ("memory_remember", {"text": "tea", "category": "\ud800"}, "category"),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_sentence(host: Host, name: str, arguments: dict[str, object], told: str) -> None:
+    result = host.call(name, **arguments)
+    assert result.is_error
+    assert told in text_of(result)
+    assert "Traceback" not in text_of(result)
+    assert "\n" not in text_of(result)
+
+
+def test_a_book_that_cannot_be_opened_is_told_and_tried_again(memory: Memory) -> None:
+    tries: Iterator[object] = iter([ConfigError("max_results is 0: give 1 to 200"), memory])
+
+    def opened() -> Memory:
+        found = next(tries)
+        if isinstance(found, Exception):
+            raise found
+        return memory
+
+    host = Host(opened, "auto")
+    assert text_of(host.call("memory_status")) == "max_results is 0: give 1 to 200"
+    assert not host.call("memory_status").is_error
+
+
+def test_nothing_is_opened_before_it_is_needed() -> None:
+    def opened() -> Memory:
+        raise AssertionError("opened")
+
+    async def greeted(client: object) -> None:
+        for ask in ("list_tools", "list_prompts", "list_resource_templates"):
+            await getattr(client, ask)()
+
+    for mode in ("auto", "legacy"):
+        Host(opened, mode).do(greeted)
+
+
+def test_while_memory_is_switched_off_everything_says_so(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False), door="mcp") as memory:
+        host = Host(lambda: memory, "auto")
+        for name in OFFERED.split():
+            result = host.call(name, **dict.fromkeys(tools.schema(name)["parameters"]["required"], "tea"))
+            assert "switched off" in text_of(result), name
+            assert not result.is_error
+        assert "switched off" in text_of(host.call("memory_forget", target="x"))
+        assert host.do(lambda client: client.list_resources()).resources == []
+        with pytest.raises(MCPError, match="switched off"):
+            host.do(lambda client: client.read_resource("memory://MEMORY.md"))
+    assert not (tmp_path / "book").exists()
+
+
+# --- forgetting, which a person agrees to ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("word", "goes"), [("yes", True), ("untick", False), ("no", False), ("away", False)])
+def test_a_person_is_asked_before_anything_is_forgotten(host: Host, memory: Memory, word: str, goes: bool) -> None:
+    kept = [memory.remember(f"tea of kind {number}").known.entry for number in range(7)]
+    person = Person(word)
+    result = host.call("memory_forget", query="tea of kind", person=person)
+    [question] = person.asked
+    assert question.startswith("Forget 7 entries? 要忘掉吗？\n- tea of kind ")
+    assert question.endswith("- …")
+    assert len(memory.entries().entries) == (0 if goes else len(kept))
+    assert result.is_error is not goes
+    assert goes or "nothing was forgotten" in text_of(result)
+
+
+def test_a_host_that_cannot_ask_is_told_to_ask_in_its_own_words(host: Host, memory: Memory) -> None:
+    id = memory.remember("likes tea").known.entry.id
+    refused = host.call("memory_forget", target=id)
+    assert refused.is_error
+    assert "this host cannot ask" in text_of(refused)
+    assert "1 entry" in text_of(refused)
+    assert "yes: true" in text_of(refused)
+    assert len(memory.entries().entries) == 1
+    assert host.answer("memory_forget", target=id, yes=True)["receipt"]["dry_run"] is False
+
+
+def test_nobody_is_asked_what_would_go_nor_about_what_is_not_there(host: Host, memory: Memory) -> None:
+    id = memory.remember("likes tea").known.entry.id
+    person = Person("yes")
+    assert text_of(host.call("memory_forget", target=id, dry_run=True, person=person)).startswith("would go: 1 entry")
+    assert host.call("memory_forget", target="nobody", person=person).is_error
+    assert host.call("memory_forget", target=id, yes=True, person=person).is_error is False
+    assert person.asked == []
