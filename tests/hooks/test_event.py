@@ -195,6 +195,28 @@ def test_a_session_begins_with_what_matters_most_and_what_was_talked_about_latel
     assert "teal" not in told(filled("SessionStart", session_id="s-1", source="resume")).partition("## ")[2]
 
 
+def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_changes(
+    memory: Memory, filled: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = filled("SessionStart", source="startup")
+    with monkeypatch.context() as patched:
+        patched.setattr(context, "_opened", None)
+        assert filled("SessionStart", source="clear") == first
+    memory.remember("The quay is painted teal.", importance="high")
+    assert "teal" in filled("SessionStart", source="startup")
+    memory.process_session_end([{"role": "user", "content": "We chose to buy a red tugboat for the harbour."}], "s")
+    assert "tugboat" in filled("SessionStart", source="startup")
+    monkeypatch.setenv("MEMORYBOOK_LANGUAGE", "zh")
+    assert "历史记忆" in json.loads(filled("SessionStart", source="startup"))["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_page_that_is_never_cut_is_told_in_part(memory: Memory, tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(60):
+        memory.remember(f"The harbour crane number {number} {'lifts many heavy containers ' * 20}.", importance="high")
+    monkeypatch.setenv("MEMORYBOOK_PROVIDER", "flat")
+    assert count_tokens(told(tell("SessionStart"))) <= context.MOST_TOKENS
+
+
 def test_a_block_never_exceeds_its_tokens(memory: Memory, tell: Tell) -> None:
     for number in range(30):
         memory.remember(f"The harbour crane number {number} {'lifts many heavy containers ' * 20}.", importance="high")

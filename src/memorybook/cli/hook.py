@@ -35,10 +35,23 @@ def _hook(call: Call) -> dict[str, Any] | None:
     action = call.options.action
     if action == "ingest":
         _refuse_options(call)
-        return call.unless_off(lambda memory: memory.ingest().json())
+        return _ingest(call)
     if action not in ("install", "uninstall"):
         raise InvalidInput(f"hook knows install, uninstall and ingest, not {action!r}")
     return _settle(call, removes=action == "uninstall")
+
+
+def _ingest(call: Call) -> dict[str, Any] | None:
+    """Take everything in, and have ready what the next session is told when it begins."""
+    from memorybook.hooks.context import beginning
+
+    done = call.unless_off(lambda memory: memory.ingest().json())
+    if call.memory.config.enabled and os.path.isdir(call.memory.root):
+        config, root = call.memory.config, call.memory.root
+        call.close_idle()
+        call.close()  # which settles the files that it is made of
+        beginning(config, root)
+    return done
 
 
 def _refuse_options(call: Call) -> None:

@@ -9,6 +9,7 @@ import os
 import sys
 
 from memorybook.errors import MemoryBookError
+from memorybook.hooks import prepared
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,19 +40,37 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
         config: The settings that hold where the host works.
         root: The book's directory.
     """
+    session = told.get("session_id")
+    session = session if isinstance(session, str) else ""
+    if kind == "start":
+        return beginning(config, root, session="" if told.get("source") in ("startup", "clear") else session)
     prompt = told.get("prompt")
     asked = prompt.strip() if isinstance(prompt, str) else ""
-    if kind == "prompt" and (not asked or asked.startswith("/")):
-        return ""
+    return _found(_opened(config, root), asked[:LONGEST_QUERY], session) if asked and asked[0] != "/" else ""
+
+
+def beginning(config: Config, root: str, *, session: str = "") -> str:
+    """The memories that every prompt takes, then what was talked about lately, as far as there is room.
+
+    Without a session, which would be left out, it is told as it was prepared, or kept for the next that begins.
+    """
+    state = prepared.state(root, config)
+    block = None if session else prepared.load(root, state)
+    if block is None:
+        with _opened(config, root) as memory:
+            block = _beginning(memory, session)
+        if not session:
+            prepared.save(root, state, block)
+    return block
+
+
+def _opened(config: Config, root: str) -> Memory:
     _find_dependencies()
     from memorybook.memory import open as open_memory
 
-    session = told.get("session_id")
     memory = open_memory(root, config=config, door="hook")
     memory.book.background = False
-    if kind == "start":
-        return _beginning(memory, session if isinstance(session, str) else "")
-    return _found(memory, asked[:LONGEST_QUERY], session if isinstance(session, str) else "")
+    return memory
 
 
 def _find_dependencies() -> None:
@@ -66,8 +85,11 @@ def _find_dependencies() -> None:
 
 
 def _beginning(memory: Memory, session: str) -> str:
-    """The memories that every prompt takes, then what was talked about lately, as far as there is room."""
     known = memory.recall("", max_tokens=MOST_TOKENS)
+    if known.tokens > MOST_TOKENS:  # the page of `flat` is never cut
+        from memorybook.verbs import read
+
+        known = read.recall(memory, "", max_tokens=MOST_TOKENS)
     left = MOST_TOKENS - known.tokens - 1
     if left < 1 or not memory.config.recall.auto_recall:
         return known.text
