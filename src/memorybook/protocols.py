@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
     from memorybook.replies import Form, Message, Reply, ToolSchema
-    from memorybook.told import Telling, Told, TurnChanges
+    from memorybook.told import SummaryEmbedding, Telling, Told, TurnChanges
 
     Vectors = memoryview[float] | npt.NDArray[np.float32]
     """A C-contiguous float32 buffer of shape (n, dimensions)."""
@@ -174,6 +174,9 @@ class Transcripts(Protocol):
 
     def going_on(self, source: str, channel: str, chat_id: str) -> Sequence[Session]:
         """Sessions of that source and tenant that have not ended, newest first, without the ids of their turns."""
+
+    def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
+        """Sessions that have not ended, newest first, whose summary stands in no document, with its vector."""
 
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
         """All turns of a session (uuid) in order, or the last so many; empty if there is none."""

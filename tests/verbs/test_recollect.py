@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,8 @@ from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.recall.format import CLOSE, OPEN
+from memorybook.testing import HashEmbedder
+from memorybook.told import SummaryEmbedding, Telling
 
 NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 
@@ -58,7 +61,7 @@ def say(memory: Memory, name: str, begun: datetime, *texts: str, ended: bool = T
         for n, text in enumerate(texts)
     ]
     end = turns[-1].time if ended else None
-    memory.book.transcripts.append(Session(uuid=f"uuid-{name}", name=name, ended=end), turns)
+    memory.book.transcripts.append(Session(uuid=f"uuid-{name}", name=name, source="agent", ended=end), turns)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +154,28 @@ def test_a_topic_brings_the_sessions_about_it_with_the_turns_that_say_so(talks: 
     assert "berth number 14" in found.text
     assert [session.name for session in found.sessions] == ["boat"]  # garden is left out: nothing in it is about it
     assert talks.recall_topic("新公寓的房租", top=1).sessions[0].name == "搬家"
+
+
+@pytest.mark.parametrize("by", ["words", "vectors"])
+def test_an_open_session_is_found_by_its_summary_that_no_document_has_yet(tmp_path: Path, by: str) -> None:
+    embedder = HashEmbedder() if by == "vectors" else None
+    config = Config(timezone="UTC", vector_enabled=embedder is not None)
+    with memorybook.open(str(tmp_path / "book"), config=config, embedder=embedder, clock=lambda: NOW) as memory:
+        say(memory, "garden", BEGUN["garden"], *TALKS["garden"])
+        say(memory, "boat", BEGUN["boat"], *TALKS["boat"], ended=False)
+        assert not memory.recall_topic("maritime purchase negotiations").has_relevant
+        summary = "Maritime purchase negotiations came to an end." if by == "words" else "unlike"
+        kept = None
+        if embedder is not None:
+            rows: Any = embedder.embed(["maritime purchase negotiations"])
+            kept = SummaryEmbedding(embedder.name, embedder.dimensions, memoryview(rows).tobytes())
+        told = memory.book.transcripts.told("uuid-boat")
+        assert memory.book.transcripts.tell(Telling(told, (), summary, "", "model", kept, told.last))
+        found = memory.recall_topic("maritime purchase negotiations")
+        assert found.has_relevant
+        assert found.sessions[0].name == "boat"
+        assert not memory.recall_topic("maritime purchase negotiations", current="boat").has_relevant
+        assert not memory.recall_topic("maritime purchase negotiations", until="2026-02-09").has_relevant
 
 
 def test_what_is_unknown_is_not_relevant_in_either_language(talks: Memory) -> None:

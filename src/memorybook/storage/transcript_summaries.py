@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.standard import Iterator
-from memorybook.storage.columns import bindable, maybe_bindable, readable
+from memorybook.storage.columns import Value, bindable, maybe_bindable, readable
 from memorybook.storage.sqlite import Connection
 from memorybook.storage.transcript_rows import CHAT, EMBEDDING, SESSION, session_of, turns_of
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memorybook.model import Turn
+    from memorybook.model import Session, Turn
     from memorybook.told import SummaryEmbedding, Telling, Told
 
 
@@ -70,6 +70,16 @@ def chat_summaries(db: Connection, session: str) -> dict[str, str]:
     return {readable(turn): readable(summary) for turn, summary in rows}
 
 
+def running(db: Connection, limit: int) -> list[tuple[Session, SummaryEmbedding | None]]:
+    """See `SqliteTranscripts.running`: what told a page of a session is nobody's summary here, see `update`."""
+    rows = db.execute(
+        f"SELECT {EMBEDDING}, {SESSION} FROM sessions WHERE ended IS NULL AND summary_by<>'' AND summary<>''"
+        " ORDER BY updated DESC, id DESC LIMIT ?",
+        (limit,),
+    )
+    return [(session_of(row, ()), _embedding(model, size, vector)) for model, size, vector, *row in rows]
+
+
 def unsaid(db: Connection, number: int, position: int) -> None:
     """Let go of a summary that was made of turns some of which are removed, the first at that position."""
     made = "SELECT 1 FROM sessions WHERE id=? AND summary_by<>''"
@@ -91,10 +101,17 @@ def summarized(db: Connection, number: int, session: str, turn_id: str | None) -
 
 def embedding_of(db: Connection, table: str, number: int) -> SummaryEmbedding | None:
     """The vector of what `summarized` gave."""
+    [row] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
+    return _embedding(*row)
+
+
+def _embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
+    """The columns `EMBEDDING` as a vector; None if there is none."""
     from memorybook.told import SummaryEmbedding
 
-    [(model, dimensions, vector)] = db.execute(f"SELECT {EMBEDDING} FROM {table} WHERE id=?", (number,))
-    return SummaryEmbedding(readable(model), dimensions, vector) if isinstance(vector, bytes) else None
+    if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
+        return None
+    return SummaryEmbedding(readable(model), dimensions, vector)
 
 
 def set_embedding(db: Connection, table: str, number: int, embedding: SummaryEmbedding | None) -> None:

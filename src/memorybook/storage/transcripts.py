@@ -213,6 +213,13 @@ class SqliteTranscripts:
         )
         return [session_of(row, ()) for row in rows]
 
+    def running(self, *, limit: int) -> Sequence[tuple[Session, SummaryEmbedding | None]]:
+        """Sessions that have not ended, newest first, whose summary stands in no document, with its vector."""
+        from memorybook.storage.transcript_summaries import running
+
+        db = self._store.existing()
+        return [] if db is None else running(db, limit)
+
     def turns(self, session: str, *, last: int | None = None) -> Sequence[Turn]:
         """All turns of a session (uuid) in order, or the last so many, at least 1; empty if there is none."""
         db = self._store.existing()
@@ -234,17 +241,10 @@ class SqliteTranscripts:
 
     def find(self, turn_id: str, session: str | None = None) -> Sequence[Turn]:
         """Turns of that id, one per session that has one, or only that of a session (uuid); as they were stored."""
+        from memorybook.storage.turn_stream import found
+
         db = self._store.existing()
-        if db is None:
-            return []
-        columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
-        of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
-        rows = db.execute(
-            f"SELECT sessions.uuid, {columns} FROM turns JOIN chats ON chats.id=turns.chat"
-            f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
-            (bindable(turn_id), *values),
-        )
-        return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
+        return [] if db is None else found(db, turn_id, session)
 
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
         """Those of these ids that turns of several sessions have; costs a look at an index for each."""

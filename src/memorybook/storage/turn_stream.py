@@ -1,4 +1,4 @@
-"""Turns one after the other, for more of them than anyone wants to hold: of a session, and what changed."""
+"""Turns one after the other, for more of them than anyone wants to hold; those of an id, and those that changed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,18 @@ def each_turn(store: Store, session: str) -> Iterator[Turn]:
             waiting += turns_of(session, row)
             waiting.sort(key=lambda turn: turn.position)
     yield from waiting
+
+
+def found(db: Connection, turn_id: str, session: str | None) -> list[Turn]:
+    """See `SqliteTranscripts.find`."""
+    columns = ", ".join(f"chats.{column}" for column in CHAT.split(", "))
+    of_it, values = ("", ()) if session is None else (" AND sessions.uuid=?", (bindable(session),))
+    rows = db.execute(
+        f"SELECT sessions.uuid, {columns} FROM turns JOIN chats ON chats.id=turns.chat"
+        f" JOIN sessions ON sessions.id=turns.session WHERE turns.turn_id=?{of_it} ORDER BY turns.id",
+        (bindable(turn_id), *values),
+    )
+    return [turn for uuid, *chat in rows for turn in turns_of(readable(uuid), chat) if turn.id == turn_id]
 
 
 def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:

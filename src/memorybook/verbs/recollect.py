@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import arguments as given
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.hits import Query
-from memorybook.recall.gathered import about, best_turns, gathered
+from memorybook.recall.gathered import Spoken, about, best_turns, gathered
 from memorybook.recall.order import counted, names_place
 from memorybook.recall.past import Said, Told, block
+from memorybook.recall.search import RELEVANT
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise, query_words
-from memorybook.verbs import talks, which
+from memorybook.verbs import running, talks, which
 from memorybook.verbs.finds import WORTH_A_LOOK
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
     from datetime import date
 
@@ -148,6 +150,9 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
     speaking = gathered(answer.hits)
     if answer.has_relevant:  # else the nearest are shown as such
         speaking = about(speaking, WORTH_A_LOOK)
+    told = () if asked.by_user else _told_of(memory, asked, speaking)
+    speaking = [*told, *(one for one in speaking if all(one.session != other.session for other in told))]
+    speaking.sort(key=lambda one: -one.score)
     known = [(one, talks.known_session(memory, one.session, one.path)) for one in speaking[: asked.top]]
     found = tuple(talks.found(memory, session, one.score) for one, session in known if session is not None)
     places = best_turns([one for one, session in known if session is not None], asked.top)
@@ -157,8 +162,23 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
         talks.turns_at(memory, places),
         tuple(answer.state["degraded"]),
         span=None if asked.days == ALWAYS else asked.days,
-        has_relevant=answer.has_relevant and bool(found),
+        has_relevant=(answer.has_relevant or bool(told)) and bool(found),
     )
+
+
+def _told_of(memory: Memory, asked: _Topic, known: Sequence[Spoken]) -> list[Spoken]:
+    """Sessions that go on whose summaries, which no index has, are about the question; with what else speaks for them.
+
+    A summary counts as much of what speaks for the first of those known as it is about the question.
+    """
+    by_name = {one.session: one for one in known}
+    best = max((one.score for one in known), default=1.0)
+    found = []
+    for session, likeness in running.alike(memory, asked.text):
+        if likeness >= RELEVANT and session.uuid != asked.without and talks.within(memory, session, asked.days):
+            one = by_name.get(session.uuid, Spoken(session.uuid, 0.0, "", ()))
+            found.append(one._replace(score=max(one.score, likeness * best)))
+    return found
 
 
 def _echoes(passage: Passage, echo: str) -> bool:

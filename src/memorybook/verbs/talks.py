@@ -142,7 +142,7 @@ def newest(memory: Memory, days: Days = (None, None), *, without: str | None = N
     Those that only a summary tells of stand among them by their days.
     """
     wanted = (session for session in _merged(memory, days[0]) if session.uuid != without)
-    return (session for session in wanted if _within(memory, session, days))
+    return (session for session in wanted if within(memory, session, days))
 
 
 def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
@@ -204,7 +204,7 @@ def _time(session: Session) -> float:
     return float("-inf") if session.updated is None else session.updated.timestamp()
 
 
-def _within(memory: Memory, session: Session, days: Days) -> bool:
+def within(memory: Memory, session: Session, days: Days) -> bool:
     """Whether a session was going on within the days; one without times only if all days are open."""
     first, last = days
     if first is None and last is None:

@@ -1,0 +1,65 @@
+"""How much the summaries of sessions that go on are about a question: no document has them yet, and so no index."""
+
+from __future__ import annotations
+
+from operator import mul
+from struct import unpack
+from typing import TYPE_CHECKING, Any
+
+from memorybook.errors import EmbedderFailed
+from memorybook.hits import Candidate, Passage
+from memorybook.recall.relevance import relevance
+from memorybook.recall.weights import weights_for
+from memorybook.text.tokens import query_words, tokens
+from memorybook.told import SummaryEmbedding
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.model import Session
+
+MOST = 50
+"""How many of the sessions that go on are looked at, the newest."""
+
+
+def alike(memory: Memory, text: str) -> list[tuple[Session, float]]:
+    """The sessions that go on, each with how much its summary is about the text, 0..1, by words and by its vector.
+
+    As `recall.relevance` has it, but every word counts the same.
+    """
+    told = memory.book.transcripts.running(limit=MOST)
+    if not told:
+        return []
+    asked = query_words(text)
+    embedder = memory.embedder
+    judge = relevance(dict.fromkeys(asked, 1.0), weights_for(embedder.name if embedder is not None else None))
+    question = _embedded(memory, text) if any(vector is not None for _, vector in told) else None
+    found = []
+    for session, vector in told:
+        words = frozenset(tokens(session.summary))
+        holds = sum(1 << place for place, word in enumerate(asked) if word in words)
+        passage = Passage("", 0, 0, session.summary, "summary", session=session.uuid)
+        found.append((session, judge(Candidate(passage, None, _cosine(question, vector), holds))))
+    return found
+
+
+def _embedded(memory: Memory, text: str) -> SummaryEmbedding | None:
+    """The vector of the question; None if there is no embedder, or it failed, which the search tells."""
+    embedder = memory.embedder
+    if embedder is None:
+        return None
+    try:
+        rows: Any = embedder.embed([text])
+    except EmbedderFailed:
+        return None
+    return SummaryEmbedding(embedder.name, embedder.dimensions, memoryview(rows).tobytes())
+
+
+def _cosine(one: SummaryEmbedding | None, other: SummaryEmbedding | None) -> float | None:
+    """Of two vectors of unit length; None unless both are there, and of one embedder."""
+    if one is None or other is None or one[:2] != other[:2]:
+        return None
+    return float(sum(map(mul, _numbers(one), _numbers(other))))
+
+
+def _numbers(embedding: SummaryEmbedding) -> tuple[float, ...]:
+    return unpack(f"<{embedding.dimensions}f", embedding.vector)
