@@ -261,7 +261,9 @@ def test_a_day_outside_the_calendar_is_none(question: str, today: date) -> None:
     assert days(question, today=today) == []
 
 
-@pytest.mark.parametrize("question", ["market of the decks", "maybe Marcus", "augment it", "什么时候部署"])
+@pytest.mark.parametrize(
+    "question", ["market of the decks", "maybe Marcus", "augment it", "什么时候部署", "src/a/b2.py"]
+)
 def test_words_that_begin_like_months_compile_no_patterns(question: str) -> None:
     assert not may_name_days(question)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from memorybook.patterns import lazily
 from memorybook.recall.reading import words_as_written
 from memorybook.standard import Callable, Iterable, Iterator, Mapping, date, timedelta
@@ -188,11 +190,9 @@ def by_calendar(question: str, start: int, years: list[int]) -> tuple[list[Span]
 
 def may_name_days(question: str) -> bool:
     """A cheap look, so that the patterns are compiled for few questions; says yes too often, never no too often."""
-    if "/" in question:
-        return True
     if not question.isascii():
         question = _plain(question)
-        if "/" in question or not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
+        if not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
             return True
         if any(name in question for name in _HAN_DAYS):
             return True
@@ -200,7 +200,9 @@ def may_name_days(question: str) -> bool:
     words = words_as_written(question)  # they end where patterns see an end
     if not _UNITS.isdisjoint(words):
         return True
-    return any(word in _MONTH_NAMES or word[:4].isdecimal() for word in words if len(word) > 2)
+    if any(word in _MONTH_NAMES or word[:4].isdecimal() for word in words if len(word) > 2):
+        return True
+    return any(one[-1:].isdecimal() and other[:1].isdecimal() for one, other in pairwise(question.split("/")))
 
 
 def _plain(question: str) -> str:
