@@ -40,8 +40,8 @@ def with_entry(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, 
     else:
         gap = "" if not text.strip() else end if text.endswith("\n") else end + end
         after = text + gap + table(keys, entry).replace("\n", end)
-    if _meaning(_parsed(after), keys) != _meaning(_with(before, keys, wanted), keys):
-        raise InvalidInput(f"its table {'.'.join(keys)} is not written as a table of its own")
+    if not _is_whole(after) or _meaning(_parsed(after), keys) != _meaning(_with(before, keys, wanted), keys):
+        raise InvalidInput(f"{'.'.join(keys)} cannot be a table of its own there")
     return after
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, NamedTuple
 
+from mcp import MCPError
 from mcp.server import MCPServer
+from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.memory import Memory
 from memorybook.text.tokens import han_share
 
@@ -74,14 +77,25 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     @server.prompt(title="Recall before answering")
     def recall(question: Annotated[str, Field(description="What is to be answered.")], language: Language = "") -> str:
         """Answer a question from memory: what fits it, and the word to look further."""
-        opened = memory()
-        words = WORDING[_language(opened, language, question)]
-        return words.recall.format(known=opened.recall(question).text or words.none, question=question)
+        with _refusals():
+            opened = memory()
+            words = WORDING[_language(opened, language, question)]
+            return words.recall.format(known=opened.recall(question).text or words.none, question=question)
 
     @server.prompt(title="End of session")
     def end_of_session(language: Language = "") -> str:
         """Keep what a later session needs before this one ends."""
-        return WORDING[_language(memory(), language)].end
+        with _refusals():
+            return WORDING[_language(memory(), language)].end
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What is raised on purpose, in the protocol's words."""
+    try:
+        yield
+    except MemoryBookError as error:
+        raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
 
 
 def _language(memory: Memory, asked: str, question: str = "") -> str:
