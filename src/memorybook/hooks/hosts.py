@@ -53,7 +53,8 @@ HOSTS: Mapping[str, HookHost] = {
         "Codex",
         lambda at: os.path.join(at.named("CODEX_HOME", ".codex"), "hooks.json"),
         ".codex/hooks.json",
-        {"start": "SessionStart", "prompt": "UserPromptSubmit", "said": "Stop", "compact": "PreCompact"},
+        {"start": "SessionStart", "prompt": "UserPromptSubmit", "said": "Stop", "compact": "PreCompact"}
+        | {"end": "SessionEnd"},
     ),
     "gemini": HookHost(
         "Gemini CLI",
@@ -100,6 +101,12 @@ def started(name: str, kind: str, book: str | None, *, ingest: bool = True) -> s
         if any("\ud800" <= c <= "\udfff" for c in word):
             raise InvalidInput(f"the path {word!r} is not UTF-8, which a settings file cannot hold")
     return shlex.join(words)
+
+
+def shipped(name: str, kind: str) -> str:
+    """The command line for an event as a plugin has it, which knows no paths; no failure where nothing is installed."""
+    ingest = " --ingest" if kind in ("start", "end") else ""
+    return f"memorybook-hook {host_of(name).events[kind]} --host {name}{ingest} || exit 0"
 
 
 def hooks_of(name: str, command: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
