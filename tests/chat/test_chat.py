@@ -346,10 +346,13 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
 
 
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
-    shown = talk("Remember that my ferry leaves at 14:30.", "/undo")
+    shown = talk("Remember that my ferry leaves at 14:30.", "/undo", "We sail to Marstal in May.")
     assert "undid order" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert memory.entries().total == 0
+        [session] = memory.sessions().sessions
+        assert (session.title, session.turns) == ("We sail to Marstal in May", 2)
+        assert "ferry" not in session.summary
     talk("Remember that my dentist is called Doctor Marlow.")
     talk("Forget what I said about my dentist Doctor Marlow.", "/undo")
     with memorybook.open(str(tmp_path / "book")) as memory:

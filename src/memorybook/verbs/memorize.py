@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from memorybook.draft import Draft, Outcome, Result
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
-from memorybook.formats.entry_block import parse_entry
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.lifecycle.extract import extract
 from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
@@ -26,7 +25,6 @@ from memorybook.text.tokens import digest
 from memorybook.verbs.forgotten import (
     FORGOTTEN,
     remembered,
-    sentences_of,
     turn_key,
     turns_without,
     unnamed,
@@ -37,6 +35,7 @@ from memorybook.verbs.requests import Orders, asked, asked_to_remember, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import BROUGHT, Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import Stored, zone_of
+from memorybook.verbs.withdrawn import ORDER, taken_back, worth_telling
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
 
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 
 BY_IMPORT = "import"
 """The door of conversations that a person brings: carried out at once, and nobody's orders in them are obeyed."""
-
-ORDER = "order"
-"""Kind of the operations by which a user's word is carried out at once, see `verbs.orders`."""
 
 
 class Work(NamedTuple):
@@ -243,21 +239,6 @@ def heard(memory: Memory, session: str) -> set[str]:
     }
 
 
-def taken_back(memory: Memory, session: str) -> set[str]:
-    """Ids of the turns of a session whose order, to remember or to forget, was carried out and then taken back."""
-    journal = memory.book.journal
-    undone = journal.undone()
-    done = [
-        change
-        for operation in journal.operations(session=session)
-        if operation.kind == ORDER and operation.id in undone
-        for change in operation.changes
-    ]
-    added = [parse_entry(one.after, modified=memory.book.now()) for one in done if one.kind == "add" and one.after]
-    sources = [entry.source or "" for entry in added] + [one.reason for one in done if one.kind != "add"]
-    return {id for source in sources if (id := source.rpartition("turn:")[2])}
-
-
 def _standing(memory: Memory, work: Work) -> Extraction:
     """What was found, without what rests on turns alone whose order was taken back."""
     found = cast("Extraction", work.found)
@@ -366,7 +347,7 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     found = _standing(memory, work)
     session = work.stored.session
     requests = _requests(memory, work, found)
-    kept = remembered(memory, sentences_of(work.stored.turns))
+    kept = worth_telling(memory, session.uuid, work.stored.turns)
     turns, fresh = (
         turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
         for turns in (work.stored.turns, work.fresh)

@@ -9,10 +9,11 @@ from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
-from memorybook.verbs.memorize import ORDER, Work, planned
+from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
 from memorybook.verbs.turns import Stored
+from memorybook.verbs.withdrawn import ORDER
 from memorybook.writing import Group
 
 if TYPE_CHECKING:

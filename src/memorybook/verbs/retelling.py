@@ -11,8 +11,9 @@ from memorybook.lifecycle.retell import LONGEST, due, retell
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session, SessionSummary
 from memorybook.told import ChatSummary, SummaryEmbedding, Telling
-from memorybook.verbs.forgotten import remembered, sentences_of, turns_without, without_forgotten
+from memorybook.verbs.forgotten import remembered, turns_without, without_forgotten
 from memorybook.verbs.turns import zone_of
+from memorybook.verbs.withdrawn import taken_back, worth_telling
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _telling(
 def _chats(memory: Memory, told: Told) -> list[ChatSummary]:
     """The summaries of the chats in which something was said since."""
     chats = memory.book.transcripts.chats(told.session.uuid, after=told.chats_through)
-    kept = remembered(memory, sentences_of(turn for chat in chats for turn in chat))
+    kept = worth_telling(memory, told.session.uuid, [turn for chat in chats for turn in chat])
     session, language = Session(uuid=told.session.uuid), memory.config.language
     found = [summarize(turns_without(chat, kept), session=session, language=language).summary for chat in chats]
     left = remembered(memory, [line for text in found for line in text.split("\n")])
@@ -112,7 +113,7 @@ def _chats(memory: Memory, told: Told) -> list[ChatSummary]:
 
 def _rules(memory: Memory, session: Session, turns: Sequence[Turn]) -> SessionSummary:
     """Some of the sentences of these turns, without what was forgotten."""
-    kept = remembered(memory, sentences_of(turns))
+    kept = worth_telling(memory, session.uuid, turns)
     told = summarize(turns_without(turns, kept), session=session, language=memory.config.language)
     return without_forgotten(memory, told)
 
@@ -125,7 +126,7 @@ def _words(memory: Memory, told: Told, over: bool, llm: LLM | Function | None) -
     from memorybook.verbs.sessions import sure
 
     standing = told.session.summary
-    if over and standing:
+    if over and standing and (told.by != RULES or not taken_back(memory, told.session.uuid)):
         return None
     known, fresh = told.through + 1, told.last - told.through
     problem = ""
@@ -146,7 +147,7 @@ def _words(memory: Memory, told: Told, over: bool, llm: LLM | Function | None) -
 def _by_model(memory: Memory, told: Told, llm: LLM) -> _Words | None:
     turns = _turns(memory, told, told.through if told.by != RULES else -1)
     before = told.session.summary if told.by != RULES else ""
-    kept = remembered(memory, sentences_of(turns))
+    kept = worth_telling(memory, told.session.uuid, turns)
     found = retell(
         before,
         turns_without(turns, kept),

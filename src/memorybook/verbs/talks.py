@@ -9,6 +9,7 @@ from memorybook.formats import session_md
 from memorybook.lifecycle.summarize import summarize
 from memorybook.recollection import FoundSession, FoundTurn
 from memorybook.text.passages import utc_day
+from memorybook.verbs.left_open import GOING_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,17 +108,21 @@ def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
         session.path,
         score,
         session.updated,
+        session.ended is None and session.source in GOING_ON,
     )
 
 
 def _unwritten(memory: Memory, session: Session) -> SessionSummary:
     """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
     from memorybook.model import SessionSummary
+    from memorybook.verbs.forgotten import turns_without
+    from memorybook.verbs.withdrawn import worth_telling
 
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)
-    return summarize(turns, session=session, language=memory.config.language)
+    told = turns_without(turns, worth_telling(memory, session.uuid, turns))
+    return summarize(told, session=session, language=memory.config.language)
 
 
 def _summary(page: SessionSummary) -> str:
