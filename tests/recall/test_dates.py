@@ -262,7 +262,7 @@ def test_a_day_outside_the_calendar_is_none(question: str, today: date) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["market of the decks", "maybe Marcus", "augment it", "什么时候部署", "src/a/b2.py"]
+    "question", ["market of the decks", "maybe Marcus", "augment it", "什么时候部署", "后端节点怎么部署", "src/a/b2.py"]
 )
 def test_words_that_begin_like_months_compile_no_patterns(question: str) -> None:
     assert not may_name_days(question)

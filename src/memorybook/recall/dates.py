@@ -30,17 +30,19 @@ _UNITS = frozenset(
     " quarter q1 q2 q3 q4 h1 h2 christmas xmas boxing easter halloween thanksgiving valentine valentines festival"
     " qingming".split()
 )
-_HAN_UNITS = frozenset("年月日号周天星前拜今昨季节夕宵端庆秋旦诞")
-_HAN_DAYS = ("五一", "清明", "平安夜", "双十一")
+_HAN_UNITS = frozenset("年月日号周天星前拜今昨季")
 _OF_PARTS = (
     *("quarter", "half of", "q1", "q2", "q3", "q4", "h1", "h2", "ago today", "this time", "same time", "week of"),
     *("week in", "季度", "半年", "年今", "年的今", "个时候", "年这", "年同", "年此", "第", "最后"),
 )
 _OF_HOLIDAYS = (
     *"christmas xmas boxing easter halloween thanksgiving valentine festival qingming chinese lunar".split(),
-    *"autumn 节 过年 除夕 元宵 清明 五一 端午 七夕 中秋 重阳 国庆 元旦 圣诞 平安夜 双十一 双11".split(),
-    "new year",
+    *("autumn", "new year"),
 )
+_HAN_HOLIDAYS = (
+    "春节 过年 除夕 元宵 清明 五一 劳动节 端午 七夕 中秋 重阳 国庆 元旦 圣诞 平安夜 情人节 万圣 感恩节 复活节"
+    " 双十一 双11"
+).split()
 _JOINERS = (
     *(" to ", "till", "through", "thru", "and", "since", "now", "day", "的周", "的星", "的礼", "那周", "前周"),
     *"-–—~到至起以和与跟",
@@ -131,7 +133,7 @@ def _ways(question: str) -> Iterator[Callable[[str, list[int], date | None], lis
         from memorybook.recall import year_parts
 
         yield year_parts.found
-    if _holds(question, _OF_HOLIDAYS):
+    if _holds(question, _OF_HOLIDAYS) or (not question.isascii() and _holds(question, _HAN_HOLIDAYS)):
         from memorybook.recall import holidays
 
         yield holidays.found
@@ -194,7 +196,7 @@ def may_name_days(question: str) -> bool:
         question = _plain(question)
         if not _HAN_UNITS.isdisjoint(question) or any(map(str.isdecimal, question)):
             return True
-        if any(name in question for name in _HAN_DAYS):
+        if any(name in question for name in _HAN_HOLIDAYS):
             return True
         question = "".join(c if c.isalnum() else " " for c in question)
     words = words_as_written(question)  # they end where patterns see an end

@@ -52,7 +52,7 @@ _ENGLISH = lazily(
     rf"|\b(?P<which2>last|this|that)\s+(?P<season>{_SEASON})\b"
     rf"|\b(?P<season2>{_SEASON})\s+(?:of\s+)?(?P<y2>{YEAR}|last\s+year|this\s+year)\b"
     rf"|\b(?P<which3>last|this)\s+(?P<m2>{MONTH})\b(?!\s+\d)"
-    rf"|\b(?:past\s+(?:(?P<pn>{_MANY})\s+)?|last\s+(?P<ln>{_MANY})\s+)(?P<punit>{_UNIT})\b"
+    rf"|\b(?:past\s+(?!day\b)(?:(?P<pn>{_MANY})\s+)?|last\s+(?P<ln>{_MANY})\s+)(?P<punit>{_UNIT})\b"
     r"|\bthe\s+other\s+(?P<other>day|night|evening|week)\b"
 )
 
