@@ -66,6 +66,7 @@ class FoundTurn(NamedTuple):
         position: Place in its session, from 0.
         score: How much speaks for it, comparable within one answer only; 0 for what stands beside such a turn, or
             where nothing was asked.
+        place: What `get` opens it by: `turn:ID`, or `turn:SESSION/ID` where several sessions have that id.
     """
 
     id: str
@@ -76,6 +77,7 @@ class FoundTurn(NamedTuple):
     time: datetime | None = None
     position: int = -1
     score: float = 0.0
+    place: str = ""
 
     def json(self) -> dict[str, Any]:
         """All fields; the time in UTC."""

@@ -46,7 +46,7 @@ def test_it_is_never_longer_than_allowed_and_what_is_in_it_cannot_close_it(
 
 
 def test_a_session_is_told_with_its_summary_and_the_turns_that_were_found() -> None:
-    text = made(told(Said("user", "The sail is red.", "2026-02-04", "t7", 1.0), summary="User: We bought a boat."))
+    text = made(told(Said("user", "The sail is red.", "2026-02-04", "turn:t7", 1.0), summary="User: We bought a boat."))
     assert text.splitlines()[3:-1] == [
         "",
         "## 2026-02-03 Boats (12 turns)",
@@ -56,26 +56,28 @@ def test_a_session_is_told_with_its_summary_and_the_turns_that_were_found() -> N
 
 
 def test_chinese_has_chinese_words() -> None:
-    text = made(told(Said("assistant", "帆是红的。", "", "t7", 1.0))._replace(open=True, title=""), language="zh")
+    text = made(told(Said("assistant", "帆是红的。", "", "turn:t7", 1.0))._replace(open=True, title=""), language="zh")
     assert "## 2026-02-03 无标题（12 条消息，尚未结束）" in text
     assert "- 助手: 帆是红的。 (turn:t7)" in text
 
 
 def test_what_a_summary_quotes_of_a_turn_that_is_shown_is_not_said_twice() -> None:
-    text = made(told(Said("Ann", "The sail is red.", "", "t7", 1.0), summary="Ann: The sail is red.\nAnn: It leaks."))
+    text = made(
+        told(Said("Ann", "The sail is red.", "", "turn:t7", 1.0), summary="Ann: The sail is red.\nAnn: It leaks.")
+    )
     assert text.count("The sail is red.") == 1
     assert "Ann: It leaks." in text
 
 
 def test_the_turns_that_are_wanted_most_stay_when_there_is_little_room() -> None:
-    many = [Said("", f"word{n} " * 20, "", f"t{n}", float(n == 3)) for n in range(9)]
+    many = [Said("", f"word{n} " * 20, "", f"turn:t{n}", float(n == 3)) for n in range(9)]
     text = made(told(*many), max_tokens=160)
     assert "word3" in text
     assert "word8" not in text
 
 
 def test_of_a_session_in_order_the_end_stays_and_the_rest_is_counted() -> None:
-    turns = [Said("user", f"word{n} " * 20, "", f"t{n}", float(n)) for n in range(9)]
+    turns = [Said("user", f"word{n} " * 20, "", f"turn:t{n}", float(n)) for n in range(9)]
     text = made(told(*turns), max_tokens=170, in_order=True)
     shown = [n for n in range(9) if f"word{n} " in text]
     assert shown

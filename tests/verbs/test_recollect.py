@@ -178,6 +178,19 @@ def test_an_open_session_is_found_by_its_summary_that_no_document_has_yet(tmp_pa
         assert not memory.recall_topic("maritime purchase negotiations", until="2026-02-09").has_relevant
 
 
+def test_turns_of_several_sessions_with_one_id_are_told_apart(book: Memory) -> None:
+    for session, text in (("s1", "The spare key lies under the flower pot."), ("s2", "The boat leaves at noon.")):
+        book.book.transcripts.append(Session(uuid=session), [Turn(id="1", session=session, text=text, role="user")])
+    book.book.transcripts.append(Session(uuid="s1"), [Turn(id="2", session="s1", text="The key is rusty.")])
+    found = book.recall_topic("Where is the spare key?")
+    assert [turn.place for turn in found.turns[:2]] == ["turn:s1/1", "turn:2"]
+    assert "(turn:s1/1)" in found.text
+    assert "(turn:s1/1)" in book.recall("Where is the spare key?").text
+    assert "turn:s1/1)" in book.retrieve_and_inject("Where is the spare key?", min_score=0.1).text
+    for turn in found.turns[:2]:
+        assert book.get(turn.place).turn == book.book.transcripts.find(turn.id, "s1")[0]  # type: ignore[union-attr]
+
+
 def test_what_is_unknown_is_not_relevant_in_either_language(talks: Memory) -> None:
     for question in ("How did the quarterly audit of the submarine end?", "去年的滑雪比赛谁赢了"):
         assert not talks.recall_topic(question).has_relevant

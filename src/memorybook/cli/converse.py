@@ -202,7 +202,7 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
 
 def _turn(turn: Mapping[str, Any], page: Page) -> None:
     time = f"  {page.minute(turn['time'])}" if turn["time"] else ""
-    page.line("  ", ("place", f"turn:{turn['id']}"), ("faint", f"  {page.words(turn['speaker'])}{time}"))
+    page.line("  ", ("place", turn["place"]), ("faint", f"  {page.words(turn['speaker'])}{time}"))
     page.text(turn["text"].strip("\n"), "    ")
 
 

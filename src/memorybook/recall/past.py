@@ -79,12 +79,12 @@ class Told(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A turn as the block tells it: who, what, the day (`YYYY-MM-DD`, "" if unknown), its id, how much it is wanted."""
+    """A turn as the block tells it: who, what, the day (`YYYY-MM-DD`, "" if unknown), what opens it, its worth."""
 
     speaker: str
     text: str
     day: str
-    id: str
+    place: str
     worth: float
 
 
@@ -199,7 +199,7 @@ def _turns(
         said = told[number].said[place]
         when = f"[{said.day}] " if said.day and said.day != told[number].day else ""
         who = f"{fenced(wording.roles.get(said.speaker, said.speaker))}: " if said.speaker else ""
-        line = f"- {when}{who}{fenced(snippet(said.text, words))} (turn:{fenced(said.id)})"
+        line = f"- {when}{who}{fenced(snippet(said.text, words))} ({fenced(said.place)})"
         if not lines.add((number, 1, place), line, heads[number], said.text):
             return
 

@@ -6,6 +6,9 @@ from memorybook.text.screen import screen
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memorybook.book import Book
     from memorybook.hits import Hit
     from memorybook.memory import Memory
 
@@ -24,3 +27,13 @@ def worth(memory: Memory, query: str) -> list[Hit]:
         and not screen(hit.passage.text)
         and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
     ]
+
+
+def apart(book: Book, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits as a text names them: a turn by SESSION/ID where turns of several sessions have its id."""
+    shared = book.transcripts.shared({hit.passage.turn or "" for hit in hits if hit.passage.source == "turn"})
+    return [_named(hit) if hit.passage.source == "turn" and hit.passage.turn in shared else hit for hit in hits]
+
+
+def _named(hit: Hit) -> Hit:
+    return hit._replace(passage=hit.passage._replace(turn=f"{hit.passage.session}/{hit.passage.turn}"))

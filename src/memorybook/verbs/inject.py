@@ -12,7 +12,7 @@ from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, normalise
-from memorybook.verbs.finds import WORTH_A_LOOK
+from memorybook.verbs.finds import WORTH_A_LOOK, apart
 from memorybook.verbs.read import language_of, masked
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def retrieve_and_inject(
     below = [hit.relevance for hit in found if hit.relevance < least]
     cut = Cut(len(below), max(below, default=0.0), len(fit) - len(chosen))
     language = language_of(config.language, [query, *(hit.snippet for hit in chosen)])
-    text = block(chosen, cut.told(least, limit, language), language=language) if chosen else ""
+    text = block(apart(memory.book, chosen), cut.told(least, limit, language), language=language) if chosen else ""
     used = [hit.passage.entry for hit in chosen if hit.passage.entry]
     if used:
         memory.book.count_access(used, query=masked(config, query), session=session_id)

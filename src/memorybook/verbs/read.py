@@ -13,7 +13,7 @@ from memorybook.recall.diverse import diverse
 from memorybook.recall.format import WORDING, block, prose_lines
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, han_share
-from memorybook.verbs.finds import worth
+from memorybook.verbs.finds import apart, worth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -122,7 +122,7 @@ def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = N
     told = WORDING[language].before
     texts = [_told(each.entry.text, before.get(each.entry.id), told) for each in hot]
     cold = [hit._replace(snippet=_told(hit.snippet, before.get(hit.passage.entry or ""), told)) for hit in cold]
-    made = block(prose, texts, cold, language=language, max_tokens=max_tokens)
+    made = block(prose, texts, apart(book, cold), language=language, max_tokens=max_tokens)
     hot, cold = hot[: made.hot], cold[: made.cold]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in cold if hit.passage.source == "note"]

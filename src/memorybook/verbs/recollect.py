@@ -346,7 +346,9 @@ def _alike(memory: Memory, text: str, without: str | None) -> Recollection | Non
 
 
 def _shown(memory: Memory, found: Recollection, text: str, max_tokens: int) -> Recollection:
-    """The recollection with its block, in the language of the question or else of what was said."""
+    """The recollection with places of its turns, and its block, in the language of the question or of what was said."""
+    shared = memory.book.transcripts.shared({turn.id for turn in found.turns})
+    found = found._replace(turns=tuple(_placed(turn, turn.id in shared) for turn in found.turns))
     texts = [text] if text else [*(one.summary for one in found.sessions), *(turn.text for turn in found.turns[:20])]
     made = block(
         [_told(memory, one, found) for one in found.sessions],
@@ -362,10 +364,14 @@ def _shown(memory: Memory, found: Recollection, text: str, max_tokens: int) -> R
     return found._replace(text=made.text, tokens=made.tokens, degraded=degraded)
 
 
+def _placed(turn: FoundTurn, shared: bool) -> FoundTurn:
+    return turn._replace(place=f"turn:{turn.session}/{turn.id}" if shared else f"turn:{turn.id}")
+
+
 def _told(memory: Memory, one: FoundSession, found: Recollection) -> Told:
     of_it = sorted((turn for turn in found.turns if turn.session == one.uuid), key=lambda turn: turn.position)
     said = [
-        Said(turn.speaker, turn.text, _day(memory, turn), turn.id, turn.score or float(place))
+        Said(turn.speaker, turn.text, _day(memory, turn), turn.place, turn.score or float(place))
         for place, turn in enumerate(of_it)
     ]
     begun = one.started or one.updated
