@@ -315,7 +315,7 @@ class Session(TypedDict):
 
 
 class Said(TypedDict):
-    """A turn of a past conversation, word for word."""
+    """A turn of a past conversation, word for word; `place` is what opens it."""
 
     id: str
     session: str
@@ -325,6 +325,7 @@ class Said(TypedDict):
     time: str | None
     position: int
     score: float
+    place: str
 
 
 class Span(TypedDict):

@@ -110,7 +110,7 @@ def _session(session: Shown) -> str:
 
 def _said(turn: Shown) -> str:
     about = ", ".join(filter(None, [turn["speaker"] or turn["role"], turn["time"]]))
-    return f"turn:{turn['session']}/{turn['id']} ({about}): {_line(turn['text'])}"
+    return f"{turn['place']} ({about}): {_line(turn['text'])}"
 
 
 def _review(answer: Shown) -> list[str]:

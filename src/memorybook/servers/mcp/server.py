@@ -75,18 +75,18 @@ class _Arguments(ArgModelBase):
 
 
 def _tool(memory: Opened, name: str) -> Tool:
-    run = confirm.asking(memory) if name == offers.MAY_CONFIRM else _plain(memory, name)
     offer = offers.OFFERS[name]
-    tool = Tool.from_function(
-        run,
-        name=name,
-        title=offer.title,
-        description=offers.told(name),
-        annotations=offer.annotations(),
-        structured_output=False,
-    )
-    given = FuncMetadata(arg_model=_Arguments, output_schema=offers.answers(name))
-    return tool.model_copy(update={"parameters": offers.takes(name), "fn_metadata": given})
+    told: dict[str, Any] = {
+        "name": name,
+        "title": offer.title,
+        "description": offers.told(name),
+        "annotations": offer.annotations(),
+        "parameters": offers.takes(name),
+        "fn_metadata": FuncMetadata(arg_model=_Arguments, output_schema=offers.answers(name)),
+    }
+    if name == offers.MAY_CONFIRM:  # with what asks a person
+        return Tool.from_function(confirm.asking(memory), structured_output=False).model_copy(update=told)
+    return Tool(fn=_plain(memory, name), is_async=False, **told)
 
 
 def _plain(memory: Opened, name: str) -> Callable[..., CallToolResult]:
