@@ -76,8 +76,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     # doors: what is in a book is the core's to say
     "servers": VALUES
     | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "workspace"},
+    "filetree": VALUES | {"memory"},
+    "editor": VALUES | {"filetree", "memory", "text", "tool_schema"},
     "integrations": CORE
-    | {"agent", "answers", "config", "memory", "recollection", "tool_schema", "tools", "verbs", "workspace"},
+    | {"agent", "answers", "config", "editor", "filetree", "memory", "recollection", "tool_schema", "tools", "verbs"}
+    | {"workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
     | {"hooks", "servers"},

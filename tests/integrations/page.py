@@ -18,7 +18,9 @@ def run(name: str, **given: Any) -> dict[str, Any]:
         given: Names that the page takes for granted, such as a scripted `model`.
     """
     page = PAGES / f"{name}.md"
+    text = page.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__main__", **given}
-    for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), 1):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), names)  # what a reader would paste
+    for block in BLOCK.finditer(text):
+        above = text.count("\n", 0, block.start(1))  # so that what fails is shown where it stands
+        exec(compile("\n" * above + block[1], str(page), "exec"), names)
     return names
