@@ -9,7 +9,7 @@ from memorybook import arguments as given
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.hits import Query
 from memorybook.recall.gathered import Spoken, about, best_turns, gathered
-from memorybook.recall.order import counted, names_place
+from memorybook.recall.order import names_place
 from memorybook.recall.past import Said, Told, block
 from memorybook.recall.search import RELEVANT
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
@@ -309,13 +309,12 @@ def _sessions(memory: Memory, text: str, subject: str, current: str | None) -> R
         return _session(memory, text, None, current)
     known, days = which.those(memory, text, without=current)
     if days == ALWAYS and not subject:  # lately
-        limit = counted(text) or memory.config.recall.max_search_results
-        return _history(memory, min(limit, OF_DAYS), ALWAYS, current)
+        return _history(memory, memory.config.recall.max_search_results, ALWAYS, current)
     if len(known) < 2:
         return _session(memory, text, None, current)
     if subject:
         return None
-    told = tuple(talks.found(memory, one) for one in known[: counted(text) or OF_DAYS])
+    told = tuple(talks.found(memory, one) for one in known[:OF_DAYS])
     return Recollection("history", told, span=days, has_relevant=True, reason=f"{len(told)} of {len(known)} sessions")
 
 
