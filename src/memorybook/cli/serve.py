@@ -35,6 +35,7 @@ def _serve(call: Call) -> dict[str, Any] | None:
     except ImportError as missing:
         needs = f"memorybook serve needs {missing.name}: pip install 'memorybook[server]'"
         raise MissingExtra(needs) from None
+    _log(quiet=call.options.quiet)
     config = _config(call)
     settings = config.server
     running.check_reach(settings, insecure=call.options.insecure_no_tls)
@@ -58,6 +59,14 @@ def _serve(call: Call) -> dict[str, Any] | None:
 def _told(told: dict[str, str]) -> str:
     lines = [f"serving {told['root']} at {told['url']}", f"log in once with {told['login']}"]
     return "".join(f"{visible(line)}\n" for line in [*lines, f"the owner's token is in {told['token']}"])
+
+
+def _log(*, quiet: bool) -> None:
+    """What happens, on stderr: each request in a line, unless it is to be quiet."""
+    import logging
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, force=True)
+    logging.getLogger("memorybook.server").setLevel(logging.WARNING if quiet else logging.INFO)
 
 
 def _config(call: Call) -> Config:

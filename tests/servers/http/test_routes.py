@@ -71,6 +71,8 @@ def test_a_call_that_cannot_be_is_one_clear_sentence(one: Served) -> None:
     assert error_of(one.client.post("/memory/backup", json={"path": "/tmp/x"}), 404) == "not_found"
     assert error_of(one.client.get("/entries?limit=many"), 400) == "invalid_input"
     assert error_of(one.client.get("/memory/search"), 405) == "method_not_allowed"
+    for path, allowed in (("/documents/a/b.md", "DELETE, GET, PUT"), ("/sessions", "GET, POST"), ("/sync", "")):
+        assert one.client.options(path).headers.get("Allow", "") == allowed
 
 
 def closed(schema: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -23,7 +24,7 @@ from memorybook.servers.http import (
     tenants,
     tool_routes,
 )
-from memorybook.servers.http.access import Access, Gate, Logins, names_of
+from memorybook.servers.http.access import PUBLIC, Access, Gate, Logins, names_of
 from memorybook.servers.http.limits import Limits
 from memorybook.servers.http.mcp_route import McpApp
 from memorybook.servers.http.refusals import Refusal, handle
@@ -60,6 +61,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.include_router(health.router)
     app.state.mcp = McpApp(books)
     app.router.routes.append(app.state.mcp.route())
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     app.add_exception_handler(MemoryBookError, handle)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -68,6 +70,16 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.add_middleware(Access, gate=Gate(names_of(settings.host, settings.hosts), books.tokens.caller, logins))
     app.add_middleware(Tracing, metrics=app.state.metrics)  # the last one added is the first to be asked
     return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The description of the API, with the token that it wants."""
+    described = FastAPI.openapi(app)
+    described.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    described["security"] = [{"token": []}]
+    for path in PUBLIC:
+        described["paths"][path]["get"]["security"] = []
+    return described
 
 
 @asynccontextmanager
@@ -80,11 +92,26 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def _unknown(request: Request, error: Exception) -> Response:
     """No such route, or not with that method."""
     assert isinstance(error, HTTPException)
-    codes = {404: "not_found", 405: "method_not_allowed"}
-    refusal = Refusal(
-        error.status_code, codes.get(error.status_code, "invalid_input"), str(error.detail), error.headers
-    )
-    return await handle(request, refusal)
+    if error.status_code == 405:
+        allowed = ", ".join(_allowed(request.app, request.url.path))
+        told = f"{request.method} is not one of the methods of this place: {allowed}"
+        return await handle(request, Refusal(405, "method_not_allowed", told, {"Allow": allowed}))
+    code = "not_found" if error.status_code == 404 else "invalid_input"
+    told = "there is no such place" if error.status_code == 404 else str(error.detail)
+    return await handle(request, Refusal(error.status_code, code, told, error.headers))
+
+
+def _allowed(app: FastAPI, path: str) -> list[str]:
+    """The methods of a place: the framework tells those of one route alone."""
+    paths = app.openapi()["paths"].items()
+    found = {method.upper() for place, methods in paths if _fits(place, path) for method in methods}
+    return sorted(found) or ["GET", "POST", "DELETE"]  # of MCP, which is described elsewhere
+
+
+def _fits(place: str, path: str) -> bool:
+    """Whether the path is of that place; that of a document has slashes."""
+    pattern = re.escape(place).replace(r"\{path\}", ".+")
+    return re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path) is not None
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

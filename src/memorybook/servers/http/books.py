@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from memorybook.agent.workspace import Workspace
 from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
 from memorybook.memory import MACHINE, Memory
-from memorybook.servers.http.refusals import Refusal
+from memorybook.servers.http.refusals import Refusal, too_many_at_a_time
 from memorybook.servers.http.tokens import Caller, Tokens, no_tenant
 from memorybook.workspace import tenant_key
 
@@ -126,7 +126,8 @@ class Books:
         """What `do` answers for the tenant's memory, done in a thread.
 
         Raises:
-            Refusal: It takes longer than the setting `server.timeout`; it is done to its end all the same.
+            Refusal: It takes longer than the setting `server.timeout`; it is done to its end all the same. Or too
+                much runs and waits already; then nothing is done.
         """
 
         def done() -> T:
@@ -137,6 +138,8 @@ class Books:
 
     async def run(self, do: Callable[[], T]) -> T:
         """What `do` answers, done in a thread; raises as `work`."""
+        if self.works >= self.config.server.max_requests:
+            raise too_many_at_a_time()
         self.works += 1
         future = asyncio.get_running_loop().run_in_executor(self._threads, do)
         future.add_done_callback(self._count_down)

@@ -30,6 +30,7 @@ async def documents(asked: Asked) -> Response:
     "/{path:path}",
     response_class=Response,
     responses={200: {"content": {"text/markdown": {}}}, 304: {"description": "As `If-None-Match` has it."}},
+    openapi_extra={"parameters": [etags.IF_NONE_MATCH]},
 )
 async def document(path: str, request: Request, asked: Asked) -> Response:
     """The text of a document, byte for byte."""
@@ -43,7 +44,10 @@ async def document(path: str, request: Request, asked: Asked) -> Response:
 @router.put(
     "/{path:path}",
     response_model=shapes.Written,
-    openapi_extra=body({"type": "string"}, kind="text/markdown", required=False),
+    openapi_extra={
+        "parameters": [etags.IF_MATCH, etags.IF_NONE_MATCH],
+        **body({"type": "string"}, kind="text/markdown", required=False),
+    },
 )
 async def write(path: str, request: Request, asked: Asked) -> Response:
     """Let the body be the text of the document; `If-Match` says which it takes the place of.
@@ -55,7 +59,7 @@ async def write(path: str, request: Request, asked: Asked) -> Response:
     return _written(await asked.work(lambda memory: _changed(memory, path, expect, text)))
 
 
-@router.delete("/{path:path}", response_model=shapes.Written)
+@router.delete("/{path:path}", response_model=shapes.Written, openapi_extra={"parameters": [etags.IF_MATCH]})
 async def remove(path: str, request: Request, asked: Asked) -> Response:
     """Take a document out of the book; `undo` brings it back. `If-Match` as for a change."""
     expect = etags.expected(request.headers)

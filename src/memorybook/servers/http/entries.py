@@ -41,7 +41,12 @@ async def entries(
     return answer(found.json())
 
 
-@router.get("/{id}", response_model=shapes.Changed, responses={304: {"description": "As `If-None-Match` has it."}})
+@router.get(
+    "/{id}",
+    response_model=shapes.Changed,
+    responses={304: {"description": "As `If-None-Match` has it."}},
+    openapi_extra={"parameters": [etags.IF_NONE_MATCH]},
+)
 async def entry(id: str, request: Request, asked: Asked) -> Response:
     """An entry with all its fields."""
     found = await asked.work(lambda memory: _entry(memory, id))
@@ -51,7 +56,9 @@ async def entry(id: str, request: Request, asked: Asked) -> Response:
     return _answered(found)
 
 
-@router.patch("/{id}", response_model=shapes.Changed, openapi_extra=body(_PARAMETERS))
+@router.patch(
+    "/{id}", response_model=shapes.Changed, openapi_extra={"parameters": [etags.IF_MATCH], **body(_PARAMETERS)}
+)
 async def change(id: str, request: Request, asked: Asked) -> Response:
     """Change fields of an entry; what is left out stays. Another one by now: 409 with the entry as it stands."""
     expect = etags.expected(request.headers)
@@ -61,7 +68,7 @@ async def change(id: str, request: Request, asked: Asked) -> Response:
     return _answered(await asked.work(_standing(id, expect, lambda memory: _updated(memory, id, dict(fields)))))
 
 
-@router.delete("/{id}", response_model=shapes.Forgotten)
+@router.delete("/{id}", response_model=shapes.Forgotten, openapi_extra={"parameters": [etags.IF_MATCH]})
 async def forget(id: str, request: Request, asked: Asked) -> Response:
     """Forget an entry, so that imports do not bring it back; `undo` does."""
     expect = etags.expected(request.headers)

@@ -15,6 +15,14 @@ from memorybook.servers.http.refusals import Refusal
 _MOVES_BY_ITSELF = frozenset({"score", "hits", "last_activated", "access_count"})
 
 
+def _header(name: str, told: str) -> dict[str, Any]:
+    return {"name": name, "in": "header", "required": False, "schema": {"type": "string"}, "description": told}
+
+
+IF_MATCH = _header("If-Match", "The ETag of what is changed, or * for whatever stands there.")
+IF_NONE_MATCH = _header("If-None-Match", "ETags that the caller has; * before something new.")
+
+
 def quoted(revision: str) -> str:
     """The ETag of a revision."""
     return f'"{revision}"'

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.config import ServerSettings
-from memorybook.servers.http.refusals import Refusal, refuse
+from memorybook.servers.http.refusals import Refusal, refuse, too_many_at_a_time
 
 _KNOWN = 10_000
 """Tokens whose rate is remembered."""
@@ -80,7 +80,7 @@ class Limits:
             after = {"Retry-After": str(math.ceil(wait))}
             raise Refusal(429, "too_many", f"this token may make {self.settings.rate:g} requests a second", after)
         if self._now >= self.settings.max_requests:
-            raise Refusal(503, "busy", "too many requests at a time: try again", {"Retry-After": "1"})
+            raise too_many_at_a_time()
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or len(length) > 20 or int(length) > self.settings.max_body:
             raise self._too_large()

@@ -76,6 +76,11 @@ def only_a_person(what: str) -> Refusal:
     )
 
 
+def too_many_at_a_time() -> Refusal:
+    """The refusal of more than the server takes at a time."""
+    return Refusal(503, "busy", "too much is asked at a time: try again")
+
+
 def response(error: Exception, request_id: str) -> Response:
     """The answer to a request that raised; what nothing in here raises on purpose goes into the log."""
     if isinstance(error, RecursionError):

@@ -1,0 +1,44 @@
+"""The API is as it describes itself: what its description makes up is answered as it says, and never by a 5xx."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from servers.http.conftest import Served
+
+CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+
+
+def test_whatever_the_description_makes_up_is_answered_as_it_says(many: Served) -> None:
+    many.client.post("/tenants", json={"name": "fuzz"})
+    headers = {"Authorization": many.client.headers["Authorization"], "X-Memorybook-Tenant": "fuzz"}
+    schema = schemathesis.openapi.from_url(f"{many.client.base_url}openapi.json", headers=headers)
+    operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
+    assert len(operations) > 80
+    thorough = settings().max_examples > 100
+    few = settings(
+        max_examples=100 if thorough else 3,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    for operation in operations if thorough else random.sample(operations, 15):  # others in each run
+
+        @few
+        @given(case=operation.as_strategy())
+        def answers(case: Case[Any]) -> None:
+            case.call_and_validate(headers=headers, checks=CHECKS, timeout=20)
+
+        answers()

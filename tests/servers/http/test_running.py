@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import memorybook
+from memorybook.config import Config, ServerSettings
+from memorybook.memory import Memory
+from memorybook.servers.http.limits import Rates
+from memorybook.servers.http.running import listen, url_of
+from servers.http.conftest import OWNER, Served, serving
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that takes little."""
+    root = tmp_path_factory.mktemp("small") / "book"
+    with serving(root, max_body=2048, rate=5.0, max_requests=3, threads=2, timeout=0.3) as served:
+        yield served
+
+
+def another(served: Served) -> httpx2.Client:
+    """A client with a token, and so a rate, of its own."""
+    time.sleep(0.25)  # for the owner's rate
+    return served.asking(served.client.post("/tokens", json={"acts_as": "user"}).json()["token"])
+
+
+def test_a_body_is_taken_up_to_the_limit_whether_or_not_its_length_is_told(small: Served) -> None:
+    with another(small) as client:
+        long = json.dumps({"text": "x" * 3000})
+        assert client.post("/memory/append", content=long).status_code == 413
+        assert client.post("/memory/append", content=iter([long.encode()])).status_code == 413
+        assert client.post("/memory/append", content=iter([b'{"text": ', b'"short"}'])).status_code == 200
+
+
+def test_a_token_has_a_rate(small: Served) -> None:
+    with another(small) as client:
+        answers = [client.get("/documents") for _ in range(12)]
+    assert [answer.status_code for answer in answers[:10]] == [200] * 10
+    assert answers[-1].status_code == 429
+    assert int(answers[-1].headers["Retry-After"]) >= 1
+    with another(small) as other:
+        assert other.get("/documents").status_code == 200
+
+
+def test_a_bucket_fills_again() -> None:
+    now = 0.0
+    rates = Rates(2.0, clock=lambda: now)
+    assert [rates.wait("a") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    now = 0.5
+    assert (rates.wait("a"), rates.wait("b")) == (0, 0)
+    assert Rates(0.0).wait("a") == 0
+
+
+def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    append, go = Memory.append, threading.Event()
+
+    def slowly(memory: Memory, text: str, **more: Any) -> Any:
+        assert go.wait(20)
+        return append(memory, text, **more)
+
+    monkeypatch.setattr(Memory, "append", slowly)
+    with another(small) as client:
+        late = client.post("/memory/append", json={"text": "late"}, headers={"X-Request-ID": "mine-1"})
+        assert (late.status_code, late.json()["error"]["code"]) == (504, "late")
+        assert late.json()["error"]["request_id"] == late.headers["X-Request-ID"] == "mine-1"
+        go.set()
+        until(lambda: "late" in client.get("/documents").text or bool(find(small, "late")))
+
+
+def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, begun = threading.Event(), threading.Semaphore(0)
+
+    def slowly(memory: Memory) -> Any:
+        begun.release()
+        assert go.wait(20)
+        return {}
+
+    monkeypatch.setattr(Memory, "status", slowly)
+    with another(small) as client, another(small) as second, another(small) as third:
+        threads = [threading.Thread(target=each.post, args=["/memory/status"]) for each in (client, second)]
+        for thread in threads:
+            thread.start()
+        assert all(begun.acquire(timeout=20) for _ in threads)
+        waits, refused = (third.post("/memory/status") for _ in range(2))
+        go.set()
+        for thread in threads:
+            thread.join(20)
+    assert (waits.status_code, waits.json()["error"]["code"]) == (504, "late")  # and goes on to wait
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "busy")
+    assert refused.headers["Retry-After"] == "1"
+
+
+def find(served: Served, word: str) -> list[Any]:
+    with served.books.opened("", person=True) as memory:
+        return [hit for hit in memory.search(word).hits if word in hit.snippet]
+
+
+def until(holds: Any, seconds: float = 20) -> None:
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+# --- what it tells of itself ---------------------------------------------------------------------
+
+
+def test_requests_have_ids_and_are_counted(one: Served) -> None:
+    assert one.client.get("/entries", headers={"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
+    assert one.client.get("/entries", headers={"X-Request-ID": "abc.1"}).headers["X-Request-ID"] == "abc.1"
+    told = one.client.get(f"{one.url}/metrics").text
+    assert 'memorybook_requests_total{method="GET",route="/entries",status="200"}' in told
+    assert "memorybook_ready 1.0" in told
+    assert OWNER not in told
+
+
+def test_a_mistake_of_the_servers_own_is_told_without_its_traceback(
+    one: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def mistaken(memory: Memory) -> None:
+        raise ZeroDivisionError("private")
+
+    monkeypatch.setattr(Memory, "status", mistaken)
+    wrong = one.client.post("/memory/status", headers={"X-Request-ID": "mine-2"})
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (500, "unexpected")
+    assert "private" not in wrong.text
+    assert [record.exc_info is not None for record in caplog.records if "mine-2" in record.getMessage()][:1] == [True]
+
+
+def test_it_is_ready_while_something_can_be_written(tmp_path: Path) -> None:
+    root = tmp_path / "book"
+    with serving(root) as served, httpx2.Client(base_url=served.url) as anybody:
+        assert anybody.get("/readyz").status_code == 200
+        shutil.rmtree(root / ".memorybook")
+        (root / ".memorybook").write_text("no folder")
+        served.books._probed = (0.0, True)
+        red = anybody.get("/readyz")
+        assert (red.status_code, red.json()) == (503, {"status": "not_ready"})
+        assert anybody.get("/healthz").status_code == 200
+        assert "memorybook_ready 0.0" in served.client.get(f"{served.url}/metrics").text
+        (root / ".memorybook").unlink()
+        (root / ".memorybook").mkdir()
+        served.books._probed = (0.0, True)
+        assert anybody.get("/readyz").status_code == 200
+
+
+def test_a_full_disk_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(tmp_path / "book") as served, httpx2.Client(base_url=served.url) as anybody:
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:100]))
+        assert anybody.get("/readyz").status_code == 503
+
+
+# --- the process ---------------------------------------------------------------------------------
+
+
+def test_a_stop_loses_no_line_that_was_acknowledged(tmp_path: Path) -> None:
+    book = tmp_path / "book"
+    command = [sys.executable, "-m", "memorybook", "--book", str(book), "serve", "--port", "0", "--json", "-q"]
+    env = os.environ | {"MEMORYBOOK_TOKEN": OWNER, "HOME": str(tmp_path), "MEMORYBOOK_SERVER_RATE": "0"}
+    with subprocess.Popen(
+        [*command, "--set", "backend=scan"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        acknowledged = asyncio.run(appending(told["url"], lambda: process.send_signal(signal.SIGTERM)))
+        _, complaint = process.communicate(timeout=30)
+        assert (process.returncode, complaint) == (0, b"")
+    assert len(acknowledged) >= 20
+    with memorybook.open(str(book), config=Config(backend="scan")) as memory:
+        lines = "".join(memory.document(info.path).text for info in memory.documents()).split()
+    assert [line for line in acknowledged if lines.count(line) != 1] == []
+
+
+async def appending(url: str, stop: Any) -> list[str]:
+    """Lines that were acknowledged before the server was gone; it is told to stop after some."""
+    done: list[str] = []
+
+    async def one(client: httpx2.AsyncClient, number: int) -> None:
+        for step in range(1000):
+            line = f"line-{number}-{step}"
+            try:
+                answer = await client.post("/api/v1/memory/append", json={"text": line})
+            except httpx2.HTTPError:
+                return
+            if answer.status_code == 200:
+                done.append(line)
+            if len(done) == 20:
+                stop()
+
+    async with httpx2.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {OWNER}"}, timeout=30) as client:
+        await asyncio.gather(*(one(client, number) for number in range(8)))
+    return done
+
+
+def test_a_link_names_the_place_as_a_browser_has_it() -> None:
+    for host, shown in (("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "localhost"), ("::1", "[::1]")):
+        settings = ServerSettings(host=host, port=0)
+        with listen(settings) as listening:
+            assert url_of(listening, settings) == f"http://{shown}:{listening.getsockname()[1]}"
