@@ -381,6 +381,20 @@ def test_help_is_in_the_language_of_the_talk(talk: Talk, command: str) -> None:
     assert ("置顶一条" in shown) if command == "/help" else ("输入有误：没有命令" in shown)
 
 
+@pytest.mark.parametrize(
+    ("said", "word", "entry"),
+    [
+        ("Remember that my ferry leaves at noon.", "ferry", "The user's ferry leaves at noon."),
+        ("记住：我对花生过敏。花生酱能吃吗？", "花生", "用户对花生过敏。"),
+    ],
+)
+def test_memory_shows_what_is_remembered_and_not_what_was_said(talk: Talk, said: str, word: str, entry: str) -> None:
+    shown = talk("/remember The sail is red.", said, f"/memory {word}").partition(f"/memory {word}")[2]
+    assert "1. 1.00  MEMORY.md:" in shown
+    assert entry in shown
+    assert "2. " not in shown
+
+
 def test_commands_may_be_typed_in_full_width(talk: Talk) -> None:
     shown = talk(
         "／ｒｅｍｅｍｂｅｒ　我喜欢ＡＢＣ。", "、memory", "／undo　－－dry-run　ｘ", "、 是顿号。", "／ｑｕｉｔ", "没说"

@@ -94,7 +94,6 @@ def test_commands_and_ids_are_completed(typed: str, offered: list[str]) -> None:
     [
         ("/remember I don't mind", "add", ["I don't mind"]),
         ("/remember --type todo 'call Bob'", "add", ["--type", "todo", "call Bob"]),
-        ("/memory", "list", []),
         ("/review accept p1", "review", ["accept", "p1"]),
         ('/why "', "why", ['"']),
     ],

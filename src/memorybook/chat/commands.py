@@ -78,7 +78,6 @@ COMMANDS: tuple[Command, ...] = (
         "/memory",
         "[QUERY]",
         {"en": "what is remembered; with words, what fits them", "zh": "已记住的内容；带词则检索"},
-        _either("list", "search"),
     ),
     Command(
         "/sessions",

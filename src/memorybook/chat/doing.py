@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from memorybook.agent.loop import operations_in
 from memorybook.chat import commands
+from memorybook.chat.found import show_remembered
 from memorybook.chat.words import WORDS
 from memorybook.cli.call import Call
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from memorybook.agent import AgentSession, Event
     from memorybook.chat.screen import Screen
@@ -77,22 +78,29 @@ class Doing:
             self._screen.remark(f"{name} {takes}: {order.command.help[self._screen.language]}")
         elif order.command.verb is not None:
             self._do(*order.command.verb(rest))
-        elif name == "/help":
-            for usage, told in commands.help_lines(self._screen.language):
-                self._screen.line(("place", f"{usage:<30}"), told)
-        elif name == "/new":
-            self._events.clear()
-            self._screen.remark(self._session.new(rest).text)
-            self.tell_remembered()
-        elif name == "/compact":
-            self.compact()
-        elif name == "/forget":
-            self._forget(rest)
-        elif name == "/recall":
-            self._recall(rest)
         else:
-            self._undo(rest)
+            own: dict[str, Callable[[str], None]] = {
+                "/help": self._help,
+                "/new": self._new,
+                "/compact": lambda _: self.compact(),
+                "/memory": self._memory_of,
+                "/forget": self._forget,
+                "/recall": self._recall,
+                "/undo": self._undo,
+            }
+            own[name](rest)
         return True
+
+    def _help(self, rest: str) -> None:
+        """Show each command with what it does."""
+        for usage, told in commands.help_lines(self._screen.language):
+            self._screen.line(("place", f"{usage:<30}"), told)
+
+    def _new(self, rest: str) -> None:
+        """Have the session remembered, and begin another, of this name if there is one."""
+        self._events.clear()
+        self._screen.remark(self._session.new(rest).text)
+        self.tell_remembered()
 
     def _do(self, verb: str, words: list[str]) -> None:
         """A verb of the command line, on this book, shown as it shows it."""
@@ -107,6 +115,13 @@ class Doing:
                 self._screen.draw(verb, answer)
         finally:
             call.close()
+
+    def _memory_of(self, rest: str) -> None:
+        """List what is remembered; with words what fits them."""
+        if rest and self._memory.config.enabled and not commands.are_options(rest):
+            show_remembered(rest, self._memory, self._screen)
+        else:
+            self._do("search" if rest else "list", commands.words_in(rest))
 
     def _forget(self, rest: str) -> None:
         """Forget an entry, what options name, or what says these words."""

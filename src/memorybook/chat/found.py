@@ -50,6 +50,14 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     return list(answer["index"].get("degraded") or ())
 
 
+def show_remembered(text: str, memory: Memory, screen: Screen) -> None:
+    """Show what is remembered of this, no turns, which `/recall` finds; what fits badly only if nothing fits well."""
+    limit = memory.config.max_results
+    answer = memory.book.search(Query(text), limit=limit, keep=lambda one: one.source != "turn").json()
+    worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK]
+    screen.draw("search", {**answer, "results": worth or answer["results"], "cut": 0})
+
+
 def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
     screen.remark(screen.words.found)
     screen.draw(f"recall-{found.scene}", found.json())
