@@ -1,4 +1,4 @@
-"""A session of Claude Code as its host records it: lines of a transcript, in two languages."""
+"""A session as Claude Code records it (2.1.197): lines of a transcript, in two languages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,22 @@ def answered(number: int, text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+ASIDE = (
+    {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-11-20T10:00:59.000Z", "sessionId": SESSION},
+    {
+        "parentUuid": None, "isSidechain": False, "type": "attachment", "uuid": "h1", "sessionId": SESSION,
+        "timestamp": "2026-11-20T10:00:59.500Z",
+        "attachment": {
+            "type": "hook_additional_context", "hookName": "SessionStart", "hookEvent": "SessionStart",
+            "content": ["<!-- memorybook:recalled -->\n- The okapi is blue.\n<!-- /memorybook:recalled -->"],
+        },
+    },
+    {"type": "last-prompt", "lastPrompt": "From now on the okapi is blue.", "leafUuid": "a2", "sessionId": SESSION},
+)  # fmt: skip
+"""Lines beside the talk, among them what hooks gave to it."""
+
 TALK = (
+    *ASIDE,
     typed(1, "We decided to move the harbour API to port 8443 from now on."),
     answered(1, "Noted: the harbour API is on 8443."),
     typed(2, "请记住：生产环境用的是蓝鲸集群。"),

@@ -123,6 +123,34 @@ def test_what_recall_had_put_into_a_prompt_is_cut_out_again(memory: Memory, tran
     assert len(entries(memory)) == 3
 
 
+def test_what_hooks_gave_to_a_prompt_of_gemini_is_cut_out_again(memory: Memory) -> None:
+    given = "<hook_context>&lt;!-- memorybook:recalled --&gt;\n- The zebra is blue.\n</hook_context>\n"
+    report(memory, "end", host="gemini", session="g-1")
+    report(memory, "said", host="gemini", session="g-1", prompt=f"{given}I prefer tabs over spaces.")
+    memory.ingest()
+    assert turns(memory) == ["I prefer tabs over spaces."]
+
+
+def test_a_session_of_codex_is_taken_in(memory: Memory, tmp_path: Path) -> None:
+    def line(kind: str, **payload: object) -> dict[str, object]:
+        return {"timestamp": "2026-11-20T10:12:33.000Z", "type": kind, "payload": payload}
+
+    path = tmp_path / "rollout-2026-11-20T10-12-33-cx-1.jsonl"
+    recalled = {"type": "input_text", "text": "<!-- memorybook:recalled -->zebra<!-- /memorybook:recalled -->"}
+    write(
+        path,
+        line("session_meta", id="cx-1", cwd="/p", cli_version="0.169.0", source="cli"),
+        line("response_item", type="message", role="developer", content=[recalled]),
+        line("event_msg", type="user_message", message="以后都用制表符缩进。"),
+        line("event_msg", type="agent_message", message="好的。"),
+    )
+    report(memory, "said", path, host="codex", session="cx-1")
+    memory.ingest()
+    assert turns(memory) == ["以后都用制表符缩进。", "好的。"]
+    memory.close_idle()
+    assert len(entries(memory)) == 1
+
+
 def test_secrets_are_masked_and_instructions_are_not_remembered(memory: Memory, transcript: Path) -> None:
     key = "sk-ant-api03-" + "a1B2c3D4" * 11
     write(

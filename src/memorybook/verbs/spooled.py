@@ -7,6 +7,7 @@ process that dies in between leaves it to the next.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 DOOR = "hook"
 """Where these sessions come in, as the journal has it."""
+
+_PUT_IN = r"(?s)<hook_context>.*?</hook_context>\s*"
+"""What hooks gave to a prompt, as Gemini CLI tells it along with the prompt, its markers escaped."""
 
 FORMATS = {"claude-code": "claude-code", "codex": "codex"}
 """Host -> format of its transcripts; a host that is not here tells in its events what was said."""
@@ -220,7 +224,7 @@ def _told(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Session, S
 
 def _messages(event: _Event) -> Iterable[dict[str, str]]:
     for role, field in (("user", "prompt"), ("assistant", "prompt_response")):
-        text = event.fields.get(field, "")
+        text = re.sub(_PUT_IN, "", event.fields.get(field, ""))
         if text.strip():
             yield {"role": role, "content": text, "id": f"{event.name[:-5]}-{role}", "timestamp": event.time}
 
