@@ -15,10 +15,10 @@ from memorybook.servers.mcp.bounds import MOST, bounded, size
 from servers.mcp.conftest import CONFIG, Host, text_of
 
 TEXT = st.sampled_from(["tea ", "茶", "\n", "<!", "\ud800", "线\n"]).flatmap(
-    lambda piece: st.integers(0, 9000).map(lambda times: piece * times)
+    lambda piece: st.integers(0, 4000).map(lambda times: piece * times)
 )
 ITEM = st.fixed_dictionaries({"id": st.just("x"), "text": TEXT})
-LISTED = st.builds(lambda item, times: [item] * times, ITEM, st.integers(0, 300))
+LISTED = st.builds(lambda item, times: [item] * times, ITEM, st.integers(0, 100))
 ANSWER = st.one_of(
     st.fixed_dictionaries({"results": LISTED, "has_relevant": st.booleans()}),
     st.fixed_dictionaries({"sessions": LISTED, "turns": LISTED, "text": TEXT}),

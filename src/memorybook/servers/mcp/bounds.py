@@ -34,26 +34,22 @@ Place = tuple[str, ...]
 """Where something stands in an answer: the names that lead to it."""
 
 
-def bounded(answer: dict[str, Any], *, most: int = MOST) -> dict[str, Any]:
-    """The answer, with `left_out` (sentences) if something of it had to go; every text of it can be written as UTF-8.
-
-    Args:
-        answer: A tool's, which stays as it is.
-        most: Its size in tokens, as JSON.
-    """
+def bounded(answer: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the answer, with `left_out` (sentences) if something of it had to go, that can be written as UTF-8."""
     answer = _writable(answer)
-    if size(answer) <= most:
+    if size(answer) <= MOST:
         return answer
     shown = _shortened(answer)
     left_out = [] if shown == answer else ["long texts are cut with …: open them by id or path with memory_get"]
-    if size(shown) > most - _ROOM:
-        left_out += _cut(shown, most - _ROOM)
+    if size(shown) > MOST - _ROOM:
+        left_out += _cut(shown, MOST - _ROOM)
     return {**shown, "left_out": left_out}
 
 
 def size(value: Any) -> int:
-    """Tokens of a value as JSON."""
-    return count_tokens(json.dumps(value, ensure_ascii=False))
+    """Tokens of a value as JSON; of one far too large at least so many, which need not be counted."""
+    text = json.dumps(value, ensure_ascii=False)
+    return count_tokens(text) if len(text) <= 5 * MOST else len(text) // 5
 
 
 def _writable(value: Any) -> Any:
