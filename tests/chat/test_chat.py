@@ -346,8 +346,9 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
 
 
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
-    shown = talk("Remember that my ferry leaves at 14:30.", "/undo", "We sail to Marstal in May.")
+    shown = talk("Remember that my ferry leaves at 14:30.", "/undo", "/sessions", "We sail to Marstal in May.")
     assert "undid order" in shown
+    assert "(untitled)" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert memory.entries().total == 0
         [session] = memory.sessions().sessions

@@ -95,12 +95,14 @@ def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
     if not session.turn_ids:  # as it comes from `newest`
         session = known_session(memory, session.uuid, session.path) or session
     page = _page(memory, session.path) if session.path else None
+    title = page.title or session.title if page is not None else ""
     if page is None:
         page = _unwritten(memory, session)
+        title = page.title
     return FoundSession(
         session.uuid,
         session.name,
-        page.title or session.title,
+        title,
         _summary(page),
         session.created,
         session.ended,
@@ -113,11 +115,19 @@ def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
 
 
 def _unwritten(memory: Memory, session: Session) -> SessionSummary:
-    """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
+    """What there is to say of a session without a page: what the transcripts have, else its own best sentences.
+
+    Sentences that were chosen by rules are chosen anew once an order was taken back.
+    """
+    from dataclasses import replace
+
     from memorybook.model import SessionSummary
     from memorybook.verbs.forgotten import turns_without
-    from memorybook.verbs.withdrawn import worth_telling
+    from memorybook.verbs.retelling import RULES
+    from memorybook.verbs.withdrawn import taken_back, worth_telling
 
+    if taken_back(memory, session.uuid) and memory.book.transcripts.told(session.uuid).by == RULES:
+        session = replace(session, title="", summary="")
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)
