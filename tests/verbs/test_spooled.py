@@ -219,6 +219,18 @@ def test_a_session_in_which_nothing_was_said_leaves_nothing(memory: Memory, tmp_
     assert memory.book.transcripts.sessions() == []
 
 
+def test_a_session_ends_with_what_was_captured_of_it_if_its_transcript_has_gone(
+    memory: Memory, transcript: Path
+) -> None:
+    report(memory, "said", transcript)
+    memory.ingest()
+    transcript.unlink()
+    report(memory, "end", transcript)
+    assert memory.ingest().aside == ()
+    assert len(entries(memory)) == 2
+    assert memory.book.transcripts.sessions()[0].ended is not None
+
+
 def test_a_locked_book_is_tried_again_later(memory: Memory, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report(memory, "end", transcript)
     with monkeypatch.context() as patched:

@@ -190,18 +190,19 @@ def _go_on(memory: Memory, uuid: str) -> None:
 
 def _transcript(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
     """What stands in the transcript of a session. Raises NotFound, InvalidInput."""
-    path = os.path.expanduser(next((event.transcript_path for event in reversed(events) if event.transcript_path), ""))
-    if not path or not os.path.exists(path):
-        if all(event.kind == "end" for event in events):  # nothing was said, so nothing was written
-            return []
+    last = next((event for event in reversed(events) if event.transcript_path), None)
+    path = os.path.join(last.cwd, os.path.expanduser(last.transcript_path)) if last is not None else ""
+    if not os.path.exists(path):
+        if all(event.kind == "end" for event in events):  # nothing was said, or all of it is captured
+            return _captured(memory, events[-1].session_id)
         raise NotFound(f"the transcript {path!r} is gone" if path else "its events name no transcript")
     if not os.path.isfile(path):
         raise InvalidInput(f"the transcript {path!r} is no file")
     if os.path.getsize(path) == 0:
         return []
-    host = events[-1].host
+    format = FORMATS[events[-1].host]
     with open(path, "rb") as file:
-        reading = importers.opened(path, file, timezone=zone_of(memory), format=FORMATS[host], origin=path)
+        reading = importers.opened(path, file, timezone=zone_of(memory), format=format, origin=path)
         found = [(one.session, one.turns) for one in reading.found if isinstance(one, ImportedSession)]
     broken = next((warning for warning in reading.warnings if warning.startswith("line ")), "")
     if broken and not found:
@@ -213,8 +214,11 @@ def _told(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Session, S
     """What the events themselves tell of a session."""
     name = events[-1].session_id
     messages = [message for event in events if event.kind == "said" for message in _messages(event)]
-    if messages:
-        return [talk_of(memory, messages, name or None)]
+    return [talk_of(memory, messages, name or None)] if messages else _captured(memory, name)
+
+
+def _captured(memory: Memory, name: str) -> Sequence[tuple[Session, Sequence[Turn]]]:
+    """The session as it was captured before; nothing if it is not known."""
     try:
         known = memory.book.transcripts.session(name)
     except NotFound:
