@@ -174,8 +174,8 @@ def _told_of(memory: Memory, asked: _Topic, known: Sequence[Spoken]) -> list[Spo
     by_name = {one.session: one for one in known}
     best = max((one.score for one in known), default=1.0)
     found = []
-    for session, likeness in running.alike(memory, asked.text):
-        if likeness >= RELEVANT and session.uuid != asked.without and talks.within(memory, session, asked.days):
+    for session, likeness in running.alike(memory, asked.text, without=asked.without):
+        if likeness >= RELEVANT and talks.within(memory, session, asked.days):
             one = by_name.get(session.uuid, Spoken(session.uuid, 0.0, "", ()))
             found.append(one._replace(score=max(one.score, likeness * best)))
     return found

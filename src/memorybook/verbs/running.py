@@ -21,12 +21,12 @@ MOST = 50
 """How many of the sessions that go on are looked at, the newest."""
 
 
-def alike(memory: Memory, text: str) -> list[tuple[Session, float]]:
+def alike(memory: Memory, text: str, *, without: str | None) -> list[tuple[Session, float]]:
     """The sessions that go on, each with how much its summary is about the text, 0..1, by words and by its vector.
 
-    As `recall.relevance` has it, but every word counts the same.
+    As `recall.relevance` has it, but every word counts the same. The session of the uuid `without` is left out.
     """
-    told = memory.book.transcripts.running(limit=MOST)
+    told = [each for each in memory.book.transcripts.running(limit=MOST) if each[0].uuid != without]
     if not told:
         return []
     asked = query_words(text)
