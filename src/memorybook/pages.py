@@ -271,7 +271,7 @@ def is_page(path: str) -> bool:
     return path == MEMORY or path.startswith("archive/")
 
 
-@lru_cache(maxsize=5_000)
+@lru_cache(maxsize=50_000)
 def statement(line: str) -> str:
     """What a line says, whatever its stamp: equal statements on one day are one note."""
     note = notes.parse_line(line)
