@@ -56,6 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recollection": {"standard", "typed"},
     "foreign": {"errors", "storage"},
     "spool": {"standard", "storage"},
+    "prepared": {"standard", "typed"},
     "conversations": CORE | {"answers", "memory", "recall", "recollection", "verbs"},
     "shelf": CORE | {"memory", "verbs"},
     "memory": CORE
@@ -63,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"conversations", "providers", "shelf"},
     "verbs": CORE
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
-    | {"foreign", "recollection", "spool"},
+    | {"foreign", "prepared", "recollection", "spool"},
     "providers": CORE
     | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
     "agent": CORE
@@ -76,16 +77,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     # doors: what is in a book is the core's to say
     "servers": VALUES
     | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "workspace"},
+    "hosted": CORE | {"answers", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
     "editor": VALUES | {"filetree", "memory", "text", "tool_schema"},
     "integrations": CORE
-    | {"agent", "answers", "config", "editor", "filetree", "memory", "recollection", "tool_schema", "tools", "verbs"}
-    | {"workspace"},
+    | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "memory", "recollection"}
+    | {"tool_schema", "tools", "verbs", "workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
     | {"hooks", "servers"},
     "hook": {"hooks"},
-    "hooks": VALUES | {"config", "memory", "recall", "servers", "spool", "text", "verbs", "workspace"},
+    "hooks": VALUES | {"config", "memory", "prepared", "recall", "servers", "spool", "text", "verbs", "workspace"},
     "__main__": {"cli"},
     "__init__": VALUES | {"answers", "config", "memory", "tools"},
 }

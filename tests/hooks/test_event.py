@@ -204,6 +204,8 @@ def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_cha
         assert filled("SessionStart", source="clear") == first
     memory.remember("The quay is painted teal.", importance="high")
     assert "teal" in filled("SessionStart", source="startup")
+    memory.purge(query="The quay is painted teal.")
+    assert not [path for path in Path(memory.root).rglob("*") if path.is_file() and b"teal" in path.read_bytes()]
     memory.process_session_end([{"role": "user", "content": "We chose to buy a red tugboat for the harbour."}], "s")
     assert "tugboat" in filled("SessionStart", source="startup")
     monkeypatch.setenv("MEMORYBOOK_LANGUAGE", "zh")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from memorybook import prepared
 from memorybook.errors import MemoryBookError
-from memorybook.hooks import prepared
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

@@ -38,7 +38,8 @@ def close_idle(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, 
     from memorybook.verbs.spooled import ingest
 
     told = ingest(memory, limit=limit).memorized
-    if not left_open(memory, limit=1):
+    limit = limit and max(0, limit - len(told))
+    if limit == 0 or not left_open(memory, limit=1):
         return told
     with memory.alone("closing") as ours:
         return (*told, *(_closed(memory, uuid) for uuid in left_open(memory, limit=limit))) if ours else told

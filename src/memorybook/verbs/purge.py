@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from memorybook import prepared
 from memorybook.answers import Receipt
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.formats import memory_md, notes, session_md, turns_json
@@ -336,6 +337,7 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str])
     counts = book.journal.purge(targets, holds)
     drop_empty(memory)
     versions = book.documents.forget_versions()
+    prepared.drop(book.documents.root)
     renew(memory)
     book.rebuild()
     remains = []

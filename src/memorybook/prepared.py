@@ -56,5 +56,11 @@ def save(root: str, state: str, block: str) -> None:
                 os.unlink(aside)
 
 
+def drop(root: str) -> None:
+    """Keep no block."""
+    with suppress(OSError):
+        os.unlink(os.path.join(root, ".memorybook", _NAME))
+
+
 def _own(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
