@@ -108,7 +108,9 @@ def _serve(call: Call) -> None:
 
         return open_memory(call.options.book, project=call.options.project, config=call.config(), door="mcp")
 
-    if sys.stdin is not None and sys.stdin.isatty() and not call.options.quiet:
+    if sys.stdin is None:
+        raise InvalidInput("stdin is closed: a host speaks to the server there")
+    if sys.stdin.isatty() and not call.options.quiet:
         remark(
             "serving on stdin and stdout, where a host speaks; Ctrl-C ends it. To set one up: memorybook mcp install"
         )

@@ -107,10 +107,11 @@ def test_bytes_that_are_no_text_can_be_told(long: Memory) -> None:
 def test_a_long_entry_is_cut_and_whole_as_a_resource(long: Memory) -> None:
     host = Host(lambda: long, "auto")
     text = "绿茶" * 9_000
-    answer = host.answer("memory_remember", text=text, metadata={"note": "n" * 3_000})
+    answer = host.answer("memory_remember", text=text, metadata={"note": "n" * 3_000, "注": "绿茶" * 2_000})
     id = answer["entry"]["id"]
     assert answer["entry"]["text"].endswith("…")
     assert f"; the resource memory://entry/{id} is the whole" in answer["left_out"][0]
+    assert (answer["entry"]["metadata"], answer["left_out"][1]) == ({}, "metadata is left out, being too long")
     whole = host.do(lambda client: client.read_resource(f"memory://entry/{id}"))
     assert whole.contents[0].text == text  # type: ignore[union-attr]
     long.close()

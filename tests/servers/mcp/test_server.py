@@ -154,7 +154,7 @@ def test_a_wrong_call_is_told_in_one_sentence(host: Host, name: str, arguments: 
 
 
 def test_a_book_that_cannot_be_opened_is_told_and_tried_again(memory: Memory) -> None:
-    tries: Iterator[object] = iter([ConfigError("max_results is 0: give 1 to 200"), memory])
+    tries: Iterator[object] = iter([ConfigError("max_results is 0: give 1 to 200")] * 3 + [memory])
 
     def opened() -> Memory:
         found = next(tries)
@@ -164,6 +164,9 @@ def test_a_book_that_cannot_be_opened_is_told_and_tried_again(memory: Memory) ->
 
     host = Host(opened, "auto")
     assert text_of(host.call("memory_status")) == "max_results is 0: give 1 to 200"
+    for ask in (lambda client: client.list_resources(), lambda client: client.get_prompt("end_of_session")):
+        with pytest.raises(MCPError, match="max_results is 0"):
+            host.do(ask)
     assert not host.call("memory_status").is_error
 
 

@@ -36,7 +36,7 @@ Place = tuple[str, ...]
 
 def bounded(answer: dict[str, Any]) -> dict[str, Any]:
     """A copy of the answer, with `left_out` (sentences) if something of it had to go, that can be written as UTF-8."""
-    answer = _writable(answer)
+    answer = writable(answer)
     if size(answer) <= MOST:
         return answer
     shown = _shortened(answer)
@@ -52,13 +52,13 @@ def size(value: Any) -> int:
     return count_tokens(text) if len(text) <= 5 * MOST else len(text) // 5
 
 
-def _writable(value: Any) -> Any:
+def writable(value: Any) -> Any:
     """A copy, with U+FFFD for what is no character: half a pair, a byte that is not UTF-8."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, Mapping):
-        return {_writable(name): _writable(one) for name, one in value.items()}
-    return [_writable(one) for one in value] if isinstance(value, list | tuple) else value
+        return {writable(name): writable(one) for name, one in value.items()}
+    return [writable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _shortened(value: Any, *, listed: bool = False) -> Any:

@@ -39,16 +39,13 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
                 return Consent(forget=True)
             opened = memory()
             told = tools.call(opened, TOOL, {**_own(arguments), "dry_run": True})
+            if "receipt" not in told:  # switched off: the call says so
+                return Consent(forget=True)
+            return (
+                Elicit(_question(opened, told["receipt"]), Consent) if _can_ask(context) else _unasked(told["receipt"])
+            )
         except MemoryBookError as error:
             return error
-        if "receipt" not in told:  # switched off: the call says so
-            return Consent(forget=True)
-        if not _can_ask(context):
-            return InvalidInput(
-                f"a person has to agree before {things(told['receipt'])} may go, and this host cannot ask: tell the "
-                "user what goes (dry_run: true shows it), and once they agree call memory_forget again with yes: true"
-            )
-        return Elicit(_question(opened, told["receipt"]), Consent)
 
     def run(arguments: dict[str, Any], consent: Any) -> CallToolResult:
         said = consent.data if isinstance(consent, AcceptedElicitation) else None
@@ -79,6 +76,13 @@ def _can_ask(context: Context[Any, Any]) -> bool:
     capabilities = context.client_capabilities
     asks = capabilities.elicitation if capabilities is not None else None
     return asks is not None and (asks.form is not None or asks.url is None)
+
+
+def _unasked(told: Mapping[str, Any]) -> InvalidInput:
+    return InvalidInput(
+        f"a person has to agree before {things(told)} may go, and this host cannot ask: tell the user what goes "
+        "(dry_run: true shows it), and once they agree call memory_forget again with yes: true"
+    )
 
 
 def _question(memory: Memory, told: Mapping[str, Any]) -> str:

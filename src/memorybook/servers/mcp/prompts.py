@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
-from mcp import MCPError
 from mcp.server import MCPServer
-from mcp.types import INVALID_PARAMS
 from pydantic import Field
 
-from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
+from memorybook.servers.mcp.results import refusals
 from memorybook.text.tokens import han_share
 
 _LANGUAGE = "en or zh; else that of the question, of the settings or of the book."
@@ -77,7 +75,7 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     @server.prompt(title="Recall before answering")
     def recall(question: Annotated[str, Field(description="What is to be answered.")], language: Language = "") -> str:
         """Answer a question from memory: what fits it, and the word to look further."""
-        with _refusals():
+        with refusals():
             opened = memory()
             words = WORDING[_language(opened, language, question)]
             return words.recall.format(known=opened.recall(question).text or words.none, question=question)
@@ -85,17 +83,8 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     @server.prompt(title="End of session")
     def end_of_session(language: Language = "") -> str:
         """Keep what a later session needs before this one ends."""
-        with _refusals():
+        with refusals():
             return WORDING[_language(memory(), language)].end
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What is raised on purpose, in the protocol's words."""
-    try:
-        yield
-    except MemoryBookError as error:
-        raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
 
 
 def _language(memory: Memory, asked: str, question: str = "") -> str:

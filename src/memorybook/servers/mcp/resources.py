@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 import anyio.to_thread
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.types import Annotations, Resource
 
-from memorybook.errors import InvalidInput, MemoryBookError, NotFound
+from memorybook.errors import Unavailable
+from memorybook.servers.mcp.bounds import writable
+from memorybook.servers.mcp.results import refusals
 
 if TYPE_CHECKING:
     from memorybook.documents import DocumentInfo
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 _NEWEST = 10
 """How many daily notes, and how many summaries, are listed."""
-
-_OFF = "memory is switched off: set enabled = true"
 
 
 class Shelf:
@@ -57,26 +56,23 @@ class Shelf:
         return self._read(lambda memory: text(memory.get(target).json()))
 
     def _read(self, look: Callable[[Memory], str]) -> str:
-        try:
+        with refusals():
             memory = self._memory()
             if not memory.config.enabled:
-                raise ResourceError(_OFF)
-            text = look(memory)
-        except (NotFound, InvalidInput) as error:
-            raise ResourceNotFoundError(str(error)) from error
-        except MemoryBookError as error:
-            raise ResourceError(str(error)) from error
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+                raise Unavailable("memory is switched off: set enabled = true")
+            text: str = writable(look(memory))
+            return text
 
     async def newest(self) -> list[Resource]:
         """MEMORY.md, the newest daily notes, the newest summaries; nothing while memory is switched off."""
         return await anyio.to_thread.run_sync(self._listed)
 
     def _listed(self) -> list[Resource]:
-        memory = self._memory()
-        if not memory.config.enabled:
-            return []
-        documents = sorted(memory.book.documents.list(), key=lambda info: info.path, reverse=True)
+        with refusals():
+            memory = self._memory()
+            if not memory.config.enabled:
+                return []
+            documents = sorted(memory.book.documents.list(), key=lambda info: info.path, reverse=True)
         first = [info for info in documents if info.path == "MEMORY.md"]
         days = [info for info in documents if info.path.startswith("daily/")]
         talks = [info for info in documents if info.path.startswith("sessions/")]
@@ -87,7 +83,7 @@ def _resource(info: DocumentInfo) -> Resource:
     changed = datetime.fromtimestamp(info.modified, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return Resource(
         uri="memory://" + quote(info.path.encode("utf-8", "surrogateescape")),
-        name=info.path.encode("utf-8", "replace").decode(),
+        name=writable(info.path),
         mime_type="text/markdown",
         size=info.size,
         annotations=Annotations(last_modified=changed, priority=1.0 if info.path == "MEMORY.md" else 0.5),

@@ -1,16 +1,18 @@
-"""What a call of a tool answers in the protocol's words: bounded data with a few lines of text, or one sentence."""
+"""What is answered in the protocol's words: bounded data with a few lines of text, or why not in one sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from mcp.types import CallToolResult, TextContent
+from mcp import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
 from memorybook import tools
-from memorybook.errors import MemoryBookError
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.memory import Memory
-from memorybook.servers.mcp.bounds import bounded
+from memorybook.servers.mcp.bounds import bounded, writable
 from memorybook.servers.mcp.brief import brief
 
 
@@ -26,5 +28,14 @@ def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]
 
 def refused(sentence: str) -> CallToolResult:
     """An error of the tool, not of the protocol: the sentence says what is wrong and what would do."""
-    text = sentence.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=writable(sentence))], is_error=True)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Where no tool is called, what is raised on purpose becomes an error of the protocol with the same sentence."""
+    try:
+        yield
+    except MemoryBookError as error:
+        code = INVALID_PARAMS if isinstance(error, InvalidInput | NotFound) else INTERNAL_ERROR
+        raise MCPError(code=code, message=writable(str(error))) from error
