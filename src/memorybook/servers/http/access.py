@@ -86,7 +86,7 @@ _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
 def names_of(host: str, more: Iterable[str] = ()) -> frozenset[str]:
     """The names that a server that listens on `host` may be called by: its own, this machine's, and more."""
     own = () if host in _EVERYWHERE else (host,)
-    return frozenset(name.strip("[]").lower() for name in ("127.0.0.1", "localhost", "::1", *own, *more))
+    return frozenset(map(_name, ("127.0.0.1", "localhost", "[::1]", *own, *more))) - {""}
 
 
 class Access:
@@ -177,7 +177,9 @@ def _cookie(headers: Headers) -> str:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without the port; "" if there is none that can be read."""
+    """The name in a Host header, in lower case, without the port; "" if there is none that can be read."""
+    if host.count(":") > 1 and "[" not in host:  # an address of IPv6 as settings have it
+        return host.lower()
     try:
         return (urlsplit(f"//{host}").hostname or "") if "/" not in host and "@" not in host else ""
     except ValueError:

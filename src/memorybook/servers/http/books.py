@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from memorybook.agent.workspace import Workspace
@@ -119,7 +119,8 @@ class Books:
                 session = self._sessions.setdefault(tenant, session)
         with session.memory() as memory:
             if memory.config.llm.model:
-                _ = memory.llm  # made once, not by each that sees it through a door
+                with suppress(MemoryBookError):  # said when it is needed
+                    _ = memory.llm  # made once, not by each that sees it through a door
             yield Through(memory, door=door, person=person)
 
     async def work(self, tenant: str, person: bool, do: Callable[[Memory], T]) -> T:
@@ -211,7 +212,7 @@ class Books:
         """Have sessions remembered and closed that nobody ended."""
         try:
             self._workspace.tick()
-        except MemoryBookError as error:
+        except Exception as error:  # it is looked again
             _log.warning("idle sessions were not looked for: %s", error)
         idle = self.config.idle_timeout
         for tenant, heard in list(self._heard.items()) if idle and self.config.enabled else ():

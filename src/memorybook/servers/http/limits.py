@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
@@ -90,12 +91,17 @@ class Limits:
         return Refusal(413, "too_large", message, {"Connection": "close"})
 
     def _counted(self, receive: Receive) -> Receive:
-        """What is received, up to the limit: a body may come without its length."""
-        left = self.settings.max_body
+        """What is received, up to the limit: a body may come without its length, or so slowly that it never ends."""
+        left, more = self.settings.max_body, True
 
         async def counted() -> Message:
-            nonlocal left
-            message = await receive()
+            nonlocal left, more
+            try:
+                message = await asyncio.wait_for(receive(), self.settings.timeout if more else None)
+            except TimeoutError:
+                told = f"the body did not come within {self.settings.timeout:g} s"
+                raise Refusal(408, "too_slow", told, {"Connection": "close"}) from None
+            more = message.get("more_body", False)
             left -= len(message.get("body", b""))
             if left < 0:
                 raise self._too_large()

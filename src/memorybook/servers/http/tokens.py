@@ -186,12 +186,16 @@ class Tokens:
     def _moment(self) -> str:
         return self._now().astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
-    def _now_kept(self) -> dict[str, Any]:
+    def _now_kept(self) -> Mapping[str, Any]:
         with self._lock:
-            return self._loaded()
+            return self._read_anew()
 
     def _loaded(self) -> dict[str, Any]:
-        """What the file holds, read again if it is another one by now."""
+        """What the file holds, as a copy to change."""
+        return {part: dict(values) for part, values in self._read_anew().items()}
+
+    def _read_anew(self) -> Mapping[str, Any]:
+        """What the file holds, read again if it is another one by now; it is not to be changed."""
         try:
             found = os.stat(self._path)
             stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size)
@@ -203,7 +207,7 @@ class Tokens:
             self._stamp, self._kept = (), {"tenants": {}, "tokens": {}}
         except (OSError, ValueError):
             raise Unavailable("the tokens that were given out cannot be read") from None
-        return {part: dict(values) for part, values in self._kept.items()}
+        return self._kept
 
     def _save(self, kept: dict[str, Any]) -> None:
         try:
