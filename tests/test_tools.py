@@ -78,6 +78,9 @@ def test_a_conversation_with_tools_alone(memory: Memory) -> None:
         ("memory_search", {}, "needs 'query'"),
         ("memory_search", {"query": "x", "limit": 3}, "takes no 'limit'"),
         ("memory_search", {"query": None}, "needs 'query'"),
+        ("memory_search", "", "needs 'query'"),
+        ("memory_search", '{"query": ', "the arguments of memory_search are no JSON"),
+        ("memory_search", '["tea"]', "are a JSON object, not"),
         ("memory_status", {"verbose": True}, "takes no 'verbose': it takes nothing"),
         ("memory_search", {"query": 5}, "memory_search takes 'query' as a string, not 5"),
         ("memory_search", {"query": "x", "max_results": "5"}, "takes 'max_results' as an integer, not '5'"),
@@ -96,7 +99,7 @@ def test_a_conversation_with_tools_alone(memory: Memory) -> None:
         ("memory_append", {"text": "x", "section": ""}, "section is blank"),
     ],
 )
-def test_bad_calls_are_named(memory: Memory, name: str, arguments: dict[str, object], message: str) -> None:
+def test_bad_calls_are_named(memory: Memory, name: str, arguments: dict[str, object] | str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         tools.call(memory, name, arguments)
 
@@ -106,6 +109,24 @@ def test_what_fits_its_type_is_taken(memory: Memory) -> None:
     kept = tools.call(memory, "memory_remember", {"text": "tea", "importance": 1, "tags": ("a",), "session": "s1"})
     assert (kept["entry"]["score"], kept["entry"]["tags"], kept["entry"]["session"]) == (1.0, ["a"], "s1")
     assert tools.call(memory, "memory_search", {"query": "tea", "explain": None, "min_score": 0})["has_relevant"]
+
+
+def test_schemas_are_in_the_form_of_each_wire_and_calls_come_back_as_models_write_them(memory: Memory) -> None:
+    schema = tools.schema("memory_append")
+    name, description, parameters = schema.values()
+    for wire, expected in {
+        "openai": {"type": "function", "function": schema},
+        "openai-responses": {"type": "function", "strict": False, **schema},
+        "anthropic": {"name": name, "description": description, "input_schema": parameters},
+    }.items():
+        assert tools.schemas(wire, ["memory_append"]) == [expected]
+    offered = [each["name"] for each in tools.schemas("anthropic")]
+    assert offered == [name for name in tools.TOOLS if name != "memory_purge"]
+    assert tools.call(memory, "memory_append", '{"text": "fed the bees", "kind": null}')["duplicate"] is False
+    with pytest.raises(InvalidInput, match="no wire 'smoke': there are openai, openai-responses, anthropic"):
+        tools.schemas("smoke")
+    with pytest.raises(InvalidInput, match="no tool 'memory_dance'"):
+        tools.schemas("openai", ["memory_dance"])
 
 
 def test_get_takes_the_name_that_its_answer_has(memory: Memory) -> None:

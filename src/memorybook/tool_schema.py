@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import keyword
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,19 @@ def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, An
     return taken
 
 
+def decoded(name: str, arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """The arguments of a call of `name` as an object; "" is an empty one. Raises InvalidInput for other text."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        found = json.loads(arguments or "{}")
+    except ValueError as error:
+        raise InvalidInput(f"the arguments of {name} are no JSON ({error}): {arguments[:80]!r}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"the arguments of {name} are a JSON object, not {arguments[:80]!r}")
+    return found
+
+
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
     """Whether the value is of a type that the schema names; a boolean is no number."""
     kinds = _kinds(schema)
@@ -103,3 +117,15 @@ def _type(hint: Any) -> dict[str, Any]:
     if len(arguments) == 1:
         return _type(arguments[0])
     return {"type": [_type(each)["type"] for each in arguments]}
+
+
+WIRES: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "openai": lambda schema: {"type": "function", "function": schema},
+    "openai-responses": lambda schema: {"type": "function", "strict": False, **schema},
+    "anthropic": lambda schema: {
+        "name": schema["name"],
+        "description": schema["description"],
+        "input_schema": schema["parameters"],
+    },
+}
+"""A tool as the requests of each API have it."""

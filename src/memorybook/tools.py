@@ -7,7 +7,7 @@ parameter from being a word of Python, and callers do not see it.
 
 from __future__ import annotations
 
-from memorybook.standard import Callable, Mapping, Sequence
+from memorybook.standard import Callable, Collection, Mapping, Sequence
 from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -414,22 +414,22 @@ TOOLS: Mapping[str, Tool] = {
 """Every tool by name, in the order in which doors list them."""
 
 
-def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
-    Arguments are as `schema` has them; None is as good as left out.
+    Arguments are as `schema` has them, an object or its JSON as models write it; None is as good as left out.
 
     Raises:
         InvalidInput: No such tool, an argument it does not have, one that is missing, or of another type.
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.tool_schema import checked, private
+    from memorybook.tool_schema import checked, decoded, private
 
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
-    given = checked(name, schema(name)["parameters"], arguments)
+    given = checked(name, schema(name)["parameters"], decoded(name, arguments))
     return run(memory, tool, **{private(each): value for each, value in given.items()})
 
 
@@ -450,3 +450,24 @@ def schema(name: str) -> dict[str, Any]:
     from memorybook.tool_schema import schema_of
 
     return schema_of(TOOLS[name])
+
+
+def schemas(wire: str, names: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """What the tools take, for the `tools` of a request; a call that comes back is one for `call`.
+
+    Args:
+        wire: `openai` (Chat Completions), `openai-responses` or `anthropic` (Messages).
+        names: Of the tools; None takes all but `memory_purge`, as what is erased for good is a person's to say.
+
+    Raises:
+        InvalidInput: No such wire, or no such tool.
+    """
+    from memorybook.errors import InvalidInput
+    from memorybook.tool_schema import WIRES
+
+    if wire not in WIRES:
+        raise InvalidInput(f"no wire {wire!r}: there are {', '.join(WIRES)}")
+    for unknown in [] if names is None else [name for name in names if name not in TOOLS]:
+        raise InvalidInput(f"no tool {unknown!r}: there are {', '.join(TOOLS)}")
+    chosen = [name for name in TOOLS if (name != "memory_purge" if names is None else name in names)]
+    return [WIRES[wire](schema(name)) for name in chosen]

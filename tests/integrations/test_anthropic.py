@@ -18,6 +18,7 @@ import memorybook
 from inference.server import Service
 from integrations import page
 from integrations.steps import STEPS, seeded
+from memorybook import tools
 from memorybook.config import Config
 from memorybook.memory import Memory
 
@@ -190,6 +191,15 @@ def test_the_asynchronous_tool_says_the_same(memory: Memory) -> None:
     with pytest.raises(ToolError, match=r"File /memories/a\.md already exists"):
         asyncio.run(tool.call({"command": "create", "path": "/memories/a.md", "file_text": "tea"}))
     assert tool.to_dict()["cache_control"] == {"type": "ephemeral"}
+
+
+def test_plain_schemas_are_what_the_api_takes() -> None:
+    from anthropic.types import ToolParam
+    from pydantic import ConfigDict, TypeAdapter
+
+    ToolParam.__pydantic_config__ = ConfigDict(extra="forbid")
+    for given in tools.schemas("anthropic"):
+        assert TypeAdapter(ToolParam).validate_python(given) == given
 
 
 # --- end to end ----------------------------------------------------------------------------------

@@ -1,0 +1,126 @@
+"""A conversation that another program holds: kept as turns, item by item, and given back as it was.
+
+It goes on whenever that program likes; what nobody ends is remembered once it is idle, as with agent hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid4, uuid5
+
+from memorybook.answers import Memorized
+from memorybook.errors import NotFound, Unavailable
+from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
+from memorybook.importers.records import clean, cut
+from memorybook.lifecycle.sentences import without_recalled
+from memorybook.model import Role, Session, Turn
+from memorybook.verbs.left_open import HOSTED, end
+from memorybook.verbs.turns import mask_turns
+from memorybook.verbs.write import Mask
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.protocols import Transcripts
+
+ITEM = "item"
+"""Field of a turn's metadata that holds the item as its program had it."""
+
+
+class Item(NamedTuple):
+    """One item of a conversation.
+
+    Attributes:
+        data: As its program has it, a JSON value; given back as it is, but for secrets, which are masked.
+        text: What of it was said, to be found and remembered; "" if nothing was.
+        role, speaker, tool_calls: As in `Turn`.
+    """
+
+    data: Any
+    text: str = ""
+    role: Role = ""
+    speaker: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+
+class HostedSession:
+    """One conversation of another program. Safe to share between threads and processes.
+
+    Args:
+        memory: An open memory.
+        name: What the program calls the conversation; the same name is the same conversation.
+        host: What the program is called, such as `openai-agents`: names are its own.
+    """
+
+    def __init__(self, memory: Memory, name: str, *, host: str) -> None:
+        self.uuid = str(uuid5(NAMESPACE_URL, f"memorybook:{host}:{name}"))
+        self._memory = memory
+        self._name = name
+        self._host = host
+
+    def items(self, last: int | None = None) -> list[Any]:
+        """The items in order, or only the last so many."""
+        return [] if last == 0 else [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
+
+    def add(self, items: Sequence[Item]) -> None:
+        """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""
+        now, mask, kept = self._memory.book.now(), Mask(self._memory), self._kept
+        session = Session(uuid=self.uuid, name=mask.text(self._name), source=HOSTED, channel=self._host)
+        turns = [
+            Turn(
+                id=str(uuid4()),
+                session=self.uuid,
+                text=_said(item),
+                role=item.role,
+                speaker=item.speaker,
+                time=now,
+                tool_calls=item.tool_calls,
+                metadata={ITEM: item.data},
+            )
+            for item in items
+        ]
+        kept.append(session, mask_turns(mask, turns))
+        known = kept.told(self.uuid).session
+        if known.ended is not None:  # it goes on
+            kept.update(replace(known, ended=None))
+
+    def pop(self) -> Any:
+        """Take away the last item; None if there is none."""
+        while last := self._kept.turns(self.uuid, last=1):
+            if self._kept.remove(self.uuid, [last[0].id]):  # else another one took it just now
+                return _data(last[0])
+        return None
+
+    def clear(self) -> None:
+        """Take away all items; what was remembered of them stays."""
+        self._kept.remove(self.uuid, [turn.id for turn in self._kept.turns(self.uuid)])
+
+    def end(self) -> Memorized:
+        """Remember what was said, see `Memory.process_session_end`, and close it until it goes on."""
+        try:
+            self._kept.told(self.uuid)
+        except NotFound:
+            return Memorized(session=self.uuid)
+        found = self._memory.process_session_end(session_id=self.uuid)
+        end(self._memory, self.uuid, self._memory.book.now())
+        return found
+
+    @property
+    def _kept(self) -> Transcripts:
+        """Where its turns are. Raises Unavailable if turns are not kept."""
+        config = self._memory.config
+        if not (config.enabled and config.transcripts.enabled):
+            raise Unavailable("conversations are not kept: set enabled and transcripts.enabled = true")
+        return self._memory.book.transcripts
+
+
+def _said(item: Item) -> str:
+    """What of an item is kept as text: not what a recall had put into it, nor all that a tool told."""
+    text = without_recalled(clean(item.text)).strip()
+    return cut(text, TOOL_TEXT_LIMIT) if item.role == "tool" else text
+
+
+def _data(turn: Turn) -> Any:
+    """The item; of a turn that somebody else added a message."""
+    return turn.metadata.get(ITEM, {"role": turn.role or "user", "content": turn.text})

@@ -1,0 +1,93 @@
+"""A conversation that another program holds: item by item, remembered when it ends or is idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import memorybook
+from memorybook.config import Config
+from memorybook.errors import InvalidInput, Unavailable
+from memorybook.hosted import HostedSession, Item
+from memorybook.memory import Memory
+
+SAID = Item({"n": 1, "深": ["half \ud83d", None]}, "I prefer green tea, never coffee.", "user")
+TOLD = Item({"n": 2}, "x" * 5000, "tool")
+NOTED = Item({"n": 3}, "Noted.", "assistant")
+
+
+class Clock:
+    """A clock that is set."""
+
+    now = datetime(2026, 2, 24, 9, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path), config=Config(timezone="UTC"), clock=clock) as opened:
+        yield opened
+
+
+def test_items_come_back_as_they_were_and_are_taken_away_from_the_end(memory: Memory) -> None:
+    session, other = (HostedSession(memory, "Ann", host=host) for host in ("sdk", "another"))
+    session.add([SAID, TOLD])
+    session.add([NOTED])
+    assert HostedSession(memory, "Ann", host="sdk").items() == [SAID.data, TOLD.data, NOTED.data]
+    assert (session.items(2), session.items(0), other.items()) == ([TOLD.data, NOTED.data], [], [])
+    assert (session.pop(), other.pop()) == (NOTED.data, None)
+    session.clear()
+    assert (session.items(), session.pop()) == ([], None)
+    session.add([TOLD])
+    assert session.items() == [TOLD.data]
+
+
+def test_what_is_kept_as_said_is_short_and_no_echo(memory: Memory) -> None:
+    session = HostedSession(memory, "Ann", host="sdk")
+    session.add([TOLD, NOTED._replace(text="Noted.\n" + memory.recall("tea").text)])
+    told, noted = (turn.text for turn in memory.book.transcripts.turns(session.uuid))
+    assert len(told) < 4100
+    assert noted == "Noted."
+
+
+def test_it_is_remembered_when_it_ends_and_goes_on_when_its_program_likes(memory: Memory) -> None:
+    session = HostedSession(memory, "Ann", host="sdk")
+    assert session.end().new == 0
+    session.add([SAID])
+    assert session.end().new == 1
+    ended = memory.book.transcripts.session("Ann")
+    assert ended.ended is not None
+    assert memory.document(ended.path)
+    assert session.end().new == 0
+    session.add([Item({}, "I always take the train, never the car.", "user")])
+    assert memory.book.transcripts.session("Ann").ended is None
+    assert session.end().new == 1
+    session.clear()
+    assert len(memory.entries().entries) == 2
+
+
+def test_one_that_nobody_ends_is_remembered_once_it_is_idle(memory: Memory, clock: Clock) -> None:
+    HostedSession(memory, "Ann", host="sdk").add([SAID])
+    assert memory.close_idle() == ()
+    clock.now += timedelta(days=1)
+    assert [found.new for found in memory.close_idle()] == [1]
+
+
+def test_what_cannot_be_kept_is_refused(memory: Memory, tmp_path: Path) -> None:
+    session = HostedSession(memory, "Ann", host="sdk")
+    with pytest.raises(InvalidInput, match="JSON"):
+        session.add([SAID, Item({"set": {1}})])
+    assert session.items() == []
+    config = Config(transcripts=Config().transcripts._replace(enabled=False))
+    with memorybook.open(str(tmp_path), config=config) as without, pytest.raises(Unavailable, match="not kept"):
+        HostedSession(without, "Ann", host="sdk").pop()
