@@ -73,7 +73,7 @@ def test_nothing_is_kept_while_memory_or_capture_is_switched_off(
     for setting in ("ENABLED", "AUTO_CAPTURE_ON_NEW_SESSION"):
         with monkeypatch.context() as patched:
             patched.setenv(f"MEMORYBOOK_{setting}", "false")
-            assert tell("Stop") == ""
+            assert tell("Stop", transcript_path="/t.jsonl") == ""
     assert kept(book) == []
 
 
@@ -90,7 +90,7 @@ def test_the_book_is_that_of_the_project_in_which_the_host_works(tell: Tell, tmp
     with memorybook.open() as memory:
         memory.init()
         os.chdir(tmp_path)
-        tell("Stop", "--ingest", cwd=str(project))
+        tell("Stop", "--ingest", cwd=str(project), transcript_path="/t.jsonl")
         assert len(kept(Path(memory.root))) == 1
 
 
@@ -114,10 +114,15 @@ def test_what_is_no_event_is_passed_over(tell: Tell, book: Path, raw: bytes) -> 
 
 
 def test_odd_fields_do_no_harm(tell: Tell, book: Path) -> None:
-    assert tell("Stop", cwd=7, session_id=["x"], transcript_path=None) == ""
+    assert tell("Stop", cwd=7, session_id=["x"], transcript_path="/t.jsonl") == ""
     assert tell("UserPromptSubmit", prompt={"a": 1}, session_id=3) == ""
     [fields] = kept(book)
     assert "session_id" not in fields
+
+
+def test_a_session_of_which_its_host_keeps_nothing_is_not_noted(tell: Tell, book: Path) -> None:
+    assert tell("Stop", host="codex", transcript_path=None) == ""
+    assert kept(book) == []
 
 
 def test_a_command_that_cannot_be_used_is_told_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:

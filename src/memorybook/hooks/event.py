@@ -36,7 +36,7 @@ EVENT is one of: {", ".join(KINDS)}
 --ingest takes in what waits in the book's spool, in a process of its own, when a session begins or ends
 """
 
-LIMIT = 4.0
+LIMIT = 3.0
 """Seconds after which an event is left without an answer: rather none than a late one."""
 
 LARGEST = 8 << 20
@@ -84,8 +84,8 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str)
         text = context(kind, told, config, root)
         if text:
             respond(asked.event, text)
-    elif config.auto_capture_on_new_session:
-        _keep(asked, kind, told, root)
+    elif config.auto_capture_on_new_session and (asked.host == "gemini" or told.get("transcript_path")):
+        _keep(asked, kind, told, root)  # a host that writes no transcript of a session means it to leave nothing
     if asked.ingest and kind in ("start", "end"):
         ingest_aside(root)
 
@@ -207,6 +207,10 @@ def ingest_aside(root: str) -> None:
 
     if not names(os.path.join(root, ".memorybook")):
         return
-    command = [sys.executable, "-m", "memorybook", "--book", root, "--quiet", "hook", "ingest"]
+    # -P: what lies in the folder that the host works in is never imported
+    command = [sys.executable, "-P", "-m", "memorybook", "--book", root, "--quiet", "hook", "ingest"]
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
-    os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)
+    try:
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)
+    except NotImplementedError:  # a system that has no such flag: then it ends with the host's group, if that is ended
+        os.posix_spawn(sys.executable, command, os.environ, file_actions=silent)
