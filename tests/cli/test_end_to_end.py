@@ -205,7 +205,7 @@ def test_a_file_is_no_book(shell: Any, nowhere: Path) -> None:
 def test_forgetting_what_the_book_does_not_say_is_no_error(shell: Any, ask: Any) -> None:
     ask("add", "The staging database listens on port 6543")
     done = shell("forget", "--query", "sourdough bread recipe")
-    assert (done.code, done.out) == (0, "forgot nothing\n")
+    assert (done.code, done.out) == (0, "nothing in the book says this, so nothing is forgotten\n")
 
 
 def test_lists_are_of_the_active_or_of_the_others(ask: Any, nowhere: Path) -> None:

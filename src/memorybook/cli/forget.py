@@ -79,7 +79,7 @@ def _purge(call: Call) -> dict[str, Any]:
 
 def _shown_forget(shown: dict[str, Any], page: Page) -> None:
     receipt, words = shown["receipt"], page.words
-    if not (receipt["dry_run"] or receipt["operation"]):
+    if not (receipt["dry_run"] or any(receipt[name] for name in (*_GONE, "sessions", "turns"))):
         page.line(words("nothing in the book says this, so nothing is forgotten"))
         return
     _went(words("would forget") if receipt["dry_run"] else words("forgot"), receipt, page)
