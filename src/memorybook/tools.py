@@ -452,12 +452,25 @@ def schema(name: str) -> dict[str, Any]:
     return schema_of(TOOLS[name])
 
 
+def offered(names: Collection[str] | None = None) -> list[str]:
+    """The tools of these names, in order; None takes all but `memory_purge`: what erases for good is a person's to do.
+
+    Raises:
+        InvalidInput: There is no such tool.
+    """
+    from memorybook.errors import InvalidInput
+
+    for unknown in () if names is None else (name for name in names if name not in TOOLS):
+        raise InvalidInput(f"no tool {unknown!r}: there are {', '.join(TOOLS)}")
+    return [name for name in TOOLS if (name != "memory_purge" if names is None else name in names)]
+
+
 def schemas(wire: str, names: Collection[str] | None = None) -> list[dict[str, Any]]:
     """What the tools take, for the `tools` of a request; a call that comes back is one for `call`.
 
     Args:
         wire: `openai` (Chat Completions), `openai-responses` or `anthropic` (Messages).
-        names: Of the tools; None takes all but `memory_purge`, as what is erased for good is a person's to say.
+        names: Of the tools, see `offered`.
 
     Raises:
         InvalidInput: No such wire, or no such tool.
@@ -467,7 +480,4 @@ def schemas(wire: str, names: Collection[str] | None = None) -> list[dict[str, A
 
     if wire not in WIRES:
         raise InvalidInput(f"no wire {wire!r}: there are {', '.join(WIRES)}")
-    for unknown in [] if names is None else [name for name in names if name not in TOOLS]:
-        raise InvalidInput(f"no tool {unknown!r}: there are {', '.join(TOOLS)}")
-    chosen = [name for name in TOOLS if (name != "memory_purge" if names is None else name in names)]
-    return [WIRES[wire](schema(name)) for name in chosen]
+    return [WIRES[wire](schema(name)) for name in offered(names)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import tools as memory_verbs
@@ -55,14 +55,18 @@ class Outcome(NamedTuple):
     found: Recollection | None = None
 
 
-def tools_of(memory: Memory, wrote: Callable[[list[str]], Any] = lambda operations: None) -> list[AgentTool]:
-    """The memory tools, reading and writing, over an open memory; `wrote` is told the operations of each call.
+def tools_of(
+    memory: Memory,
+    wrote: Callable[[list[str]], Any] = lambda operations: None,
+    names: Collection[str] | None = None,
+) -> list[AgentTool]:
+    """The memory tools of these names (see `tools.offered`) over an open memory.
 
-    Without `memory_purge`: erasing cannot be undone, and is a person's to do. What they answer stands between the
-    markers of recalled text, so that it is not remembered once more.
+    What they answer stands between the markers of recalled text, so that it is not remembered once more; `wrote` is
+    told the operations of each call.
     """
-    names = [name for name in memory_verbs.TOOLS if name != "memory_purge"]
-    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name, wrote)) for name in names]
+    offered = memory_verbs.offered(names)
+    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name, wrote)) for name in offered]
 
 
 def operations_in(answer: Mapping[str, Any]) -> list[str]:

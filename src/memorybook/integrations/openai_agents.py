@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.answers import Memorized
-from memorybook.errors import InvalidInput, MemoryBookError, MissingExtra
+from memorybook.errors import MemoryBookError, MissingExtra
 from memorybook.hosted import HostedSession, Item
 from memorybook.importers.chat_jsonl import content_of
 from memorybook.importers.records import role_of
@@ -65,15 +65,8 @@ class BookSession:
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[FunctionTool]:
-    """The memory tools for an agent's `tools`: those of these names, else all; never `memory_purge`.
-
-    Raises:
-        InvalidInput: There is no tool of such a name.
-    """
-    tools = {tool.schema.name: tool for tool in tools_of(memory)}
-    for unknown in [name for name in names or () if name not in tools]:
-        raise InvalidInput(f"no tool {unknown!r}: there are {', '.join(tools)}")
-    return [_function(tool) for name, tool in tools.items() if names is None or name in names]
+    """The memory tools for an agent's `tools`: those of these names, else all but `memory_purge`."""
+    return [_function(tool) for tool in tools_of(memory, names=names)]
 
 
 def _function(tool: AgentTool) -> FunctionTool:
