@@ -43,7 +43,7 @@ _ROW = Struct(f"<{DIMENSIONS}e")
 _WIDTH = 4 * DIMENSIONS
 _BULK = 8_000  # characters from which importing numpy, and a dictionary of the pieces, pay
 _LOST = 5e-3  # milliseconds that a character takes longer without numpy
-_AHEAD, _AT_ONCE = 4096, 1024  # texts to come from which a second process pays, and handed to it at a time
+_AHEAD, _AT_ONCE = 4096, 256  # texts to come from which a second process pays, and handed to it at a time
 
 
 class StaticEmbedder:

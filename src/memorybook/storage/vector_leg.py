@@ -216,12 +216,14 @@ def _embed_batch(connection: Connection, embedder: Embedder, model: Model, count
     """
     from memorybook.text.passages import dense_text_of
 
+    # the newest first, unless all come before anybody searches: then in the order in which they are made ahead
+    order = "DESC" if inline(embedder) < inf else "ASC"
     with reading(connection):
         before = born(connection), model.id
         rows = connection.execute(
             "SELECT pending.text, max(p.id), p.source, p.heading, p.text"
             " FROM pending JOIN passages AS p ON p.dense=pending.text"
-            " WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text DESC LIMIT ?",
+            f" WHERE pending.model=? GROUP BY pending.text ORDER BY pending.text {order} LIMIT ?",
             (model.id, count),
         )
     if not rows:
