@@ -253,7 +253,8 @@ def test_another_machine_gets_in_by_tls_or_where_that_is_wanted() -> None:
         with pytest.raises(InvalidInput, match="--insecure-no-tls"):
             running.check_reach(ServerSettings(host=host), insecure=False)
         running.check_reach(ServerSettings(host=host), insecure=True)
-        running.check_reach(ServerSettings(host=host, tls_cert="c", tls_key="k"), insecure=False)
+    with pytest.raises(InvalidInput, match="certificate 'c' with key 'k' cannot be used"):
+        running.check_reach(ServerSettings(host="0.0.0.0", tls_cert="c", tls_key="k"), insecure=False)
     with pytest.raises(InvalidInput, match="together"):
         running.check_reach(ServerSettings(tls_cert="c"), insecure=True)
     assert names_of("0.0.0.0", ["Books.Example"]) == {"127.0.0.1", "localhost", "::1", "books.example"}

@@ -6,6 +6,7 @@ import ipaddress
 import math
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,9 +27,19 @@ _LAST_WORDS = 30.0
 
 
 def check_reach(settings: ServerSettings, *, insecure: bool) -> None:
-    """Raises InvalidInput where tokens would go over a network in plain text, unless that is wanted."""
+    """Check that tokens go over no network in plain text, unless that is wanted, and that the certificate is good.
+
+    Raises:
+        InvalidInput: Otherwise.
+    """
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise InvalidInput("a certificate and its key are given together: --tls-cert FILE --tls-key FILE")
+    if settings.tls_cert:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
+        except OSError as error:  # those of TLS are some, too
+            told = f"certificate {settings.tls_cert!r} with key {settings.tls_key!r} cannot be used"
+            raise InvalidInput(f"{told}: {error.strerror or error}") from None
     if not (settings.tls_cert or insecure or is_loopback(settings.host)):
         raise InvalidInput(
             f"{settings.host!r} is not this machine alone, and tokens would pass in plain text: give --tls-cert and "
