@@ -96,6 +96,8 @@ def test_the_server_speaks_the_protocol_alone_and_a_signal_closes_the_book(nowhe
         assert not book.exists()
         say(id=3, method="tools/call", params={"name": "memory_append", "arguments": {"text": "the server ran"}})
         assert json.loads(server.stdout.readline())["result"]["isError"] is False
+        say(id=4, method="tools/call", params={"name": "memory_append", "arguments": {"text": "cut in two \ud83c"}})
+        assert json.loads(server.stdout.readline())["id"] == 4
         server.send_signal(signal.SIGTERM)
         assert server.wait(20) == 128 + signal.SIGTERM
         assert server.stdout.read() == b""

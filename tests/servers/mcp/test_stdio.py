@@ -1,16 +1,20 @@
-"""The memory that a server on a pipe opens when it is first asked for."""
+"""What a server on a pipe reads, and the memory that it opens when it is first asked for."""
 
 from __future__ import annotations
 
+import io
+import json
 import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorybook.errors import ConfigError
 from memorybook.memory import Memory
-from memorybook.servers.mcp.stdio import Opening
+from memorybook.servers.mcp.stdio import Mended, Opening
 
 
 class Closing:
@@ -60,3 +64,15 @@ def test_a_memory_that_could_not_be_opened_is_tried_again() -> None:
     with pytest.raises(ConfigError):
         memory()
     assert memory() is memory()
+
+
+@given(st.lists(st.text(st.sampled_from('\\"ud8茶\ud83c\udf75\n{')), max_size=4), st.booleans(), st.integers(1, 9))
+def test_half_of_a_pair_is_mended_and_all_else_stays(texts: list[str], escaped: bool, size: int) -> None:
+    lines = [json.dumps({"text": text}, ensure_ascii=True) for text in texts]
+    if not escaped:
+        lines = [line.replace("\\u8336", "茶") for line in lines]
+    read = io.BufferedReader(Mended(io.BytesIO("".join(f"{line}\n" for line in lines).encode())), size).read()
+    whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+    assert [json.loads(line)["text"] for line in read.splitlines()] == whole
+    if not any("\ud800" <= char <= "\udfff" for char in "".join(whole)) and whole == texts:
+        assert read.decode() == "".join(f"{line}\n" for line in lines)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import io
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
+from typing import Any, BinaryIO
 
 from memorybook.memory import Memory
 from memorybook.servers.mcp.server import build
@@ -36,6 +39,38 @@ class Opening:
             self._memory.close()
 
 
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+"""A backslash that stands for itself, a whole pair, and what is left: half of one."""
+
+
+class Mended(io.RawIOBase):
+    """Lines of JSON with U+FFFD for half of a surrogate pair, as a host writes that cut a text in two.
+
+    The protocol's reader takes such a line for no JSON and answers nothing, for which the host would wait in vain.
+    """
+
+    def __init__(self, lines: BinaryIO) -> None:
+        self._lines = lines
+        self._left = b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """What fits of the next line."""
+        if not self._left:
+            line = self._lines.readline()
+            self._left = (
+                _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], line) if b"\\u" in line else line
+            )
+        count = min(len(buffer), len(self._left))
+        buffer[:count], self._left = self._left[:count], self._left[count:]
+        return count
+
+
 def serve(opened: Callable[[], Memory]) -> None:
     """Serve until stdin ends; a signal to stop closes the book and ends the process.
 
@@ -47,17 +82,33 @@ def serve(opened: Callable[[], Memory]) -> None:
     memory = Opening(opened)
 
     def leave(number: int, _: FrameType | None) -> None:  # the thread that reads stdin cannot be woken
+        _at_a_signal(signal.SIG_DFL)
         memory.close()
         os._exit(128 + number)
 
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, leave)
+    _at_a_signal(leave)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="memorybook: %(message)s")
     server = build(memory)
+    sys.stdin = _stdin()
     gc.freeze()  # what was imported stays
     gc.enable()
     try:
         server.run("stdio")
     finally:
+        _at_a_signal(signal.SIG_DFL)  # who cannot wait for the end need not
         memory.close()
         sys.stderr.flush()
+
+
+def _at_a_signal(handler: Any) -> None:
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, handler)
+
+
+def _stdin() -> io.TextIOWrapper:
+    """The host's lines; nobody else reads any of them, for stdin itself is empty from now on."""
+    lines = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return io.TextIOWrapper(io.BufferedReader(Mended(lines)), encoding="utf-8")
