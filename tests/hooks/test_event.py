@@ -113,6 +113,44 @@ def test_what_is_no_event_is_passed_over(tell: Tell, book: Path, raw: bytes) -> 
     assert kept(book) == []
 
 
+@pytest.mark.parametrize(
+    ("pieces", "found"),
+    [
+        ([b'{"a": {}', b', "b": "\xe4\xb8', b'\xad"}\n'], {"a": {}, "b": "中"}),
+        ([b'{"a": 1', b""], None),
+        ([b"", b""], None),
+        ([b'{"a": "' + b"x" * 9_000_000], None),
+    ],
+)
+def test_an_event_is_read_in_pieces_until_it_is_whole(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], found: object
+) -> None:
+    waiting = iter(pieces)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "read", lambda descriptor, size: next(waiting))
+        assert event.received(0) == found
+
+
+def test_what_waits_is_taken_in_by_a_process_that_the_hook_leaves_to_itself(
+    memory: Memory, tell: Tell, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[list[str]] = []
+
+    def spawn(program: str, command: list[str], env: object, *, setsid: bool = False, **_: object) -> None:
+        if setsid:
+            raise NotImplementedError
+        begun.append(command)
+
+    monkeypatch.setattr(os, "posix_spawn", spawn)
+    command = ("--book", str(book), "--ingest")
+    tell("SessionStart", *command)
+    tell("Stop", *command, transcript_path="/t.jsonl")
+    assert begun == []
+    tell("SessionEnd", *command, transcript_path="/t.jsonl")
+    tell("SessionStart", *command)
+    assert begun == [[sys.executable, "-P", "-m", "memorybook", "--book", str(book), "--quiet", "hook", "ingest"]] * 2
+
+
 def test_odd_fields_do_no_harm(tell: Tell, book: Path) -> None:
     assert tell("Stop", cwd=7, session_id=["x"], transcript_path="/t.jsonl") == ""
     assert tell("UserPromptSubmit", prompt={"a": 1}, session_id=3) == ""
