@@ -154,6 +154,10 @@ def test_without_the_package_the_install_command_is_told(shell: Shell, monkeypat
     for name in [name for name in sys.modules if name.startswith("memorybook.servers.mcp")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    done = shell("mcp")
-    assert done.code == 5
-    assert "pip install 'memorybook[mcp]'" in done.err
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    for words in (["mcp"], ["mcp", "install", "--host", "cursor"]):
+        done = shell(*words)
+        assert done.code == 5
+        assert "pip install 'memorybook[mcp]'" in done.err
+    assert not settings_of("cursor").exists()
+    assert shell("mcp", "install", "--host", "cursor", "--print").code == 0

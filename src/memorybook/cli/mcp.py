@@ -66,6 +66,8 @@ def _settle(call: Call, *, removes: bool) -> dict[str, Any] | None:
         call.warn(f"belongs in {path}")
         write(hosts.snippet(o.host, entry))
         return None
+    if not removes:
+        _check_package()
     changed = hosts.install(o.host, path, None if removes else entry)
     return {**shown, "action": changed.action, "backup": changed.backup}
 
@@ -95,13 +97,25 @@ def _refuse_options(call: Call) -> None:
             raise InvalidInput(f"--{name} is for mcp install and mcp uninstall")
 
 
+def _check_package() -> None:
+    """Raises MissingExtra where the server would not start."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise _missing()
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("the server needs the package mcp: pip install 'memorybook[mcp]'")
+
+
 def _serve(call: Call) -> None:
     try:
         from memorybook.servers.mcp.stdio import serve
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] not in ("mcp", "mcp_types"):
             raise
-        raise MissingExtra("the server needs the package mcp: pip install 'memorybook[mcp]'") from None
+        raise _missing() from None
 
     def opened() -> Memory:
         from memorybook.memory import open as open_memory

@@ -13,9 +13,8 @@ from memorybook import tools
 from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.memory import Memory
 from memorybook.servers.mcp.brief import things
+from memorybook.servers.mcp.offers import ASKS_FIRST
 from memorybook.servers.mcp.results import called, refused
-
-TOOL = "memory_forget"
 
 _NAMED = 5
 """How many entries, and how many notes, a question shows."""
@@ -38,7 +37,7 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
             if _agreed(arguments) or arguments.get("dry_run") is True:
                 return Consent(forget=True)
             opened = memory()
-            told = tools.call(opened, TOOL, {**_own(arguments), "dry_run": True})
+            told = tools.call(opened, ASKS_FIRST, {**_own(arguments), "dry_run": True})
             if "receipt" not in told:  # switched off: the call says so
                 return Consent(forget=True)
             return (
@@ -53,7 +52,7 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
             return refused(str(said))
         if said is None or not said.forget:
             return refused("nothing was forgotten: the user was asked and does not want it")
-        return called(memory, TOOL, _own(arguments))
+        return called(memory, ASKS_FIRST, _own(arguments))
 
     run.__annotations__["consent"] = Annotated[ElicitationResult[Consent], Resolve(ask)]
     return run

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from memorybook import tools
 from memorybook.shapes import ANSWERS, Disabled
 
-MAY_CONFIRM = "memory_forget"
+ASKS_FIRST = "memory_forget"
 """The tool that asks a person first."""
 
 _ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
@@ -80,7 +80,7 @@ def takes(name: str) -> dict[str, Any]:
     """JSON Schema of a tool's arguments: nothing but what it has; `yes` where a person may have to agree."""
     parameters: dict[str, Any] = tools.schema(name)["parameters"]
     properties = {given: _portable(one) for given, one in parameters["properties"].items()}
-    more = {"yes": _YES} if name == MAY_CONFIRM else {}
+    more = {"yes": _YES} if name == ASKS_FIRST else {}
     return {**parameters, "properties": {**properties, **more}, "additionalProperties": False}
 
 

@@ -84,7 +84,7 @@ def _tool(memory: Opened, name: str) -> Tool:
         "parameters": offers.takes(name),
         "fn_metadata": FuncMetadata(arg_model=_Arguments, output_schema=offers.answers(name)),
     }
-    if name == offers.MAY_CONFIRM:  # with what asks a person
+    if name == offers.ASKS_FIRST:  # with what asks a person
         return Tool.from_function(confirm.asking(memory), structured_output=False).model_copy(update=told)
     return Tool(fn=_plain(memory, name), is_async=False, **told)
 
