@@ -15,7 +15,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from struct import Struct
 from sys import byteorder
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +39,6 @@ _KNOWN_PIECES = 65_536
 _NUMBER = 4
 """Bytes of a word's number."""
 
-_packed = Struct("=I").pack
-
 _FEW = 64
 """So many words, a note or two, are sorted as fast without it."""
 
@@ -61,7 +58,7 @@ class Words:
 
     def __init__(self) -> None:
         following = count().__next__
-        self._numbers = numbers = defaultdict[str, bytes](lambda: _packed(following()))
+        self._numbers = numbers = defaultdict[str, bytes](lambda: following().to_bytes(_NUMBER, byteorder))
         self._joined: Callable[[str], bytes] = lambda text: b"".join(map(numbers.__getitem__, tokens(text)))
         self._of_piece = Memo(self._joined, _KNOWN_PIECES).__getitem__
 
