@@ -13,11 +13,19 @@ from memorybook.typed import NamedTuple
 
 
 class Sign(NamedTuple):
-    """One kind of attempt: why it is suspect, words of which the folded text must hold one, and its pattern."""
+    """One kind of attempt.
+
+    Attributes:
+        reason: Why it is suspect.
+        hints: Words of which the folded text must hold one to match.
+        pattern: What it matches.
+        also: Words of which it must hold one besides, where the hints are common ones; () for no such words.
+    """
 
     reason: str
     hints: tuple[str, ...]
     pattern: str
+    also: tuple[str, ...] = ()
 
 
 _AI = r"(?:ais?|llms?|(?:ai |llm |language |virtual )?(?:assistants?|agents?|models?|chatbots?|bots?))"
@@ -110,6 +118,10 @@ SIGNS: tuple[Sign, ...] = (
         rf"|\b(?:if|when|as) (?:you are|you're) (?:an? |the )?(?:{_AI})\b[^.\n]{{0,40}}(?:,|you (?:must|should"
         rf"|have to|need to)|please|then)"
         rf"|\b(?:any|all|every) (?:{_AI}) (?:reading|processing|summari[sz]ing|who read) this\b",
+        also=tuple(
+            "note|attention|message|instruction|notice|important|reminder|hey|dear|you are|you're|reading|processing|"
+            "summari|who read".split("|")
+        ),
     ),
     Sign(
         "speaks to machines that read it",
@@ -117,6 +129,7 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:致|告|通知|提醒|请|注意|写给|各位|所有)[^。\n]{0,4}(?:所有|各位)?(?:ai|人工智能|智能|大语言模型|大模型|语言模型)(?:助手|代理|模型|体)?[：:！，,]"
         r"|如果你是(?:一个|一名)?(?:ai|人工智能|大语言模型|大模型|语言模型|智能助手|智能体)[^。\n]{0,30}(?:请|必须|务必|应该|需要|就)"
         r"|(?:读|看)到(?:这|此)(?:段|条|里)?[^。\n]{0,8}(?:ai|模型|助手)[^。\n]{0,10}(?:请|必须|务必|立即)",
+        also=tuple("致 告 通知 提醒 请 注意 写给 各位 所有 如果你是 读到 看到".split()),
     ),
     Sign(
         "announces new instructions",
@@ -182,6 +195,7 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:附上|附加|附带|加上|添加|插入|带上|贴上|嵌入)[^。\n]{0,20}(?:地址|链接|网址|url|图片|域名|以下|http|该|此)"
         r"|(?:把|将)[^。\n]{0,20}(?:地址|链接|网址|url|http\S{0,60})[^。\n]{0,8}(?:附|加|插入|放)(?:在|到|入)[^。\n]{0,4}(?:每|所有|之后|以后"
         r"|今后)",
+        also=tuple("append attach insert embed include add put mention advertise 附 加 插入 带上 贴上 嵌入 放".split()),
     ),
     Sign(
         "plants trust or consent into the memory",
@@ -269,6 +283,10 @@ SIGNS: tuple[Sign, ...] = (
         r"|\b(?:secretly|silently) (?:run|call|execute|send|save|upload|install|delete|add|use)\b"
         r"|(?:不要|别|无需|不用|切勿)(?:告诉|提醒|通知|告知|让|询问|征求)用户|瞒着用户|(?:引导|诱导|让|说服)用户(?:运行|执行|安装|下载|点击|访问|输入|转账)"
         r"|(?:偷偷|悄悄|暗中)(?:执行|运行|发送|上传|调用|写入|安装|删除)",
+        also=tuple(
+            "tell inform notify alert ask mention let instruct convince persuade get secretly silently "
+            "告诉 提醒 通知 告知 让 询问 征求 瞒着 引导 诱导 说服 偷偷 悄悄 暗中".split()
+        ),
     ),
     Sign(
         "plants a rule that fires later",
@@ -278,6 +296,7 @@ SIGNS: tuple[Sign, ...] = (
         r"\b(?:you must|you should always|always (?:recommend|say|reply|answer|respond|tell|suggest|mention|include"
         r"|use the link)|secretly|silently)\b"
         r"|(?:当|如果|只要|每当|下次)用户[^。\n]{0,30}(?:必须|务必|一律|总是|一定要)[^。\n]{0,6}(?:推荐|回答|回复|说|告诉|调用|执行|发送|附上|引导)",
+        also=("user", "用户"),
     ),
     Sign(
         "switches limits off",
@@ -346,11 +365,15 @@ def screen(text: str) -> str | None:
         return "hides text in invisible characters"
     folded = fold(text)
     for sign, pattern in zip(SIGNS, _PATTERNS, strict=True):
-        if any(hint in folded for hint in sign.hints):
+        if _holds(folded, sign.hints) and (not sign.also or _holds(folded, sign.also)):
             for match in pattern.finditer(folded):
                 if sign.reason == _MARKUP or not _is_talk(folded, match.start(), match.end()):
                     return sign.reason
     return None
+
+
+def _holds(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
 
 
 def fold(text: str) -> str:
