@@ -19,6 +19,7 @@ import httpx2
 import pytest
 
 import memorybook
+from memorybook.cli import main
 from memorybook.config import Config, ServerSettings
 from memorybook.memory import Memory
 from memorybook.servers.http.limits import Rates
@@ -218,6 +219,39 @@ async def appending(url: str, stop: Any) -> list[str]:
     async with httpx2.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {OWNER}"}, timeout=30) as client:
         await asyncio.gather(*(one(client, number) for number in range(8)))
     return done
+
+
+def test_what_cannot_be_served_is_said_before_anything_is_opened(
+    one: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MEMORYBOOK_TOKEN", OWNER)
+    monkeypatch.chdir(tmp_path)
+    taken = str(urlsplit(one.url).port)
+    for words, code, told in (
+        (["--host", "0.0.0.0"], 2, "--insecure-no-tls"),
+        (["--port", "many"], 2, "server.port"),
+        (["--workspace", "books", "--book", "book"], 2, "leave --book and --project out"),
+        (["--tls-cert", "cert.pem"], 2, "given together"),
+        (["--port", taken], 5, f"cannot listen on 127.0.0.1:{taken}"),
+        (["--host", "nowhere.invalid", "--insecure-no-tls"], 5, "no address 'nowhere.invalid'"),
+    ):
+        assert main(["serve", *words]) == code
+        assert told in capsys.readouterr().err
+    monkeypatch.setenv("MEMORYBOOK_TOKEN", "short")
+    assert main(["serve"]) == 2
+    assert "too short" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_without_its_packages_it_says_how_to_get_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("memorybook.servers.http.running")
+    monkeypatch.delitem(sys.modules, "memorybook.servers.http.running")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve", "--port", "many"]) == 5
+    assert "pip install 'memorybook[server]'" in capsys.readouterr().err
 
 
 def test_a_link_names_the_place_as_a_browser_has_it() -> None:

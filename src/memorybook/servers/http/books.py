@@ -209,14 +209,14 @@ class Books:
         self._heard[tenant] = time.monotonic()
 
     def tick(self) -> None:
-        """Have sessions remembered and closed that nobody ended."""
+        """Have sessions remembered and closed that nobody ended, and taken in what agent hosts reported."""
         try:
             self._workspace.tick()
         except Exception as error:  # it is looked again
             _log.warning("idle sessions were not looked for: %s", error)
-        idle = self.config.idle_timeout
-        for tenant, heard in list(self._heard.items()) if idle and self.config.enabled else ():
-            if heard and time.monotonic() - heard <= idle:
+        wanted = self.config.enabled and self.config.auto_capture_on_new_session
+        for tenant, heard in list(self._heard.items()) if wanted else ():
+            if self.many and heard and time.monotonic() - heard <= self.config.idle_timeout:
                 continue
             try:
                 with self.opened(tenant, person=False) as memory:
