@@ -19,6 +19,8 @@ def diverse(hits: Sequence[Hit], *, limit: int, balance: float = 0.7) -> list[Hi
     largest word overlap (Jaccard) with a hit already taken.
     """
     rest = list(hits)
+    if len(rest) <= limit:
+        return rest
     scores = minmax([hit.score for hit in rest])
     words = [set(tokens(hit.snippet)) for hit in rest]
     left = list(range(len(rest)))
