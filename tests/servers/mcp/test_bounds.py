@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def long(tmp_path: Path) -> Memory:
     folder = tmp_path / "book" / "notes"
     folder.mkdir(parents=True)
     (folder / "long.md").write_text("".join(f"line {n} about tea 茶\n" for n in range(1, 3001)), encoding="utf-8")
-    (folder / "wide.md").write_text("tea " * 20_000, encoding="utf-8")
+    (folder / "wide 茶.md").write_text("tea " * 20_000, encoding="utf-8")
     (folder / "odd.md").write_bytes(b"tea \xff\xfe\n")
     return memorybook.open(str(tmp_path / "book"), config=CONFIG, door="mcp")
 
@@ -89,10 +90,10 @@ def test_a_long_document_is_read_page_by_page(long: Memory) -> None:
 
 def test_what_no_line_ends_is_cut_and_whole_as_a_resource(long: Memory) -> None:
     host = Host(lambda: long, "auto")
-    result = host.call("memory_get", target="notes/wide.md")
-    assert "text is cut after " in text_of(result)
-    assert "(text is cut after " in text_of(result).splitlines()[-1]
-    whole = host.do(lambda client: client.read_resource("memory://notes/wide.md"))
+    result = host.call("memory_get", target="notes/wide 茶.md")
+    assert text_of(result).splitlines()[-1].startswith("(text is cut after ")
+    assert "; the resource memory://notes/wide%20%E8%8C%B6.md is the whole)" in text_of(result)
+    whole = host.do(lambda client: client.read_resource("memory://notes/wide%20%E8%8C%B6.md"))
     assert whole.contents[0].text == "tea " * 20_000  # type: ignore[union-attr]
     long.close()
 
@@ -101,6 +102,23 @@ def test_bytes_that_are_no_text_can_be_told(long: Memory) -> None:
     host = Host(lambda: long, "legacy")
     assert host.answer("memory_get", target="notes/odd.md")["text"] == "tea \ufffd\ufffd"
     assert host.do(lambda client: client.read_resource("memory://notes/odd.md")).contents
+    long.close()
+
+
+def test_a_long_turn_is_cut_and_whole_as_a_resource(long: Memory, tmp_path: Path) -> None:
+    said = "tea, please\n" * 5_000
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text(json.dumps({"id": "t1", "session": "tea", "speaker": "Ann", "content": said}), encoding="utf-8")
+    long.import_file(str(talk))
+    host = Host(lambda: long, "auto")
+    answer = host.answer("memory_get", target="turn:t1")
+    [told] = answer["left_out"]
+    place = told.removesuffix(" is the whole").rpartition(" ")[2]
+    assert told.startswith("text is cut after ")
+    assert answer["lines"] == len(answer["text"].split("\n"))
+    whole = host.do(lambda client: client.read_resource(place)).contents[0].text  # type: ignore[union-attr]
+    assert whole.startswith(answer["text"].removesuffix("…"))
+    assert whole.strip() == said.strip()
     long.close()
 
 

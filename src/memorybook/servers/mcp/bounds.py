@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from memorybook.text.tokens import count_tokens
 
@@ -126,24 +127,28 @@ def _told(shown: dict[str, Any], place: Place, value: Any, kept: Any) -> str:
         return f"{len(value) - len(kept)} of {len(value)} {name} are left out: {more}"
     if isinstance(value, dict):
         return f"{name} is left out, being too long"
-    if name == "text" and "total_lines" in shown and "\n" in kept:
+    if name == "text" and "total_lines" in shown and "turn" not in shown and "\n" in kept:
         lines = kept.split("\n")[:-1]
         shown |= {"text": "\n".join(lines), "lines": len(lines)}
         reached = shown["from"] + len(lines)
         return f"lines {reached} to {shown['total_lines']} are left out: go on with from={reached}{_whole(shown)}"
     _put(shown, place, kept + "…")
     if name == "text" and "total_lines" in shown:
-        shown["lines"] = 1
+        shown["lines"] = kept.count("\n") + 1
     return f"{name} is cut after {len(kept)} of {len(value)} characters{_whole(shown)}"
 
 
 def _whole(shown: Mapping[str, Any]) -> str:
-    """Where all of a text is."""
+    """Where all of a text is; "" where it has no place of its own."""
     if "turn" in shown:
-        return f"; the resource memory://turn/{shown['turn']['session']}/{shown['turn']['id']} is the whole"
-    if "entry" in shown:
-        return f"; the resource memory://entry/{shown['entry']['id']} is the whole"
-    return f"; the resource memory://{shown['path']} is the whole" if "total_lines" in shown else ""
+        place = f"turn/{shown['turn']['session']}/{shown['turn']['id']}"
+    elif "entry" in shown:
+        place = f"entry/{shown['entry']['id']}"
+    elif "total_lines" in shown:
+        place = shown["path"]
+    else:
+        return ""
+    return f"; the resource memory://{quote(place)} is the whole"
 
 
 def _at(value: Any, place: Sequence[str]) -> Any:
