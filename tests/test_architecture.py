@@ -79,9 +79,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "workspace"},
     "hosted": CORE | {"answers", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
+    "items": CORE | {"memory", "verbs"},
     "editor": VALUES | {"filetree", "memory", "text", "tool_schema"},
     "integrations": CORE
-    | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "memory", "recollection"}
+    | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "items", "memory", "recollection"}
     | {"tool_schema", "tools", "verbs", "workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}

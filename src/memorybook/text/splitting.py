@@ -33,8 +33,9 @@ def split(path: str, text: str, modified: float) -> Split:
 
     `MEMORY.md` and `archive/*.md`: one for each entry, and for each list item or paragraph of what a person wrote.
     `daily/*.md`: one for each note. `sessions/*.md`: title and summary, then each decision and each
-    open question. Any other: by headings, up to about `MAX_TOKENS`, cut between paragraphs, else
-    between sentences. Headings without anything under them, comments and blank documents give none. No text raises.
+    open question. Any other: by headings, up to about `MAX_TOKENS`, cut between paragraphs, else between
+    sentences; of `items/*.md` only what stands above the JSON of an item. Headings without anything under
+    them, comments and blank documents give none. No text raises.
 
     Args:
         path: Relative path of the document.
@@ -50,6 +51,10 @@ def split(path: str, text: str, modified: float) -> Split:
         return Split(tuple(_daily(path, text)))
     if path.startswith("sessions/"):
         return Split(tuple(_session(path, text)))
+    if path.startswith("items/"):
+        from memorybook.formats import item_md
+
+        text = item_md.readable(text)
     return Split(tuple(_document(path, text)))
 
 

@@ -1,0 +1,198 @@
+"""JSON items of frameworks as documents that a person can read: `items/NAMESPACE…/KEY.md`.
+
+::
+
+    # breakfast
+
+    - drink: green tea
+    - with: milk
+
+    <!-- What is read is the JSON; the lines above are made from it. -->
+
+    ```json
+    {
+      "item": ["users", "ann", "breakfast"],
+      "created": "2026-02-24T10:12:33.123456+00:00",
+      "updated": "2026-02-24T10:12:33.123456+00:00",
+      "value": {
+        "drink": "green tea",
+        "with": ["milk"]
+      }
+    }
+    ```
+
+`item` is the namespace and, last, the key. What stands above the JSON is what a search finds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from memorybook.errors import InvalidInput
+from memorybook.formats.escape import UNSAFE, escape
+
+FOLDER = "items"
+"""The folder of a book that items are in."""
+
+_FOLDERS = 4
+"""How many labels of a namespace have a folder each; those of a longer one share the last, as paths are short."""
+
+_MOST_BYTES = 120
+"""Of a name in a path."""
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u3164\uffa0")
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)\Z")
+_NOTE = "<!-- What is read is the JSON; the lines above are made from it. -->"
+_FENCE = re.compile(r"^```json[ \t]*\r?\n(.*?)^```[ \t]*\r?$", re.MULTILINE | re.DOTALL)
+_SPECIAL = re.compile(r"[\x7f\x85\u2028\u2029\ufeff\ud800-\udfff]")
+_TEXT = rf"\A#|<(?=!--)|{UNSAFE}"
+
+
+class Item(NamedTuple):
+    """A JSON value under a key in a namespace.
+
+    Attributes:
+        namespace: Its labels, topmost first; any text, any number of them.
+        key: Any text.
+        value: What `json` reads and writes.
+        created, updated: Timezone-aware.
+    """
+
+    namespace: tuple[str, ...]
+    key: str
+    value: Any
+    created: datetime
+    updated: datetime
+
+
+# --- where it stands -----------------------------------------------------------------------------
+
+
+def path_of(namespace: Sequence[str], key: str) -> str:
+    """The path of the item's document; different names have different paths, whatever the file system folds.
+
+    A name of lower-case letters, digits, `-` and `_` stands there as it is, in any script; any other is told in such
+    letters, with a hash of it behind `=`.
+    """
+    labels = [[label] for label in namespace]
+    if len(labels) > _FOLDERS:
+        labels[_FOLDERS - 1 :] = [list(namespace[_FOLDERS - 1 :])]
+    return "/".join([FOLDER, *map(_part, labels), f"{_part([key])}.md"])
+
+
+def _part(names: list[str]) -> str:
+    told = _told("-".join(names))
+    if names == [told] and told and not _DEVICES.match(told):
+        return told
+    return f"{told}={sha256(json.dumps(names).encode()).hexdigest()[:16]}"
+
+
+def _told(name: str) -> str:
+    """The name in lower-case letters, digits, `-` and `_`; such a name itself if no other is written alike."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).upper().casefold().lower())
+    plain = "".join([c if c == "_" or _is_written(c) else "-" for c in folded])
+    return plain.encode()[:_MOST_BYTES].decode(errors="ignore")
+
+
+def _is_written(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LMN" and character not in _INVISIBLE
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
+    """The document.
+
+    Args:
+        item: The item.
+        texts: What is to be found of it; None takes all that its value says.
+
+    Raises:
+        InvalidInput: The value is none of JSON.
+    """
+    try:
+        value = json.dumps(item.value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"the value of item {item.key!r} is not JSON: {error}") from error
+    held = {
+        "item": json.dumps([*item.namespace, item.key], ensure_ascii=False),
+        "created": json.dumps(item.created.astimezone(UTC).isoformat()),
+        "updated": json.dumps(item.updated.astimezone(UTC).isoformat()),
+        "value": value,
+    }
+    lines = ",\n".join(f'  "{name}": {told}' for name, told in held.items())
+    lines = _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", lines)
+    said = _leaves(item.value, ()) if texts is None else [((), text) for text in texts]
+    above = "\n".join(filter(None, [_line(place, text) for place, text in said]))
+    parts = [f"# {_on_a_line(item.key)}", above, _NOTE, f"```json\n{{\n{lines}\n}}\n```"]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What the value says, with the names above it."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, (*place, str(name)))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, place)
+    elif value is not None:
+        yield place, value if isinstance(value, str) else json.dumps(value)
+
+
+def _line(place: Sequence[str], text: str) -> str:
+    """One item of a list; "" for blank text."""
+    lines = [_plain(line) for line in re.split(r"\r\n?|\n", text.strip())]
+    if not any(lines):
+        return ""
+    label = f"{_on_a_line(' > '.join(place))}: " if place else ""
+    return "\n".join([f"- {label}{lines[0]}", *(f"  {line}" if line else "" for line in lines[1:])])
+
+
+def _plain(line: str) -> str:
+    """The line, which begins nothing."""
+    text = line.lstrip()
+    return line[: len(line) - len(text)] + escape(_TEXT, text)
+
+
+def _on_a_line(name: str) -> str:
+    return escape(_TEXT, " ".join(name.split()))
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def parse(text: str) -> Item | None:
+    """The item of a document, from the last JSON in it; None if that is none."""
+    found = _held(text)
+    return found[1] if found else None
+
+
+def readable(text: str) -> str:
+    """What stands above the JSON of an item, for a search; of any other document all of it."""
+    found = _held(text)
+    return text[: found[0]] if found else text
+
+
+def _held(text: str) -> tuple[int, Item] | None:
+    """Where the JSON of an item begins, and the item."""
+    last = None
+    for last in _FENCE.finditer(text):  # noqa: B007
+        pass
+    if last is None:
+        return None
+    try:
+        read = json.loads(last[1])
+        *namespace, key = read["item"]
+        created, updated = (datetime.fromisoformat(read[name]).astimezone(UTC) for name in ("created", "updated"))
+        item = Item(tuple(namespace), key, read["value"], created, updated)
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return None
+    return (last.start(), item) if all(isinstance(name, str) for name in read["item"]) else None
