@@ -45,7 +45,7 @@ _HUMP = lazily(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z][a-z])")
 _CONTRACTED = frozenset(("t", "d", "m", "ll", "re", "ve"))
 _EDGES = ".,!?;:()[]\"'。、…《》「」“”"
 _HYPHENATED = lazily(r"[a-z]+(?:-[a-z]+)+")
-_ASCII_LETTERS = lazily("[A-Za-z ]+")
+_ASCII_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
 
 _stem = Stemmer.Stemmer("english", 0).stemWord  # holds the GIL throughout, so threads may share it
 
@@ -176,12 +176,13 @@ def count_tokens(text: str) -> int:
     """
     if not text:
         return 0
-    cheap = sum(map(len, _ASCII_LETTERS.findall(text)))
-    if text.isascii():
-        return round(cheap * 0.2 + (len(text) - cheap) * 1.3) or 1
-    marks = len(text.encode("ascii", "ignore")) - cheap
+    ascii = text.encode("ascii", "ignore")
+    marks = len(ascii.translate(None, _ASCII_LETTERS))
+    cheap = len(ascii) - marks
+    if len(ascii) == len(text):
+        return round(cheap * 0.2 + marks * 1.3) or 1
     spaceless = sum(map(_is_spaceless, text))
-    other = len(text) - cheap - marks - spaceless
+    other = len(text) - len(ascii) - spaceless
     return round(cheap * 0.2 + marks * 1.3 + spaceless * 1.5 + other) or 1
 
 
