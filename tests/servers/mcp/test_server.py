@@ -228,5 +228,6 @@ def test_nobody_is_asked_what_would_go_nor_about_what_is_not_there(host: Host, m
     person = Person("yes")
     assert text_of(host.call("memory_forget", target=id, dry_run=True, person=person)).startswith("would go: 1 entry")
     assert host.call("memory_forget", target="nobody", person=person).is_error
+    assert "nothing would go" in text_of(host.call("memory_forget", query="zebra quagga", person=person))
     assert host.call("memory_forget", target=id, yes=True, person=person).is_error is False
     assert person.asked == []

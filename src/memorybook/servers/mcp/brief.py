@@ -79,16 +79,15 @@ def _flushed(answer: Shown) -> list[str]:
 
 def _forgotten(answer: Shown) -> list[str]:
     told = answer["receipt"]
-    return [f"{'would go' if told['dry_run'] else 'forgotten'}: {things(told)}", *told["remains"]]
+    return [f"{'would go' if told['dry_run'] else 'forgotten'}: {things(told) or 'nothing'}", *told["remains"]]
 
 
 def things(told: Shown) -> str:
-    """`2 entries, 1 note`, of what a receipt names."""
+    """`2 entries, 1 note`, of what a receipt names; "" for nothing."""
     counts = {"entry": len(told["entries"]), "note": len(told["notes"]), "document": len(told["documents"])}
     counts |= {"session": told["sessions"], "turn": told["turns"]}
     many = {"entry": "entries"}
-    named = [f"{n} {one if n == 1 else many.get(one, one + 's')}" for one, n in counts.items() if n]
-    return ", ".join(named) or "nothing"
+    return ", ".join(f"{n} {one if n == 1 else many.get(one, one + 's')}" for one, n in counts.items() if n)
 
 
 def _recollected(answer: Shown) -> list[str]:

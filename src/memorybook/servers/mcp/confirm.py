@@ -10,7 +10,7 @@ from mcp.types import CallToolResult
 from pydantic import BaseModel, Field
 
 from memorybook import tools
-from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.memory import Memory
 from memorybook.servers.mcp.brief import things
 from memorybook.servers.mcp.offers import ASKS_FIRST
@@ -40,9 +40,11 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
             told = tools.call(opened, ASKS_FIRST, {**_own(arguments), "dry_run": True})
             if "receipt" not in told:  # switched off: the call says so
                 return Consent(forget=True)
-            return (
-                Elicit(_question(opened, told["receipt"]), Consent) if _can_ask(context) else _unasked(told["receipt"])
-            )
+            if not things(told["receipt"]):
+                return NotFound("nothing in the book fits: nothing would go")
+            if not _can_ask(context):
+                return _unasked(told["receipt"])
+            return Elicit(_question(opened, told["receipt"]), Consent)
         except MemoryBookError as error:
             return error
 
