@@ -19,7 +19,12 @@ _NAME = "beginning"
 
 
 def state(root: str, config: Config) -> str:
-    """What the block rests on, in one line: equal while nothing of it changed. Taken before the block is made."""
+    """What the block rests on, in one line: equal while nothing of it changed. Taken before the block is made.
+
+    "" if that cannot be told, as the sessions are on a server.
+    """
+    if config.transcripts.url:
+        return ""
     kept = config.transcripts.db_path or os.path.join(root, ".memorybook", "transcripts.sqlite")
     paths = (__file__, os.path.join(root, "MEMORY.md"), kept, f"{kept}-wal")
     return " ".join([time.strftime("%Y-%m-%d"), *map(_stamp, paths), ascii(config)])
@@ -37,13 +42,15 @@ def load(root: str, state: str) -> str | None:
     """The block that was made of this state; None if none was."""
     try:
         with open(os.path.join(root, ".memorybook", _NAME), encoding="utf-8", newline="") as file:
-            return file.read() if file.readline() == f"{state}\n" else None
+            return file.read() if state and file.readline() == f"{state}\n" else None
     except (OSError, UnicodeDecodeError):
         return None
 
 
 def save(root: str, state: str, block: str) -> None:
     """Keep the block; where that cannot be, nothing is kept."""
+    if not state:
+        return
     path = os.path.join(root, ".memorybook", _NAME)
     aside = f"{path}.{os.getpid()}"
     with suppress(OSError, UnicodeEncodeError):

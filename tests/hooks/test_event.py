@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import memorybook
 from hosted import SESSION
-from memorybook import spool
+from memorybook import prepared, spool
 from memorybook.hooks import context, event
 from memorybook.memory import Memory
 from memorybook.text.tokens import count_tokens
@@ -251,6 +251,8 @@ def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_cha
     assert not [path for path in Path(memory.root).rglob("*") if path.is_file() and b"teal" in path.read_bytes()]
     memory.process_session_end([{"role": "user", "content": "We chose to buy a red tugboat for the harbour."}], "s")
     assert "tugboat" in filled("SessionStart", source="startup")
+    assert prepared.state(memory.root, Config(transcripts=Config().transcripts._replace(url="libsql://x"))) == ""
+    assert prepared.load(memory.root, "") is None
     monkeypatch.setenv("MEMORYBOOK_LANGUAGE", "zh")
     assert "历史记忆" in json.loads(filled("SessionStart", source="startup"))["hookSpecificOutput"]["additionalContext"]
 
