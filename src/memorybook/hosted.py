@@ -61,7 +61,7 @@ class HostedSession:
 
     def items(self, last: int | None = None) -> list[Any]:
         """The items in order, or only the last so many."""
-        return [] if last == 0 else [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
+        return [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
 
     def add(self, items: Sequence[Item]) -> None:
         """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""

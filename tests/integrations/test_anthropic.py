@@ -89,7 +89,7 @@ NAMES = [
     "work/api/b.md",
     "喜好/茶.md",
 ]
-NAMES += ["work/api", "work/api/deep/c.txt", "todo/y", "v1.2.md", "has space.md", "喜好"]
+NAMES += ["todo-old", "work-b.md", "work/api", "work/api/deep/c.txt", "todo/y", "v1.2.md", "has space.md", "喜好"]
 ODD = ("", "/", "/../x.md", "/work/../b.md", "/./a.md", "/work/", "a.md", "//todo", "/work//a.md", "/..", "/work/../..")
 TEXTS = (
     "",
@@ -176,6 +176,7 @@ def test_what_the_reference_does_not_do(memory: Memory) -> None:
     assert "into itself" in refused(tool, command="rename", old_path="/memories/keys", new_path="/memories/keys/b")
     assert "starts with a dot" in refused(tool, command="create", path="/memories/.hidden", file_text="x")
     assert "'a' is kept under" in refused(tool, command="create", path="/memories/a.plain.md", file_text="x")
+    assert "no command 'shred'" in refused(tool, command="shred", path="/memories/keys")
     assert "needs 'file_text'" in refused(tool, command="create", path="/memories/a")
 
 
@@ -224,3 +225,21 @@ def test_the_page_is_what_happens(model: Service, tmp_path: Path, monkeypatch: p
     assert missing["is_error"]
     assert missing["content"] == "The path /memories/travel does not exist. Please provide a valid path."
     assert third["messages"][-1]["content"][0]["content"] == "File created successfully at: /memories/travel/notes.txt"
+
+
+def test_the_asynchronous_runner_calls_the_tool(memory: Memory, model: Service) -> None:
+    made = {"command": "create", "path": "/memories/a.md", "file_text": "tea\n"}
+    model.script = [llm_server.call(("t1", "memory", made)), llm_server.say("Noted.")]
+
+    async def run() -> str:
+        async with anthropic.AsyncAnthropic() as client:
+            runner = client.beta.messages.tool_runner(
+                model="claude-sonnet-5-5",
+                max_tokens=100,
+                messages=[{"role": "user", "content": "Note: tea."}],
+                tools=[AsyncBookMemoryTool(memory)],
+            )
+            return str((await runner.until_done()).content[-1].text)
+
+    assert asyncio.run(run()) == "Noted."
+    assert memory.document("a.md").text == "tea\n"
