@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import memorybook
 from hosted import SESSION
 from memorybook import prepared, spool
+from memorybook.config import Config
 from memorybook.hooks import context, event
 from memorybook.memory import Memory
 from memorybook.text.tokens import count_tokens
