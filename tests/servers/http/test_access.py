@@ -258,3 +258,33 @@ def test_another_machine_gets_in_by_tls_or_where_that_is_wanted() -> None:
     with pytest.raises(InvalidInput, match="together"):
         running.check_reach(ServerSettings(tls_cert="c"), insecure=True)
     assert names_of("0.0.0.0", ["Books.Example"]) == {"127.0.0.1", "localhost", "::1", "books.example"}
+
+
+def test_tokens_that_cannot_be_read_let_nobody_in_but_the_owner(many: Served) -> None:
+    many.client.post("/tenants", json={"name": "kim"})
+    kept = Path(many.books.root, "tokens.json")
+    before = kept.read_bytes()
+    with many.asking(issued(many, "kim")["token"]) as kim:
+        after = kept.read_bytes()
+        assert kim.get("/entries").status_code == 200
+        kept.write_bytes(before[:-10])
+        broken = kim.get("/entries")
+        assert (broken.status_code, broken.json()["error"]["code"]) == (503, "unavailable")
+        assert many.books.root not in broken.text
+        assert many.client.get(f"{many.url}/").status_code == 200
+        kept.write_bytes(after)
+        assert kim.get("/entries").status_code == 200
+
+
+def test_a_book_in_use_is_closed_and_not_removed(many: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memorybook.servers.http.books._PATIENCE", 0.1)
+    many.client.post("/tenants", json={"name": "max"})
+    token = issued(many, "max")["token"]
+    with many.asking(token) as client:
+        assert client.post("/memory/append", json={"text": SECRET}).status_code == 200
+        with many.books.opened("max", person=False) as memory:
+            refused = many.client.delete("/tenants/max?erase=true")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unavailable")
+            assert memory.search("painting").hits
+        assert client.get("/entries").status_code == 401
+    assert [name for name in os.listdir(many.books.root) if name.startswith("server-max-")]

@@ -290,3 +290,32 @@ def test_a_book_is_taken_along_and_brought(one: Served, many: Served) -> None:
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as archive:
         assert any(name.endswith("MEMORY.md") for name in archive.getnames())
     assert error_of(many.client.get("/backup", headers=baker), 404) == "not_found"
+
+
+def test_a_tenant_that_left_a_session_open_is_looked_after_and_another_is_not(
+    many: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ida", "leo"):
+        many.client.post("/tenants", json={"name": name})
+        named = {"X-Memorybook-Tenant": name}
+        assert many.client.post("/sessions", json={}, headers=named).status_code == 200
+    asked: list[str] = []
+
+    def close_idle(memory: Memory, limit: int) -> tuple[()]:
+        asked.append(memory.root)
+        if "leo" in memory.root:
+            raise OSError("his disk is gone")
+        return ()
+
+    monkeypatch.setattr(Memory, "close_idle", close_idle)
+    monkeypatch.setitem(many.books._heard, "ida", 0.0)
+    many.books.tick()
+    assert any("server-ida-" in root for root in asked)
+    assert not any("server-leo-" in root for root in asked)
+    monkeypatch.setitem(many.books._heard, "leo", 0.0)
+    asked.clear()
+    many.books.tick()
+    many.books.tick()
+    assert not any("server-ida-" in root for root in asked), "nothing of hers is open any more"
+    assert sum("server-leo-" in root for root in asked) == 2, "his is tried again"
+    many.books._heard.pop("leo")
