@@ -106,7 +106,7 @@ def test_bytes_that_are_no_text_can_be_told(long: Memory) -> None:
 
 
 def test_a_long_turn_is_cut_and_whole_as_a_resource(long: Memory, tmp_path: Path) -> None:
-    said = "tea, please\n" * 5_000
+    said = "喝茶\n" * 2_000
     talk = tmp_path / "talk.jsonl"
     talk.write_text(json.dumps({"id": "t1", "session": "tea", "speaker": "Ann", "content": said}), encoding="utf-8")
     long.import_file(str(talk))
