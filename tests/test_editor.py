@@ -87,6 +87,7 @@ REFUSED: list[tuple[type[MemoryBookError], str, dict[str, Any]]] = [
     (Conflict, "'a' is a file", {"command": "create", "path": "/memories/a/b", "file_text": ""}),
     (InvalidInput, "into itself", {"command": "rename", "old_path": "/memories/f", "new_path": "/memories/f/g"}),
     (UnsafePath, "not called .md", {"command": "rename", "old_path": "/memories/f", "new_path": "/memories/g.md"}),
+    (UnsafePath, "not called .md", {"command": "create", "path": "/memories/g.md/h", "file_text": ""}),
     (UnsafePath, "starts with a dot", {"command": "rename", "old_path": "/memories/f", "new_path": "/memories/.g"}),
     (UnsafePath, "'b' is kept under that name", {"command": "create", "path": "/memories/b.plain.md", "file_text": ""}),
     (InvalidInput, "is not a file", {"command": "insert", "path": "/memories/f", "insert_line": 0, "insert_text": ""}),
@@ -103,6 +104,10 @@ def test_what_cannot_be_is_said_in_a_sentence_and_leaves_all_as_it_was(memory: M
         with pytest.raises(kind) as error:
             Editor(memory).run(command)
         assert words in str(error.value), command
+    with pytest.raises(Conflict, match="'f/x' exists already"):
+        FileTree(memory).rename("a", "f/x")
+    with pytest.raises(NotFound, match="no file or folder 'b'"):
+        FileTree(memory).remove("b")
     assert FileTree(memory).files() == before
 
 
