@@ -67,7 +67,8 @@ def test_a_call_that_cannot_be_is_one_clear_sentence(one: Served) -> None:
         == "invalid_input"
     )
     assert error_of(one.client.post("/memory/why", json={"id": "nobody"}), 404) == "not_found"
-    assert error_of(one.client.post("/memory/revise", json={"id": "x", "instruction": "y"}), 404) == "not_found"
+    for path in ("/memory/revise", "/tools/memory_update"):
+        assert error_of(one.client.post(path, json={"id": "x", "instruction": "y"}), 400) == "no_model"
     assert error_of(one.client.post("/memory/backup", json={"path": "/tmp/x"}), 404) == "not_found"
     assert error_of(one.client.get("/entries?limit=many"), 400) == "invalid_input"
     assert error_of(one.client.get("/memory/search"), 405) == "method_not_allowed"

@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, Response
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.servers.http import shapes
-from memorybook.servers.http.asking import FAILS, Asked, body
+from memorybook.servers.http.asking import FAILS, Asked, raw_body
 from memorybook.servers.http.wire import answer
 
 router = APIRouter(tags=["archives"], responses=FAILS)
@@ -41,7 +41,7 @@ async def backup(asked: Asked) -> Response:
 @router.post(
     "/import",
     response_model=shapes.Imported,
-    openapi_extra=body({"type": "string", "format": "binary"}, kind="application/octet-stream"),
+    openapi_extra=raw_body("application/octet-stream"),
 )
 async def import_file(
     request: Request,

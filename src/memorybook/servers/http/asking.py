@@ -67,6 +67,23 @@ def owner_only(request: Request) -> Tokens:
 Owned = Annotated[Tokens, Depends(owner_only)]
 
 
-def body(schema: Mapping[str, Any], *, kind: str = "application/json", required: bool = True) -> dict[str, Any]:
-    """The request's body as OpenAPI has it."""
-    return {"requestBody": {"content": {kind: {"schema": dict(schema)}}, "required": required}}
+def body(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON body with these parameters as OpenAPI has it: null is as good as left out, others there are none."""
+    required = list(parameters.get("required", ()))
+    properties = {name: kind if name in required else _or_null(kind) for name, kind in parameters["properties"].items()}
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return {"requestBody": {"content": {"application/json": {"schema": schema}}, "required": bool(required)}}
+
+
+def _or_null(kind: Mapping[str, Any]) -> dict[str, Any]:
+    if "type" not in kind:
+        return dict(kind)
+    types = [kind["type"]] if isinstance(kind["type"], str) else kind["type"]
+    named = {"enum": [*kind["enum"], None]} if "enum" in kind else {}
+    return {**kind, "type": [*types, "null"], **named}
+
+
+def raw_body(kind: str, *, required: bool = True) -> dict[str, Any]:
+    """A body of bytes as OpenAPI has it."""
+    content = {kind: {"schema": {"type": "string", "format": "binary"}}}
+    return {"requestBody": {"content": content, "required": required}}

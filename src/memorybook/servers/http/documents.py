@@ -12,7 +12,7 @@ from memorybook.documents import Document
 from memorybook.errors import Conflict, MissingDocument
 from memorybook.memory import Memory
 from memorybook.servers.http import etags, shapes
-from memorybook.servers.http.asking import FAILS, Asked, body
+from memorybook.servers.http.asking import FAILS, Asked, raw_body
 from memorybook.servers.http.wire import answer, shown
 
 MARKDOWN = "text/markdown; charset=utf-8"
@@ -46,7 +46,7 @@ async def document(path: str, request: Request, asked: Asked) -> Response:
     response_model=shapes.Written,
     openapi_extra={
         "parameters": [etags.IF_MATCH, etags.IF_NONE_MATCH],
-        **body({"type": "string"}, kind="text/markdown", required=False),
+        **raw_body("text/markdown", required=False),
     },
 )
 async def write(path: str, request: Request, asked: Asked) -> Response:

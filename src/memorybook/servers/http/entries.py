@@ -25,7 +25,7 @@ _FIELDS = {
     for name, kind in tools.schema("memory_update")["parameters"]["properties"].items()
     if name not in ("id", "instruction")
 } | {"pinned": {"type": "boolean", "description": "Whether it is kept from fading."}}
-_PARAMETERS = {"type": "object", "properties": _FIELDS, "required": [], "additionalProperties": False}
+_PARAMETERS = {"type": "object", "properties": _FIELDS, "required": []}
 
 
 @router.get("", response_model=shapes.Listed)

@@ -40,6 +40,8 @@ class Refusal(MemoryBookError):
         more: What the answer says besides `error`.
     """
 
+    code = "refusal"
+
     def __init__(
         self,
         status: int,

@@ -14,12 +14,8 @@ from memorybook.servers.http.wire import answer, given
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], responses=FAILS)
 
-_NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": False}
-_MESSAGES: dict[str, Any] = {
-    "type": "object",
-    "properties": {"messages": {"type": "array", "items": {"type": "object"}}},
-    "additionalProperties": False,
-}
+_NAME = {"properties": {"name": {"type": "string"}}}
+_MESSAGES: dict[str, Any] = {"properties": {"messages": {"type": "array", "items": {"type": "object"}}}}
 
 
 @router.get("", response_model=shapes.Talks)
@@ -43,7 +39,7 @@ async def session(
     return answer((await asked.work(lambda memory: memory.recall_session(session, limit=limit))).json())
 
 
-@router.post("", response_model=shapes.Held, openapi_extra=body(_NAME, required=False))
+@router.post("", response_model=shapes.Held, openapi_extra=body(_NAME))
 async def open_session(request: Request, asked: Asked) -> Response:
     """Open a session, or go on with an open one of that name; one that nobody ends is closed when it is idle."""
     return await _verb(asked, "open_session", await given(request))
@@ -57,7 +53,7 @@ async def add_messages(session: str, request: Request, asked: Asked) -> Response
     return await _verb(asked, "add_messages", {**await given(request), "session": session})
 
 
-@router.post("/{session}/end", response_model=shapes.Memorized, openapi_extra=body(_MESSAGES, required=False))
+@router.post("/{session}/end", response_model=shapes.Memorized, openapi_extra=body(_MESSAGES))
 async def end_session(session: str, request: Request, asked: Asked) -> Response:
     """Remember what was said in a session, and close it."""
     return await _verb(asked, "end_session", {**await given(request), "session": session})

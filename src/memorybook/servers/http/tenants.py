@@ -21,13 +21,11 @@ _NAME = {
     "type": "object",
     "properties": {"name": {"type": "string"}},
     "required": ["name"],
-    "additionalProperties": False,
 }
 _TOKEN: dict[str, Any] = {
     "type": "object",
     "properties": {"acts_as": {"type": "string", "enum": ["agent", "user"]}, "label": {"type": "string"}},
     "required": [],
-    "additionalProperties": False,
 }
 
 
@@ -69,7 +67,7 @@ async def listed(tokens: Owned, asked: Asked) -> Response:
     "/tokens",
     response_model=shapes.Issued,
     status_code=201,
-    openapi_extra=body(_TOKEN, required=False),
+    openapi_extra=body(_TOKEN),
     tags=["tokens"],
 )
 async def issue(tokens: Owned, asked: Asked, request: Request) -> Response:

@@ -9,10 +9,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memorybook import tools
+from memorybook import tools, values
 from memorybook.servers.http import verbs
 from memorybook.servers.http.asking import FAILS, Asked, body
-from memorybook.servers.http.wire import answer, given
+from memorybook.servers.http.wire import JSON, answer, given, shown
 from memorybook.shapes import ANSWERS, Disabled
 
 Route = Callable[..., Awaitable[Response]]
@@ -25,7 +25,7 @@ def _tool(name: str) -> Route:
         arguments = await given(request)
 
         def work(memory: Any) -> dict[str, Any]:
-            verbs.check_tool(memory, name, arguments)
+            verbs.check(memory, name.removeprefix("memory_"), arguments)
             return tools.call(memory, name, arguments)
 
         return answer(await asked.work(work))
@@ -36,10 +36,12 @@ def _tool(name: str) -> Route:
 def _verb(name: str) -> Route:
     async def call(request: Request, asked: Asked) -> Response:
         arguments = await given(request)
-        found = await asked.work(lambda memory: verbs.call(memory, name, arguments))
+        exact = request.headers.get("accept") == values.KIND
+        show = values.to_json if exact else shown
+        found = await asked.work(lambda memory: verbs.call(memory, name, arguments, show=show))
         if name in verbs.SAID:
             asked.books.heard(asked.tenant)
-        return answer(found)
+        return answer(found, kind=values.KIND if exact else JSON)
 
     return call
 
@@ -54,9 +56,7 @@ for _name in tools.TOOLS:
         summary=_schema["description"].split(". ")[0],
         description=_schema["description"],
         response_model=ANSWERS[_name] | Disabled,
-        openapi_extra=body(
-            {**_schema["parameters"], "additionalProperties": False}, required=bool(_schema["parameters"]["required"])
-        ),
+        openapi_extra=body(_schema["parameters"]),
         tags=["tools"],
     )
 
@@ -70,6 +70,6 @@ for _name, _answer in verbs.VERBS.items():
         summary=_verb_told.summary,
         description=_verb_told.description,
         response_model=_answer,
-        openapi_extra=body(verbs.documented(_verb_told), required=bool(_verb_told.parameters["required"])),
+        openapi_extra=body(_verb_told.parameters),
         tags=["memory"],
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 from memorybook.memory import Memory
 from memorybook.servers.http import shapes
-from memorybook.servers.http.refusals import only_a_person
+from memorybook.servers.http.refusals import Refusal, only_a_person
 from memorybook.servers.http.wire import shown
 from memorybook.tool_schema import checked
 
@@ -125,35 +125,25 @@ def told(name: str) -> Verb:
         elif annotation.endswith(" | None"):
             nullable.append(parameter.name)
         properties[parameter.name] = kind
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    parameters = {"type": "object", "properties": properties, "required": required}
     return Verb(text.split("\n", 1)[0], text, parameters, listed, frozenset(nullable))
 
 
-def documented(verb: Verb) -> dict[str, Any]:
-    """The parameters with null where None says something."""
-    properties = {
-        name: {**kind, "type": [*_kinds(kind), "null"]} if name in verb.nullable and "type" in kind else kind
-        for name, kind in verb.parameters["properties"].items()
-    }
-    return {**verb.parameters, "properties": properties}
-
-
-def _kinds(kind: Mapping[str, Any]) -> Sequence[str]:
-    return [kind["type"]] if isinstance(kind["type"], str) else kind["type"]
-
-
-def call(memory: Memory, name: str, arguments: Mapping[str, Any]) -> Any:
+def call(memory: Memory, name: str, arguments: Mapping[str, Any], *, show: Callable[[Any], Any] = shown) -> Any:
     """What the verb answers, as JSON. Raises what it raises, InvalidInput for other arguments than it takes."""
     verb = told(name)
     given = checked(name, verb.parameters, arguments)
     given |= {each: None for each in verb.nullable & arguments.keys() if arguments[each] is None}
-    check_word(memory, name, given)
+    check(memory, name, given)
     words = given.pop(verb.listed, ())
-    return shown(getattr(memory, name)(*words, **given))
+    return show(getattr(memory, name)(*words, **given))
 
 
-def check_word(memory: Memory, verb: str, given: Mapping[str, Any]) -> None:
-    """Raises Refusal for what waits for a person's word, where it is no person who asks."""
+def check(memory: Memory, verb: str, given: Mapping[str, Any]) -> None:
+    """Raises Refusal for what this server, or who asks, cannot have done; also for tools, without their `memory_`."""
+    rewords = verb == "revise" or (verb == "update" and given.get("instruction") is not None)
+    if rewords and memory.metered() is None:
+        raise Refusal(400, "no_model", "this server has no language model: give the new text yourself")
     if memory.actor == "user" or given.get("dry_run") is True:
         return
     if verb in _A_PERSONS_WORD:
@@ -164,8 +154,3 @@ def check_word(memory: Memory, verb: str, given: Mapping[str, Any]) -> None:
         operation = given.get("operation")
         if isinstance(operation, str) and memory.book.journal.operation(operation).actor == "user":
             raise only_a_person(f"operation {operation!r} was a person's")
-
-
-def check_tool(memory: Memory, tool: str, given: Mapping[str, Any]) -> None:
-    """As `check_word`, for the tool of that name."""
-    check_word(memory, tool.removeprefix("memory_"), given)

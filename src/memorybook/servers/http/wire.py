@@ -23,9 +23,12 @@ def shown(value: Any) -> Any:
     return value
 
 
-def answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+JSON = "application/json"
+
+
+def answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None, kind: str = JSON) -> Response:
     """The answer with a JSON value, in ASCII: bytes that are not UTF-8 come through as lone surrogates."""
-    return Response(json.dumps(value), status, dict(headers or {}), "application/json")
+    return Response(json.dumps(value), status, dict(headers or {}), kind)
 
 
 async def given(request: Request) -> dict[str, Any]:
