@@ -54,6 +54,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lifetime": CORE | {"answers", "memory", "remembering", "verbs"},
     "remembering": {"errors", "memory", "verbs"},
     "recollection": {"standard", "typed"},
+    "values": VALUES | {"answers", "recall", "recollection", "verbs"},
+    "client": VALUES | {"answers", "importers", "memory", "values", "verbs"},
     "foreign": {"errors", "storage"},
     "spool": {"standard", "storage"},
     "prepared": {"standard", "typed"},
@@ -76,7 +78,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
-    | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "workspace"},
+    | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "values"},
+    | {"workspace"},
     "hosted": CORE | {"answers", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
     "items": CORE | {"memory", "verbs"},

@@ -28,7 +28,8 @@ def drawn() -> Iterator[tuple[str, str | None, str | None, int, int]]:
 def real() -> Iterator[tuple[str, str | None, str | None, int, int]]:
     """The same of every class in the package."""
     for module in pkgutil.walk_packages(memorybook.__path__, "memorybook."):
-        importlib.import_module(module.name)
+        if not module.name.startswith("memorybook.integrations."):  # whose frameworks are elsewhere
+            importlib.import_module(module.name)
     found: list[type[MemoryBookError]] = [MemoryBookError]
     for error in found:
         found += [each for each in error.__subclasses__() if each.__module__.startswith("memorybook.")]

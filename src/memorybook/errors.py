@@ -10,6 +10,8 @@ Behind each name its exit code and its HTTP status::
     │   └── MissingDocument            3   404   no document at that path
     ├── Conflict                       4   409   the stored text is not what the caller expected
     ├── Declined                       1   500   the person at the terminal said no (of the command line)
+    ├── Refusal                        1   500   the server itself refuses, with a status of its own (of the server)
+    ├── Refused                        1   403   a server does not let the caller do it (of the client)
     └── Unavailable                    5   503   a part that is needed does not answer
         ├── BookLocked                 5   503   another process holds the book for too long
         ├── Damaged                    5   503   a database is malformed (of the storage)
@@ -80,6 +82,13 @@ class Conflict(MemoryBookError):
     status = 409
 
 
+class Refused(MemoryBookError):
+    """A server does not let the caller do this: for want of a token, by that token, or under that name."""
+
+    code = "refused"
+    status = 403
+
+
 class Unavailable(MemoryBookError):
     """A back end that this call cannot do without does not answer."""
 
@@ -124,3 +133,14 @@ class MissingExtra(Unavailable):
     """An optional package is not installed; the message holds the install command."""
 
     code = "missing_extra"
+
+
+def error_of(code: str, status: int) -> type[MemoryBookError]:
+    """The class of an error that a server tells of: by its code, for codes of the server's own by the HTTP status."""
+    known = (each for each in globals().values() if isinstance(each, type) and issubclass(each, MemoryBookError))
+    own = {each.code: each for each in known if each is not MemoryBookError}
+    if code in own:
+        return own[code]
+    if status in (401, 403, 421):
+        return Refused
+    return Unavailable if status >= 500 or status in (408, 429) else InvalidInput

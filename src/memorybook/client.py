@@ -1,0 +1,306 @@
+"""A memory that is served elsewhere, with the verbs of `Memory`: `connect(url, token)` where `open()` stood.
+
+Every verb takes what it takes there, answers the same frozen values and raises the same errors with the same sentence.
+What needs the book at hand is not here: `docs/client.md` says what that is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
+from urllib.parse import urlsplit
+
+from memorybook import values
+from memorybook.errors import InvalidInput, MemoryBookError, Unavailable, error_of
+from memorybook.memory import Memory
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+    from memorybook import answers
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+API = "api/v1"
+
+_CONNECTING = 10.0
+_WAITS = (0.2, 1.0)
+_LONGEST_WAIT = 5.0
+_NOT_BEGUN = frozenset({"busy", "too_many"})
+"""Codes of refusals before anything was done."""
+
+
+def _verb(method: Callable[Concatenate[Any, P], R], *, reads: bool = False) -> Callable[Concatenate[Client, P], R]:
+    """The verb of `Memory`, asked of the server; one that only reads may be asked again if the connection breaks."""
+
+    @wraps(method)
+    def asked(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = _signature(method).bind(self, *args, **kwargs).arguments
+        return cast("R", self._ask(method, {name: given[name] for name in list(given)[1:]}, reads=reads))
+
+    return cast("Callable[Concatenate[Client, P], R]", asked)
+
+
+class Client:
+    """A book on a server, made by `connect`. Safe to share between threads; use it as a context manager or `close` it.
+
+    Besides what a verb of `Memory` raises, each raises Unavailable if the server cannot be reached, does not answer in
+    time or takes no more, and Refused for what the token is not good for.
+    """
+
+    def __init__(self, url: str, http: httpx2.Client) -> None:
+        self.url = url
+        self._http = http
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; closing twice does nothing."""
+        self._http.close()
+
+    # --- finding -------------------------------------------------------------------------------
+
+    search = _verb(Memory.search, reads=True)
+    recall_memory = _verb(Memory.recall_memory, reads=True)
+    get = _verb(Memory.get, reads=True)
+    entries = _verb(Memory.entries, reads=True)
+    recall = _verb(Memory.recall)
+    retrieve_and_inject = _verb(Memory.retrieve_and_inject)
+    get_prompt_memories = _verb(Memory.get_prompt_memories, reads=True)
+    summarize_existing = _verb(Memory.summarize_existing, reads=True)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    remember = _verb(Memory.remember)
+    append = _verb(Memory.append)
+    flush = _verb(Memory.flush)
+    update = _verb(Memory.update)
+    pin = _verb(Memory.pin)
+    unpin = _verb(Memory.unpin)
+    revise = _verb(Memory.revise)
+    store_if_worthwhile = _verb(Memory.store_if_worthwhile)
+    forget = _verb(Memory.forget)
+    purge = _verb(Memory.purge)
+
+    # --- what was done, what waits for a person's word -------------------------------------------
+
+    history = _verb(Memory.history, reads=True)
+    why = _verb(Memory.why, reads=True)
+    undo = _verb(Memory.undo)
+    review = _verb(Memory.review, reads=True)
+    accept = _verb(Memory.accept)
+    reject = _verb(Memory.reject)
+    tidy = _verb(Memory.tidy)
+
+    # --- conversations -------------------------------------------------------------------------
+
+    open_session = _verb(Memory.open_session)
+    add_messages = _verb(Memory.add_messages)
+    end_session = _verb(Memory.end_session)
+    retry_parked = _verb(Memory.retry_parked)
+    close_idle = _verb(Memory.close_idle)
+    sessions = _verb(Memory.sessions, reads=True)
+    recall_history = _verb(Memory.recall_history, reads=True)
+    recall_topic = _verb(Memory.recall_topic, reads=True)
+    recall_session = _verb(Memory.recall_session, reads=True)
+    recall_within = _verb(Memory.recall_within, reads=True)
+    detect = _verb(Memory.detect, reads=True)
+    recollect = _verb(Memory.recollect, reads=True)
+
+    def process_session_end(
+        self, messages: Sequence[Mapping[str, Any]] = (), session_id: str | None = None, *, model: str = ""
+    ) -> answers.Memorized:
+        """As `Memory.process_session_end`, by the server's language model."""
+        given = {"messages": messages, "session_id": session_id, "model": model}
+        return cast("answers.Memorized", self._ask(Memory.process_session_end, given))
+
+    # --- documents -----------------------------------------------------------------------------
+
+    documents = _verb(Memory.documents, reads=True)
+    document = _verb(Memory.document, reads=True)
+    write_document = _verb(Memory.write_document)
+    rename_document = _verb(Memory.rename_document)
+    remove_document = _verb(Memory.remove_document)
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    init = _verb(Memory.init)
+    status = _verb(Memory.status, reads=True)
+
+    def sync(self) -> dict[str, Any]:
+        """As `Memory.sync`."""
+        return cast("dict[str, Any]", self._ask(Memory.sync, {}))
+
+    def rebuild(self) -> dict[str, Any]:
+        """As `Memory.rebuild`."""
+        return cast("dict[str, Any]", self._ask(Memory.rebuild, {}))
+
+    # --- asking --------------------------------------------------------------------------------
+
+    def _ask(self, method: Callable[..., Any], given: Mapping[str, Any], *, reads: bool = False) -> Any:
+        """What the verb answers on the server."""
+        body = _body(method.__name__, given)
+        headers = {"Accept": values.KIND, "Content-Type": "application/json"}
+        response = self._sent("POST", f"memory/{method.__name__}", again=reads, content=body, headers=headers)
+        try:
+            if response.headers.get("content-type") != values.KIND:
+                raise ValueError("it does not speak of values")
+            return values.from_json(_answer(method), response.json())
+        except ValueError as error:
+            told = f"{method.__name__} cannot be read from {self.url}, which may be of another version: {error}"
+            raise Unavailable(told) from None
+
+    def _sent(self, verb: str, path: str, *, again: bool, **request: Any) -> httpx2.Response:
+        """The answer of a server that did it; asks again only where nothing can have been done, or with `again`."""
+        import httpx2
+
+        for pause in (*_WAITS, None):
+            try:
+                response = self._http.request(verb, path, **request)
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                repeat = isinstance(error, httpx2.ConnectError) or (again and not _is_late(error))
+                problem: MemoryBookError = Unavailable(self._unreached(error))
+            else:
+                if response.is_success:
+                    return response
+                problem = self._failed(response)
+                repeat = problem.code in _NOT_BEGUN
+                pause = pause and max(pause, _seconds(response))
+            if pause is None or not repeat:
+                raise problem
+            time.sleep(pause)
+        raise AssertionError
+
+    def _unreached(self, error: Exception) -> str:
+        import httpx2
+
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return f"no server answers at {self.url} ({error}): start it with `memorybook serve`"
+        if _is_late(error):
+            return f"the server at {self.url} did not answer in time: what was asked of it may be done all the same"
+        return f"the connection to {self.url} broke ({error}): what was asked of it may be done all the same"
+
+    def _failed(self, response: httpx2.Response) -> MemoryBookError:
+        """The error that the server tells of."""
+        status = response.status_code
+        try:
+            told = response.json()["error"]
+            code, message = str(told["code"]), str(told["message"])
+        except (ValueError, LookupError, TypeError):
+            return Unavailable(f"{self.url} answered {status} as no memorybook does: is the address right?")
+        error = error_of(code, status)(message)
+        error.code = code
+        return error
+
+
+def connect(
+    url: str, token: str, *, tenant: str | None = None, timeout: float = 150.0, ca: str | None = None
+) -> Client:
+    """A memory on a server; nothing is asked before the first verb.
+
+    Args:
+        url: Where `memorybook serve` says that it is, `http://127.0.0.1:8765`.
+        token: The owner's, or one that the owner gave out.
+        tenant: Whose book is meant, for the owner's token on a server of many.
+        timeout: Seconds to wait for an answer; a server says by itself after its `server.timeout` that it is late.
+        ca: File of the certificates that are trusted, PEM; None takes the usual ones.
+
+    Raises:
+        InvalidInput: An address, a token or a certificate that cannot be used.
+    """
+    place = _address(url)
+    headers = {"Authorization": f"Bearer {_sendable(token, 'token')}"}
+    if tenant is not None:
+        headers["X-Memorybook-Tenant"] = _sendable(tenant, "tenant")
+    if not timeout > 0:
+        raise InvalidInput(f"timeout {timeout!r} must be above 0")
+    import httpx2
+
+    limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECTING))
+    verify = place.startswith("https:") and _trusted(ca)  # reading certificates takes time that plain HTTP need not
+    http = httpx2.Client(base_url=f"{place}/{API}/", headers=headers, timeout=limits, verify=verify, trust_env=False)
+    return Client(place, http)
+
+
+def _trusted(ca: str | None) -> ssl.SSLContext | bool:
+    import ssl
+
+    try:
+        return True if ca is None else ssl.create_default_context(cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        raise InvalidInput(f"ca {ca!r} holds no certificates that can be read: {error}") from None
+
+
+def _address(url: str) -> str:
+    """The address in its plainest form, without a slash at its end."""
+    place = url.strip().rstrip("/") if isinstance(url, str) else ""
+    try:
+        parts = urlsplit(place)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and place.isprintable()
+    except ValueError:
+        sound = False
+    if not sound or "?" in place or "#" in place or "@" in parts.netloc:
+        raise InvalidInput("the address of a server is such as 'http://127.0.0.1:8765', without a token in it")
+    return parts._replace(scheme=parts.scheme.lower()).geturl()
+
+
+def _sendable(value: str, name: str) -> str:
+    if not (isinstance(value, str) and value.strip() and value.isascii() and value.isprintable()):
+        raise InvalidInput(f"{name} has characters that cannot be sent, or none")
+    return value.strip()
+
+
+def _is_late(error: Exception) -> bool:
+    import httpx2
+
+    return isinstance(error, httpx2.TimeoutException)
+
+
+def _seconds(response: httpx2.Response) -> float:
+    """How long the server asks to wait."""
+    told = response.headers.get("retry-after", "")
+    return min(float(told), _LONGEST_WAIT) if told.isdecimal() else 0.0
+
+
+@cache
+def _signature(method: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(method)
+
+
+@cache
+def _answer(method: Callable[..., Any]) -> Any:
+    return values.answer_of(method)
+
+
+def _body(name: str, given: Mapping[str, Any]) -> str:
+    """The arguments as JSON. Raises InvalidInput for what JSON cannot hold."""
+    try:
+        return json.dumps(given, default=_plain, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{name} was given what cannot be sent to a server: {error}") from None
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
+        return list(value)
+    return _unsendable(value)
+
+
+def _unsendable(value: object) -> NoReturn:
+    raise TypeError(f"a {type(value).__name__}")
