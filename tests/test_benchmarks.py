@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, speed
+import memorybook
+from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, server_load, speed
+from memorybook.config import Config
 
 ROOT = Path(__file__).parent.parent
 
@@ -398,3 +400,17 @@ def test_each_is_one_command_from_anywhere(name: str, tmp_path: Path) -> None:
         [sys.executable, str(script), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert f"Usage: python benchmarks/{name}.py" in done.stdout
+
+
+# --- a served book -------------------------------------------------------------------------------
+
+
+def test_acknowledged_lines_are_looked_for_in_the_book(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path), config=Config(backend="scan")) as memory:
+        for line in ("served 0 line 0", "served 1 line 1", "direct 0 line 0"):
+            memory.append(line)
+        [daily] = [info.path for info in memory.documents() if info.path.startswith("daily/")]
+        memory.write_document(daily, memory.document(daily).text + "- 2026-02-24T10:00:00Z served 1 line 1\n")
+    found = server_load.judged(str(tmp_path), ["served 0 line 0", "served 1 line 1", "served 2 line 2"])
+    assert found == {"lost": 1, "twice": 1, "not_acknowledged": 1}
+    assert server_load.quantiles([0.004, 0.001, 0.002]) == {"p50": 2.0, "p95": 4.0, "p99": 4.0, "max": 4.0}
