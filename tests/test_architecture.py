@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
-    | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "values"},
+    | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "values"}
     | {"workspace"},
     "hosted": CORE | {"answers", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
