@@ -39,8 +39,10 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "embeddings.timeout": (0.1, 86400),
 }
 _DURATIONS = frozenset({"idle_timeout", "llm.timeout", "embeddings.timeout", "server.timeout"})
-_FILES = ("db_path", "transcripts.db_path", "transcripts.export_path", "sqlite_vec_extension_path")
-_FILES += ("server.tls_cert", "server.tls_key")
+_FILES = (
+    *("db_path", "transcripts.db_path", "transcripts.export_path", "sqlite_vec_extension_path"),
+    *("server.tls_cert", "server.tls_key"),
+)
 _PATHS = frozenset({"workspace_dir", "root_dir", *_FILES})
 _NEEDS_TRUST = _PATHS | {
     "llm.base_url",
