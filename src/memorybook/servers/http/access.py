@@ -43,6 +43,7 @@ class Logins:
         """A token for a link, good once within a quarter of an hour."""
         token = secrets.token_urlsafe(32)
         with self._lock:
+            self._links = {known: until for known, until in self._links.items() if until > self._clock()}
             self._links[token] = self._clock() + _LINK_LASTS
         return token
 
@@ -53,6 +54,7 @@ class Logins:
             if ends <= self._clock():
                 return None
             cookie = secrets.token_urlsafe(32)
+            self._logins = {known: until for known, until in self._logins.items() if until > self._clock()}
             self._logins[cookie] = self._clock() + _LOGIN_LASTS
         return cookie
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.background import BackgroundTask
@@ -17,7 +18,11 @@ from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.servers.http import shapes
 from memorybook.servers.http.asking import FAILS, Asked, raw_body
-from memorybook.servers.http.wire import answer
+from memorybook.servers.http.wire import answer, form
+
+if TYPE_CHECKING:
+    from memorybook.verbs.backup import Backup
+    from memorybook.verbs.export import Export
 
 router = APIRouter(tags=["archives"], responses=FAILS)
 
@@ -57,8 +62,9 @@ async def import_file(
     if not name or len(name) > 200 or not name.isprintable() or "/" in name or name.startswith((".", "-")):
         raise InvalidInput(f"name {name[:80]!r} is not a plain name of a file")
     content = await request.body()
+    show, kind = form(request)
 
-    def work(memory: Memory) -> dict[str, Any]:
+    def work(memory: Memory) -> Any:
         with tempfile.TemporaryDirectory(prefix="memorybook-") as folder:
             path = os.path.join(folder, name)
             with open(path, "wb") as file:
@@ -66,19 +72,25 @@ async def import_file(
             found = memory.import_file(
                 path, scope=scope, format=format, since=since, by_model=by_model, dry_run=dry_run
             )
-            return found.json()
+            return show(found)
 
-    return answer(await asked.work(work))
+    return answer(await asked.work(work), kind=kind)
 
 
-async def _file(asked: Asked, name: str, kind: str, make: Callable[[Memory, str], object]) -> Response:
+WROTE = "X-Memorybook-Wrote"
+"""Header with the counts of what a file holds, JSON."""
+
+
+async def _file(asked: Asked, name: str, kind: str, make: Callable[[Memory, str], Export | Backup]) -> Response:
     """The file that `make` makes, which is gone once it is sent."""
     folder = tempfile.mkdtemp(prefix="memorybook-")
     try:
         path = os.path.join(folder, name)
-        await asked.work(lambda memory: make(memory, path))
+        made = await asked.work(lambda memory: make(memory, path))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     sent = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    return FileResponse(path, media_type=kind, filename=name, background=sent)
+    counts = {name: value for name, value in made.json().items() if isinstance(value, int)}
+    headers = {WROTE: json.dumps(counts)}
+    return FileResponse(path, media_type=kind, filename=name, headers=headers, background=sent)

@@ -228,8 +228,8 @@ class Books:
                 self._heard.pop(tenant, None)
 
     @property
-    def open_books(self) -> int:
-        """How many books are in use right now."""
+    def in_use(self) -> int:
+        """How many books are worked in right now."""
         with self._lock:
             return sum(bool(session.uses) for session in self._sessions.values())
 

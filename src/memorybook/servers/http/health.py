@@ -37,7 +37,7 @@ async def metrics(request: Request, _: Owned) -> Response:
     """What the server counts, for Prometheus; for the owner's token."""
     books, counted = books_of(request), cast("Metrics", request.app.state.metrics)
     counted.works.set(books.works)
-    counted.books.set(books.open_books)
+    counted.books.set(books.in_use)
     counted.ready.set(await asyncio.to_thread(books.ready))
     return Response(generate_latest(counted.registry), media_type=CONTENT_TYPE_LATEST)
 

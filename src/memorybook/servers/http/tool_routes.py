@@ -9,10 +9,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from memorybook import tools, values
+from memorybook import tools
 from memorybook.servers.http import verbs
 from memorybook.servers.http.asking import FAILS, Asked, body
-from memorybook.servers.http.wire import JSON, answer, given, shown
+from memorybook.servers.http.wire import answer, form, given
 from memorybook.shapes import ANSWERS, Disabled
 
 Route = Callable[..., Awaitable[Response]]
@@ -36,12 +36,11 @@ def _tool(name: str) -> Route:
 def _verb(name: str) -> Route:
     async def call(request: Request, asked: Asked) -> Response:
         arguments = await given(request)
-        exact = request.headers.get("accept") == values.KIND
-        show = values.to_json if exact else shown
+        show, kind = form(request)
         found = await asked.work(lambda memory: verbs.call(memory, name, arguments, show=show))
         if name in verbs.SAID:
             asked.books.heard(asked.tenant)
-        return answer(found, kind=values.KIND if exact else JSON)
+        return answer(found, kind=kind)
 
     return call
 

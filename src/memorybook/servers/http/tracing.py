@@ -35,7 +35,7 @@ class Metrics:
         )
         self.now = Gauge("memorybook_requests_now", "Requests that are being answered.", registry=self.registry)
         self.works = Gauge("memorybook_works_now", "Works on books that run or wait.", registry=self.registry)
-        self.books = Gauge("memorybook_books_open", "Books that are open.", registry=self.registry)
+        self.books = Gauge("memorybook_books_now", "Books that are worked in.", registry=self.registry)
         self.ready = Gauge("memorybook_ready", "1 while writes succeed.", registry=self.registry)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from memorybook import values
 from memorybook.errors import InvalidInput
 
 
@@ -29,6 +30,12 @@ JSON = "application/json"
 def answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None, kind: str = JSON) -> Response:
     """The answer with a JSON value, in ASCII: bytes that are not UTF-8 come through as lone surrogates."""
     return Response(json.dumps(value), status, dict(headers or {}), kind)
+
+
+def form(request: Request) -> tuple[Callable[[Any], Any], str]:
+    """How a verb's answer is shown to whoever asks, with the media type: as JSON, or exactly as for our own client."""
+    exact = request.headers.get("accept") == values.KIND
+    return (values.to_json, values.KIND) if exact else (shown, JSON)
 
 
 async def given(request: Request) -> dict[str, Any]:
