@@ -83,10 +83,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "hosted": CORE | {"answers", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
     "items": CORE | {"memory", "verbs"},
+    "versioned": CORE | {"filetree", "memory", "verbs"},
     "editor": VALUES | {"filetree", "memory", "text", "tool_schema"},
     "integrations": CORE
     | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "items", "memory", "recollection"}
-    | {"tool_schema", "tools", "verbs", "workspace"},
+    | {"tool_schema", "tools", "verbs", "versioned", "workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
     | {"hooks", "servers"},

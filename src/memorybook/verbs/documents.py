@@ -51,15 +51,17 @@ def document(memory: Memory, path: str) -> Document:
     return memory.book.documents.read(path)
 
 
-def write_document(memory: Memory, path: str, text: str, *, expect: str | None) -> Written:
-    """See `Memory.write_document`."""
+def write_document(
+    memory: Memory, path: str, text: str, *, expect: str | None, reason: str = "written", session: str | None = None
+) -> Written:
+    """See `Memory.write_document`; reason and session as in `model.Operation`."""
     mask = Mask(memory)
     text = mask.text(text)
     for left in reversed(range(_TRIES)):
         before = _standing(memory, path, expect)
-        put = Put(path=path, text=_stamped(memory, path, text, before), reason="written", made_from=before or "")
+        put = Put(path=path, text=_stamped(memory, path, text, before), reason=reason, made_from=before or "")
         try:
-            return _applied(memory, [put], path, "write", mask.count)
+            return _applied(memory, [put], path, "write", mask.count, session)
         except Conflict:
             if expect is not None or not left:
                 raise
@@ -78,12 +80,14 @@ def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -
     return _applied(memory, [put, Drop(path=path, reason=f"is {to}", made_from=before)], to, "rename", 0)
 
 
-def remove_document(memory: Memory, path: str, *, expect: str | None) -> Written:
-    """See `Memory.remove_document`."""
+def remove_document(
+    memory: Memory, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
+) -> Written:
+    """See `Memory.remove_document`; reason and session as in `model.Operation`."""
     before = _standing(memory, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to remove")
-    return _applied(memory, [Drop(path=path, reason="removed", made_from=before)], path, "remove", 0)
+    return _applied(memory, [Drop(path=path, reason=reason, made_from=before)], path, "remove", 0, session)
 
 
 def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
@@ -100,8 +104,10 @@ def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
     return found.text
 
 
-def _applied(memory: Memory, changes: Sequence[Change], path: str, kind: str, redacted: int) -> Written:
-    result = memory.book.apply(changes, actor=memory.actor, door=memory.door, kind=kind)
+def _applied(
+    memory: Memory, changes: Sequence[Change], path: str, kind: str, redacted: int, session: str | None = None
+) -> Written:
+    result = memory.book.apply(changes, actor=memory.actor, door=memory.door, kind=kind, session=session)
     try:
         revision = memory.book.documents.read(path).revision
     except MissingDocument:
