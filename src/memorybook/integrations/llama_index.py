@@ -1,0 +1,69 @@
+"""A block for LlamaIndex's `Memory`: what leaves its window is remembered, what is known comes into the prompt."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from memorybook.errors import MissingExtra
+from memorybook.memory import Memory
+
+try:
+    from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
+    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.memory import BaseMemoryBlock
+    from llama_index.core.memory import Memory as Window
+    from llama_index.core.storage.chat_store.sql import MessageStatus
+except ImportError:
+    raise MissingExtra(
+        "memory blocks need the package llama-index-core: pip install 'memorybook[llama-index]'"
+    ) from None
+
+
+class BookMemoryBlock(BaseMemoryBlock[str]):
+    """A block for `Memory.from_defaults(memory_blocks=[…])`, over an open memory; while that is off it is empty.
+
+    Attributes:
+        memory: An open memory.
+        max_tokens: Size of what comes into the prompt, at least 1; None takes 2,000.
+        name: What the block is called in the prompt.
+        priority: As for every block; 0 never leaves it out.
+    """
+
+    memory: Memory = Field(exclude=True)
+    max_tokens: int | None = None
+    name: str = "long_term_memory"
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+        """What is known that matters for the last thing the user said, see `Memory.recall`; "" if nothing does."""
+        said = [message.content or "" for message in messages or () if message.role == "user"]
+        if not self.memory.config.enabled:
+            return ""
+        return (await to_thread(self.memory.recall, said[-1] if said else "", max_tokens=self.max_tokens)).text
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        """Keep messages as turns of their session and remember what was said, see `Memory.process_session_end`."""
+        said = [message for message in messages if message.content or _calls(message)]
+        if said and self.memory.config.enabled:
+            session = said[0].additional_kwargs.get("session_id")
+            now = self.memory.book.now().isoformat()
+            told = [_told(message) | {"id": uuid4().hex, "timestamp": now} for message in said]
+            await to_thread(self.memory.process_session_end, told, session)
+
+    async def aend(self, window: Window) -> None:
+        """Remember what is still in the window of a chat's memory; it is empty then. For the end of a talk."""
+        left = await window.aget_all(MessageStatus.ACTIVE)
+        if left:
+            await window.sql_store.archive_oldest_messages(window.session_id, n=len(left))
+            await self.aput(left, session_id=window.session_id)
+
+
+def _told(message: ChatMessage) -> dict[str, Any]:
+    return {"role": str(message.role.value), "content": message.content or "", "tool_calls": _calls(message)}
+
+
+def _calls(message: ChatMessage) -> list[Mapping[str, Any]]:
+    called = [block for block in message.blocks if isinstance(block, ToolCallBlock)]
+    return [{"id": each.tool_call_id, "name": each.tool_name, "arguments": each.tool_kwargs} for each in called]
