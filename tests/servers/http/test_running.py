@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -109,13 +110,39 @@ def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest
         for thread in threads:
             thread.start()
         assert all(begun.acquire(timeout=20) for _ in threads)
-        waits, refused = (third.post("/memory/status") for _ in range(2))
+        refused = third.post("/memory/status")
         go.set()
         for thread in threads:
             thread.join(20)
-    assert (waits.status_code, waits.json()["error"]["code"]) == (504, "late")  # and goes on to wait
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "busy")
     assert refused.headers["Retry-After"] == "1"
+    assert not begun.acquire(blocking=False), "what is refused is not done later"
+
+
+def test_of_many_tenants_none_has_all_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go, begun = threading.Event(), threading.Semaphore(0)
+
+    def slowly(memory: Memory) -> Any:
+        begun.release()
+        assert go.wait(20)
+        return {}
+
+    with serving(tmp_path, many=True, threads=2) as served:
+        ann, bob = ({"X-Memorybook-Tenant": name} for name in ("ann", "bob"))
+        for name in ("ann", "bob"):
+            served.client.post("/tenants", json={"name": name})
+        monkeypatch.setattr(Memory, "status", slowly)
+        asked = partial(served.client.post, "/memory/status", headers=ann)
+        ask = [threading.Thread(target=asked) for _ in range(2)]
+        for thread in ask:
+            thread.start()
+        assert begun.acquire(timeout=20)
+        assert served.client.get("/entries", headers=bob).status_code == 200
+        assert not begun.acquire(blocking=False)
+        go.set()
+        for thread in ask:
+            thread.join(20)
+        assert begun.acquire(timeout=20)
 
 
 def find(served: Served, word: str) -> list[Any]:

@@ -81,6 +81,7 @@ class Books:
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
         self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
+        self._turns: dict[str, asyncio.Semaphore] = {}
         self._probed: tuple[float, bool] = (0.0, True)
         self.works = 0
 
@@ -135,23 +136,38 @@ class Books:
             with self.opened(tenant, person=person) as memory:
                 return do(memory)
 
-        return await self.run(done)
+        return await self.run(done, self._turn_of(tenant))
 
-    async def run(self, do: Callable[[], T]) -> T:
-        """What `do` answers, done in a thread; raises as `work`."""
+    def _turn_of(self, tenant: str) -> asyncio.Semaphore:
+        """What lets a tenant work: where there are many, one alone has at most half of the threads."""
+        most = self.config.server.threads
+        return self._turns.setdefault(tenant, asyncio.Semaphore(max(1, most // 2) if self.many else most))
+
+    async def run(self, do: Callable[[], T], turn: asyncio.Semaphore | None = None) -> T:
+        """What `do` answers, done in a thread once it is its turn; raises as `work`."""
+        seconds = self.config.server.timeout
         if self.works >= self.config.server.max_requests:
             raise too_many_at_a_time()
         self.works += 1
+        try:
+            if turn is not None:
+                await asyncio.wait_for(turn.acquire(), seconds)
+        except BaseException as error:
+            self.works -= 1
+            if isinstance(error, TimeoutError):
+                raise too_many_at_a_time() from None
+            raise
         future = asyncio.get_running_loop().run_in_executor(self._threads, do)
-        future.add_done_callback(self._count_down)
-        done, _ = await asyncio.wait([future], timeout=self.config.server.timeout)
+        future.add_done_callback(lambda done: self._over(done, turn))
+        done, _ = await asyncio.wait([future], timeout=seconds)
         if not done:
-            seconds = self.config.server.timeout
             raise Refusal(504, "late", f"it is not done within {seconds:g} s and goes on: look later what came of it")
         return future.result()
 
-    def _count_down(self, future: asyncio.Future[T]) -> None:
+    def _over(self, future: asyncio.Future[T], turn: asyncio.Semaphore | None) -> None:
         self.works -= 1
+        if turn is not None:
+            turn.release()
         if not future.cancelled():
             future.exception()  # whoever waited may have gone
 
