@@ -82,6 +82,14 @@ def test_what_a_search_finds_stands_under_the_key_and_is_no_json(item: Item, lin
     assert len(found) == min(lines, 1)
 
 
+@pytest.mark.parametrize(
+    ("key", "heading"), [("fb32acff-5e58-4ca7-909d-41e22b833f00", ""), ("said-0", "said-0"), ("喜好", "喜好")]
+)
+def test_a_key_is_found_too_unless_a_machine_made_it(key: str, heading: str) -> None:
+    (found,) = split("items/x.md", render(ITEM._replace(key=key)), 0.0).passages
+    assert (found.heading, found.start_line, found.text) == (heading, 3, "- drink: green tea\n- with: milk\n- with: 2")
+
+
 @given(st.lists(st.tuples(st.lists(NAMES, max_size=6).map(tuple), NAMES), max_size=8, unique=True))
 def test_names_have_paths_of_their_own_that_every_file_system_takes(names: list[tuple[tuple[str, ...], str]]) -> None:
     paths = [path_of(*name) for name in names]

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
 from memorybook.formats.escape import UNSAFE, escape
+from memorybook.text.redact_values import is_random
 
 FOLDER = "items"
 """The folder of a book that items are in."""
@@ -176,9 +177,15 @@ def parse(text: str) -> Item | None:
 
 
 def readable(text: str) -> str:
-    """What stands above the JSON of an item, for a search; of any other document all of it."""
+    """What of an item's document is for a search: what stands above the JSON, line by line; of any other all of it.
+
+    Without a key that a machine made, which would only blur what is meant.
+    """
     found = _held(text)
-    return text[: found[0]] if found else text
+    if found is None:
+        return text
+    above, key = text[: found[0]], found[1].key
+    return above.replace(f"# {_on_a_line(key)}", "", 1) if is_random(key) else above
 
 
 def _held(text: str) -> tuple[int, Item] | None:
