@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from memorybook import values
-from memorybook.errors import InvalidInput, MemoryBookError, Unavailable, error_of
+from memorybook.arguments import day_of
+from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, error_of
 from memorybook.memory import Memory
+from memorybook.remembering import Finished, Keeper, Running
+from memorybook.verbs.outside import put_in_place, refusals
 
 if TYPE_CHECKING:
     import ssl
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
     import httpx2
 
     from memorybook import answers
+    from memorybook.verbs.backup import Backup
+    from memorybook.verbs.export import Export
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,6 +65,7 @@ class Client:
     def __init__(self, url: str, http: httpx2.Client) -> None:
         self.url = url
         self._http = http
+        self._keeper = Keeper(self._store)
 
     def __enter__(self) -> Client:
         return self
@@ -67,7 +74,8 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connections; closing twice does nothing."""
+        """Store the tasks that are finished, close the connections; closing twice does nothing."""
+        self._keeper.close()
         self._http.close()
 
     # --- finding -------------------------------------------------------------------------------
@@ -93,6 +101,19 @@ class Client:
     store_if_worthwhile = _verb(Memory.store_if_worthwhile)
     forget = _verb(Memory.forget)
     purge = _verb(Memory.purge)
+
+    def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
+        """As `Memory.task`."""
+        return Running(self, goal, session=session, metadata=metadata)
+
+    def _finish(self, task: Finished) -> None:
+        """Have what a finished task taught stored in the background."""
+        self._keeper.add(task)
+
+    def _store(self, task: Finished) -> None:
+        self.store_if_worthwhile(
+            task.goal, task.result, task.log, task.metadata, session_id=task.session, error=task.error
+        )
 
     # --- what was done, what waits for a person's word -------------------------------------------
 
@@ -134,6 +155,68 @@ class Client:
     rename_document = _verb(Memory.rename_document)
     remove_document = _verb(Memory.remove_document)
 
+    # --- files of this machine -----------------------------------------------------------------
+
+    def import_file(
+        self,
+        *paths: str,
+        scope: str | None = None,
+        format: str | None = None,
+        since: str | date | None = None,
+        by_model: bool = False,
+        dry_run: bool = False,
+    ) -> answers.Imported:
+        """As `Memory.import_file`, of files and zip archives: each is sent and taken in by itself, in order."""
+        for path in paths:
+            if not os.path.isfile(path):
+                raise NotFound(f"there is no file {path!r}; of a folder make a zip archive, or name its files")
+        if not paths:
+            raise InvalidInput("nothing to import: name a file or a zip archive")
+        asked = {"scope": scope, "format": format, "since": day_of(since, "since")}
+        query = {name: value for name, value in asked.items() if value is not None}
+        query |= {"by_model": str(by_model).lower(), "dry_run": str(dry_run).lower()}
+        return _together([self._imported(path, query) for path in dict.fromkeys(paths)])
+
+    def _imported(self, path: str, query: Mapping[str, str]) -> answers.Imported:
+        with refusals(f"{path!r} cannot be read"), open(path, "rb") as file:
+            content = file.read()
+        place = f"import?{urlencode({'name': os.path.basename(path), **query}, errors='replace')}"
+        response = self._sent("POST", place, content=content, headers={"Accept": values.KIND})
+        return cast("answers.Imported", self._read(Memory.import_file, response))
+
+    def export(self, path: str, *, session: str | None = None) -> Export:
+        """As `Memory.export`, into a new file of this machine; raises Conflict if something stands there."""
+        from memorybook.verbs.export import Export
+
+        if os.path.isfile(path) and os.path.getsize(path):
+            raise Conflict(f"{path!r} exists, and only a memory at hand makes an export grow: give another name")
+        counts = self._downloaded(
+            "export" if session is None else f"export?{urlencode({'session': session}, errors='replace')}", path
+        )
+        return cast("Export", values.from_json(Export, {**counts, "path": path}))
+
+    def backup(self, path: str) -> Backup:
+        """As `Memory.backup`, into a file of this machine; `left_out` is not told."""
+        from memorybook.verbs.backup import Backup, check_place
+
+        check_place(path)
+        return cast("Backup", values.from_json(Backup, {**self._downloaded("backup", path), "path": path}))
+
+    def _downloaded(self, place: str, path: str) -> Mapping[str, Any]:
+        """Put the file of that place of the API where it is wanted; the server's counts of what is in it."""
+        import httpx2
+
+        try:
+            with put_in_place(path) as new, open(new, "wb") as file, self._http.stream("GET", place) as response:
+                if not response.is_success:
+                    response.read()
+                    raise self._failed(response)
+                for chunk in response.iter_bytes():
+                    file.write(chunk)
+        except httpx2.HTTPError as error:
+            raise Unavailable(self._unreached(error)) from None
+        return cast("Mapping[str, Any]", json.loads(response.headers["x-memorybook-wrote"]))
+
     # --- upkeep --------------------------------------------------------------------------------
 
     init = _verb(Memory.init)
@@ -154,6 +237,10 @@ class Client:
         body = _body(method.__name__, given)
         headers = {"Accept": values.KIND, "Content-Type": "application/json"}
         response = self._sent("POST", f"memory/{method.__name__}", again=reads, content=body, headers=headers)
+        return self._read(method, response)
+
+    def _read(self, method: Callable[..., Any], response: httpx2.Response) -> Any:
+        """The value in the answer of that method."""
         try:
             if response.headers.get("content-type") != values.KIND:
                 raise ValueError("it does not speak of values")
@@ -162,7 +249,7 @@ class Client:
             told = f"{method.__name__} cannot be read from {self.url}, which may be of another version: {error}"
             raise Unavailable(told) from None
 
-    def _sent(self, verb: str, path: str, *, again: bool, **request: Any) -> httpx2.Response:
+    def _sent(self, verb: str, path: str, *, again: bool = False, **request: Any) -> httpx2.Response:
         """The answer of a server that did it; asks again only where nothing can have been done, or with `again`."""
         import httpx2
 
@@ -232,6 +319,17 @@ def connect(
     verify = place.startswith("https:") and _trusted(ca)  # reading certificates takes time that plain HTTP need not
     http = httpx2.Client(base_url=f"{place}/{API}/", headers=headers, timeout=limits, verify=verify, trust_env=False)
     return Client(place, http)
+
+
+def _together(parts: Sequence[answers.Imported]) -> answers.Imported:
+    """What several imports brought, as one."""
+    from memorybook.answers import Imported
+
+    found = parts[0]
+    for part in parts[1:]:
+        pairs: Any = zip(found, part, strict=True)
+        found = Imported._make(mine if isinstance(mine, bool) else mine + other for mine, other in pairs)
+    return found._replace(formats=tuple(dict.fromkeys(found.formats)))
 
 
 def _trusted(ca: str | None) -> ssl.SSLContext | bool:

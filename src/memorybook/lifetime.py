@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memorybook.inference.callable import Function
     from memorybook.memory import Memory
     from memorybook.protocols import LLM, Progress
-    from memorybook.remembering import Running
+    from memorybook.remembering import Finished, Running
     from memorybook.replies import Usage
     from memorybook.verbs.inject import Injected
     from memorybook.verbs.review import Review, Reviewed
@@ -427,6 +427,13 @@ class Lifetime:
         from memorybook.remembering import Running
 
         return Running(self._memory, goal, session=session, metadata=metadata)
+
+    def _finish(self, task: Finished) -> None:
+        """Have what a finished task taught stored in the background, as the settings have it."""
+        from memorybook.remembering import keeper_of
+
+        if self._memory.config.enabled and self._memory.config.auto_store:
+            keeper_of(self._memory).add(task)
 
     def revise(self, id: str, instruction: str) -> Revised:
         """Let the language model rewrite an entry's text; numbers, dates and names that are not named stay.

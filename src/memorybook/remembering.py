@@ -16,7 +16,7 @@ from contextlib import suppress
 from contextvars import ContextVar, Token
 from functools import partial, wraps
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from memorybook.errors import InvalidInput
 
@@ -51,6 +51,13 @@ class Finished(NamedTuple):
     metadata: Mapping[str, Any]
     session: str | None
     error: str
+
+
+class Storing(Protocol):
+    """A memory that finished tasks are handed over to: `Memory`, or a `memorybook.client.Client`."""
+
+    def _finish(self, task: Finished) -> None:
+        """Have it stored in the background, where memory is to store tasks; returns at once."""
 
 
 class Keeper:
@@ -175,7 +182,7 @@ class Running:
 
     def __init__(
         self,
-        memory: Memory | Callable[[], Memory],
+        memory: Storing | Callable[[], Storing],
         goal: str,
         *,
         session: str | None = None,
@@ -211,11 +218,11 @@ class Running:
     def _hand_over(self, error: Exception | None) -> None:
         try:
             memory = self._memory() if callable(self._memory) else self._memory
-            if memory.config.enabled and memory.config.auto_store:
-                said = "" if error is None else told(error)
-                lines = tuple(self._lines)
-                done = Finished(str(self.goal), shown(self.result), lines, dict(self.metadata), self._session, said)
-                keeper_of(memory).add(done)
+            said = "" if error is None else told(error)
+            lines = tuple(self._lines)
+            memory._finish(
+                Finished(str(self.goal), shown(self.result), lines, dict(self.metadata), self._session, said)
+            )
         except Exception as problem:  # the task is done, whatever becomes of its memory
             warn(f"a finished task was not remembered: {told(problem)}")
 
@@ -262,7 +269,7 @@ def told(error: Exception) -> str:
 
 
 def remembering(
-    memory: Memory | Callable[[], Memory],
+    memory: Storing | Callable[[], Storing],
     goal: str | None = None,
     *,
     session: str | None = None,

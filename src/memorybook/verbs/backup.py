@@ -115,8 +115,7 @@ def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Ba
     if not os.path.isdir(root):
         raise NotFound(f"there is no book at {root!r}: nothing to back up")
     with put_in_place(path) as new, _parts(new) as parts:
-        if os.path.isfile(path) and os.path.getsize(path):
-            _manifest_of(path)  # else it is a file of somebody's that would be lost
+        check_place(path)
         files = _cut(memory, parts)
         created = memory.book.now().isoformat().replace("+00:00", "Z")
         told = {"format": FORMAT, "version": VERSION, "created": created, "node": book_id(root, make=False)}
@@ -128,6 +127,12 @@ def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Ba
         os.path.getsize(path),
         tuple(_strangers(root, {*(file.path for file in files), os.path.relpath(path, root)})),
     )
+
+
+def check_place(path: str) -> None:
+    """Raises InvalidInput where something else than a backup stands: a file of somebody's that would be lost."""
+    if os.path.isfile(path) and os.path.getsize(path):
+        _manifest_of(path)
 
 
 @contextmanager
