@@ -31,6 +31,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -81,15 +82,16 @@ def path_of(namespace: Sequence[str], key: str) -> str:
     A name of lower-case letters, digits, `-` and `_` stands there as it is, in any script; any other is told in such
     letters, with a hash of it behind `=`.
     """
-    labels = [[label] for label in namespace]
+    labels: list[tuple[str, ...]] = [(label,) for label in namespace]
     if len(labels) > _FOLDERS:
-        labels[_FOLDERS - 1 :] = [list(namespace[_FOLDERS - 1 :])]
-    return "/".join([FOLDER, *map(_part, labels), f"{_part([key])}.md"])
+        labels[_FOLDERS - 1 :] = [tuple(namespace[_FOLDERS - 1 :])]
+    return "/".join([FOLDER, *map(_part, labels), f"{_part((key,))}.md"])
 
 
-def _part(names: list[str]) -> str:
+@lru_cache(maxsize=5_000)
+def _part(names: tuple[str, ...]) -> str:
     told = _told("-".join(names))
-    if names == [told] and told and not _DEVICES.match(told):
+    if names == (told,) and told and not _DEVICES.match(told):
         return told
     return f"{told}={sha256(json.dumps(names).encode()).hexdigest()[:16]}"
 
