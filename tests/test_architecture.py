@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remembering": {"errors", "memory", "verbs"},
     "recollection": {"standard", "typed"},
     "values": VALUES | {"answers", "recall", "recollection", "verbs"},
-    "client": VALUES | {"answers", "importers", "memory", "values", "verbs"},
+    "client": VALUES | {"answers", "arguments", "memory", "remembering", "values", "verbs"},
     "foreign": {"errors", "storage"},
     "spool": {"standard", "storage"},
     "prepared": {"standard", "typed"},
@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "servers": VALUES
     | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "values"}
     | {"workspace"},
-    "hosted": CORE | {"answers", "importers", "lifecycle", "memory", "verbs"},
+    "hosted": CORE | {"answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
     "items": CORE | {"memory", "verbs"},
     "versioned": CORE | {"filetree", "memory", "verbs"},
