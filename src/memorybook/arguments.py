@@ -19,6 +19,8 @@ MAX_TEXT = 20_000
 PROMPT_TOKENS = 2000
 """Size of a recalled block unless the caller says otherwise."""
 
+_ALL = 1 << 40
+
 DEEPEST = 100
 """Levels of objects and lists in metadata."""
 
@@ -54,6 +56,17 @@ def size_of(max_results: int | None, default: int, name: str = "max_results") ->
     if not 1 <= size <= 200:
         raise InvalidInput(f"{name} {size} is not in 1..200")
     return size
+
+
+def count_of(limit: int | None) -> int | None:
+    """At most how many are wanted, at least 1; None for all. More than any book holds is as good as that."""
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise InvalidInput(f"limit must be a whole number, not {limit!r}")
+    if limit < 1:
+        raise InvalidInput(f"limit {limit} is below 1")
+    return min(limit, _ALL)
 
 
 def relevance_of(min_score: float | None, default: float) -> float:

@@ -64,6 +64,7 @@ def test_history_is_cut_and_says_so(memory: Memory) -> None:
     assert history(memory, limit=2).more
     assert not history(memory, limit=3).more
     assert len(history(memory, limit=None).operations) == 3
+    assert memory.history(limit=10**30) == memory.history(limit=None)
     with pytest.raises(InvalidInput, match="0 is below 1"):
         history(memory, limit=0)
 

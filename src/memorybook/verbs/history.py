@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from memorybook.answers import Ground, Happened, History, Why
-from memorybook.arguments import text_of
+from memorybook.arguments import count_of, text_of
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.formats import memory_md
 from memorybook.model import Applied, Entry, Operation, Turn
@@ -40,8 +40,7 @@ def history(memory: Memory, id: str | None = None, *, limit: int | None = 20) ->
         NotFound: The journal knows nothing of it.
         InvalidInput: A limit below 1.
     """
-    if limit is not None and limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
+    limit = count_of(limit)
     journal = memory.book.journal
     undone = journal.undone()
     wanted = None if limit is None else limit + 1

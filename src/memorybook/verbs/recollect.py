@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import arguments as given
-from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
 from memorybook.recall.gathered import Spoken, about, best_turns, gathered
 from memorybook.recall.order import names_place
@@ -45,7 +45,7 @@ ALWAYS: Days = (None, None)
 
 def sessions(memory: Memory, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
     """See `Memory.sessions`."""
-    most = _count(limit)
+    most = given.count_of(limit)
     days = given.days_of(since, until)
     if not memory.config.enabled:
         return Talks(disabled=True)
@@ -189,7 +189,7 @@ def recall_session(
     memory: Memory, name: str, *, limit: int | None, current: str | None, max_tokens: int | None
 ) -> Recollection:
     """See `Memory.recall_session`."""
-    words, most, budget = given.text_of(name, "which"), _count(limit), given.budget_of(max_tokens)
+    words, most, budget = given.text_of(name, "which"), given.count_of(limit), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("session", disabled=True)
     return _shown(memory, _session(memory, words, most, talks.uuid_of(memory, current)), "", budget)
@@ -387,11 +387,3 @@ def _day(memory: Memory, turn: FoundTurn) -> str:
 
 def _top(memory: Memory, top: int | None) -> int:
     return given.size_of(top, memory.config.recall.max_search_results, "top")
-
-
-def _count(limit: int | None) -> int | None:
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
-        raise InvalidInput(f"limit must be a whole number, not {limit!r}")
-    if limit is not None and limit < 1:
-        raise InvalidInput(f"limit {limit} is below 1")
-    return limit

@@ -44,15 +44,20 @@ class Served(NamedTuple):
         return httpx2.Client(base_url=self.url + API, headers={**bearer, **headers}, timeout=30)
 
 
+def books_at(root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, **settings: Any) -> Books:
+    """What a server of the book, or with `many` of the workspace, at `root` serves."""
+    server = ServerSettings(**{"port": 0, "rate": 0.0, **settings})
+    config = Config(backend="sqlite_fts", timezone="UTC", server=server)
+    return Books(config, str(root), many=many, tokens=Tokens(str(root / "tokens.json"), OWNER), llm=llm)
+
+
 @contextmanager
 def serving(
     root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, **settings: Any
 ) -> Iterator[Served]:
     """A server of the book, or with `many` of the workspace, at `root`."""
-    server = ServerSettings(**{"port": 0, "rate": 0.0, **settings})
-    config = Config(backend="sqlite_fts", timezone="UTC", server=server)
-    tokens = Tokens(str(root / "tokens.json"), OWNER)
-    books, logins = Books(config, str(root), many=many, tokens=tokens, llm=llm), Logins()
+    books, logins = books_at(root, many=many, llm=llm, **settings), Logins()
+    server = books.config.server
     app, listening, started = build_app(books, logins), running.listen(server), threading.Event()
     runs = running.Server(app, server, started.set)
     thread = threading.Thread(target=lambda: runs.run(sockets=[listening]))

@@ -68,6 +68,11 @@ WRONG: list[tuple[str, dict[str, str], int]] = [
 ]
 
 
+EVERYWHERE = {"no token", "another token", "another host", "another origin"}
+SOMEWHERE = {"/mcp", "/metrics", f"{API}/documents/secret.md", f"{API}/memory/search", *PUBLIC}
+"""Where the other wrongs are tried: a place of each kind."""
+
+
 def test_no_route_tells_anything_to_who_may_not_ask(book: Served) -> None:
     asked = list(routes(book))
     assert len(asked) > 80
@@ -77,6 +82,8 @@ def test_no_route_tells_anything_to_who_may_not_ask(book: Served) -> None:
     with httpx2.Client(base_url=book.url) as client:
         for what, headers, status in WRONG:
             for method, path in [*asked, ("GET", f"{API}/openapi.json")]:
+                if what not in EVERYWHERE and path not in SOMEWHERE:
+                    continue
                 public = path in PUBLIC and status == 401
                 response = client.request(method, path, headers=headers, content=b'{"query": "safe"}')
                 assert response.status_code == (200 if public else status), (what, method, path)
@@ -199,33 +206,33 @@ def test_a_token_is_good_until_it_is_revoked_and_kept_as_a_digest(book: Served) 
 
 
 def test_each_tenant_has_a_book_and_sees_no_other(many: Served) -> None:
-    for name in ("ann", "bob"):
+    for name in ("amy", "bob"):
         assert many.client.post("/tenants", json={"name": name}).status_code == 201
-    assert many.client.post("/tenants", json={"name": "ann"}).status_code == 409
+    assert many.client.post("/tenants", json={"name": "amy"}).status_code == 409
     assert many.client.post("/tenants", json={"name": "../x"}).status_code == 400
-    assert {"ann", "bob"} <= {tenant["name"] for tenant in many.client.get("/tenants").json()["tenants"]}
+    assert {"amy", "bob"} <= {tenant["name"] for tenant in many.client.get("/tenants").json()["tenants"]}
     assert many.client.get("/entries").status_code == 400
     assert many.client.get("/entries", headers={"X-Memorybook-Tenant": "eve"}).status_code == 404
-    ann = many.asking(issued(many, "ann")["token"])
+    amy = many.asking(issued(many, "amy")["token"])
     bob = many.asking(issued(many, "bob")["token"])
-    with ann, bob:
-        assert ann.post("/memory/remember", json={"text": SECRET}).status_code == 200
+    with amy, bob:
+        assert amy.post("/memory/remember", json={"text": SECRET}).status_code == 200
         assert bob.post("/memory/search", json={"query": "safe painting"}).json()["results"] == []
-        assert bob.get("/entries", headers={"X-Memorybook-Tenant": "ann"}).status_code == 403
+        assert bob.get("/entries", headers={"X-Memorybook-Tenant": "amy"}).status_code == 403
         assert bob.get("/entries", headers={"X-Memorybook-Tenant": "bob"}).status_code == 200
-        owned = many.client.get("/entries", headers={"X-Memorybook-Tenant": "ann"})
+        owned = many.client.get("/entries", headers={"X-Memorybook-Tenant": "amy"})
         assert [entry["text"] for entry in owned.json()["entries"]] == [SECRET]
-        assert many.client.delete("/tenants/ann?erase=true").status_code == 204
-        assert ann.get("/entries").status_code == 401
-    assert not [name for name in os.listdir(many.books.root) if name.startswith("server-ann-")]
-    assert many.client.delete("/tenants/ann").status_code == 404
-    many.client.post("/tenants", json={"name": "ann"})
-    assert many.client.get("/entries", headers={"X-Memorybook-Tenant": "ann"}).json()["entries"] == []
+        assert many.client.delete("/tenants/amy?erase=true").status_code == 204
+        assert amy.get("/entries").status_code == 401
+    assert not [name for name in os.listdir(many.books.root) if name.startswith("server-amy-")]
+    assert many.client.delete("/tenants/amy").status_code == 404
+    many.client.post("/tenants", json={"name": "amy"})
+    assert many.client.get("/entries", headers={"X-Memorybook-Tenant": "amy"}).json()["entries"] == []
 
 
 def test_one_book_has_no_tenants(one: Served) -> None:
-    assert one.client.post("/tenants", json={"name": "ann"}).status_code == 400
-    assert one.client.get("/entries", headers={"X-Memorybook-Tenant": "ann"}).status_code == 400
+    assert one.client.post("/tenants", json={"name": "amy"}).status_code == 400
+    assert one.client.get("/entries", headers={"X-Memorybook-Tenant": "amy"}).status_code == 400
 
 
 def test_the_owners_token_is_made_for_its_owner_alone(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_whatever_the_description_makes_up_is_answered_as_it_says(many: Served) 
         suppress_health_check=list(HealthCheck),
         database=None,
     )
-    for operation in operations if thorough else random.sample(operations, 15):  # others in each run
+    for operation in operations if thorough else random.sample(operations, 6):  # others in each run
 
         @few
         @given(case=operation.as_strategy())

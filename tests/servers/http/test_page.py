@@ -10,18 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from servers.http.conftest import OWNER, serving
+from servers.http.conftest import OWNER, Served
 
 PAGE = Path(__file__).parents[3] / "docs" / "server.md"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")
-def test_every_command_of_the_page_is_answered(tmp_path: Path) -> None:
+def test_every_command_of_the_page_is_answered(one: Served, many: Served) -> None:
     blocks = re.findall(r"^```bash\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     asked = [block for block in blocks if block.startswith("curl")]
     assert len(asked) >= 5
-    with serving(tmp_path / "book") as one, serving(tmp_path / "books", many=True) as many:
-        env = os.environ | {"MEMORYBOOK": one.url, "MANY": many.url, "TOKEN": OWNER}
-        script = "\n".join(["set -euo pipefail", *asked])
-        done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, timeout=60)
+    env = os.environ | {"MEMORYBOOK": one.url, "MANY": many.url, "TOKEN": OWNER}
+    script = "\n".join(["set -euo pipefail", *asked])
+    done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout[-2000:]

@@ -162,6 +162,8 @@ def test_null_says_what_none_says_to_the_verb(one: Served) -> None:
         posted(one.client, "/memory/append", text=f"line {number}")
     assert len(posted(one.client, "/memory/history")["operations"]) == 20
     assert len(posted(one.client, "/memory/history", limit=None)["operations"]) > 20
+    for path in ("/entries", "/sessions"):
+        assert one.client.get(path, params={"limit": 10**30}).status_code == 200
 
 
 def test_what_is_no_utf8_comes_through(one: Served) -> None:

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +24,7 @@ from memorybook.config import Config, ServerSettings
 from memorybook.memory import Memory
 from memorybook.servers.http.limits import Rates
 from memorybook.servers.http.running import listen, url_of
-from servers.http.conftest import OWNER, Served, serving
+from servers.http.conftest import OWNER, Served, books_at, serving
 
 # --- limits --------------------------------------------------------------------------------------
 
@@ -119,30 +118,26 @@ def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest
     assert not begun.acquire(blocking=False), "what is refused is not done later"
 
 
-def test_of_many_tenants_none_has_all_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    go, begun = threading.Event(), threading.Semaphore(0)
+def test_of_many_tenants_none_has_all_threads(tmp_path: Path) -> None:
+    books = books_at(tmp_path, many=True, threads=2)
+    go, begun = threading.Event(), list[str]()
 
-    def slowly(memory: Memory) -> Any:
-        begun.release()
+    def slowly(memory: Memory) -> str:
+        begun.append(memory.root)
         assert go.wait(20)
-        return {}
+        return "done"
 
-    with serving(tmp_path, many=True, threads=2) as served:
-        ann, bob = ({"X-Memorybook-Tenant": name} for name in ("ann", "bob"))
-        for name in ("ann", "bob"):
-            served.client.post("/tenants", json={"name": name})
-        monkeypatch.setattr(Memory, "status", slowly)
-        asked = partial(served.client.post, "/memory/status", headers=ann)
-        ask = [threading.Thread(target=asked) for _ in range(2)]
-        for thread in ask:
-            thread.start()
-        assert begun.acquire(timeout=20)
-        assert served.client.get("/entries", headers=bob).status_code == 200
-        assert not begun.acquire(blocking=False)
+    async def asked() -> list[str]:
+        hers = [asyncio.create_task(books.work("ann", False, slowly)) for _ in range(2)]
+        his = await books.work("bob", False, lambda memory: memory.root)
+        assert [root == his for root in begun] == [False]
         go.set()
-        for thread in ask:
-            thread.join(20)
-        assert begun.acquire(timeout=20)
+        return await asyncio.gather(*hers)
+
+    try:
+        assert asyncio.run(asked()) == ["done", "done"]
+    finally:
+        books.close()
 
 
 def find(served: Served, word: str) -> list[Any]:
@@ -182,28 +177,35 @@ def test_a_mistake_of_the_servers_own_is_told_without_its_traceback(
     assert [record.exc_info is not None for record in caplog.records if "mine-2" in record.getMessage()][:1] == [True]
 
 
-def test_it_is_ready_while_something_can_be_written(tmp_path: Path) -> None:
-    root = tmp_path / "book"
-    with serving(root) as served, httpx2.Client(base_url=served.url) as anybody:
-        assert anybody.get("/readyz").status_code == 200
-        shutil.rmtree(root / ".memorybook")
-        (root / ".memorybook").write_text("no folder")
-        served.books._probed = (0.0, True)
-        red = anybody.get("/readyz")
-        assert (red.status_code, red.json()) == (503, {"status": "not_ready"})
-        assert anybody.get("/healthz").status_code == 200
-        assert "memorybook_ready 0.0" in served.client.get(f"{served.url}/metrics").text
-        (root / ".memorybook").unlink()
-        (root / ".memorybook").mkdir()
-        served.books._probed = (0.0, True)
-        assert anybody.get("/readyz").status_code == 200
+def test_it_is_ready_while_something_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    books, state = books_at(tmp_path / "book"), tmp_path / "book" / ".memorybook"
 
+    def ready_now() -> bool:
+        books._probed = (0.0, not books._probed[1])
+        return books.ready()
 
-def test_a_full_disk_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(tmp_path / "book") as served, httpx2.Client(base_url=served.url) as anybody:
+    try:
+        assert ready_now()
+        shutil.rmtree(state)
+        state.write_text("no folder")
+        assert not ready_now()
+        state.unlink()
+        assert ready_now()
         write = os.write
         monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:100]))
-        assert anybody.get("/readyz").status_code == 503
+        assert not ready_now(), "the disk is full"
+        monkeypatch.undo()
+        assert os.listdir(state) == [name for name in os.listdir(state) if not name.startswith(".ready")]
+    finally:
+        books.close()
+
+
+def test_one_that_is_not_ready_says_so_to_anybody(one: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one.books, "ready", lambda: False)
+    red = httpx2.get(f"{one.url}/readyz")
+    assert (red.status_code, red.json()) == (503, {"status": "not_ready"})
+    assert httpx2.get(f"{one.url}/healthz").status_code == 200
+    assert "memorybook_ready 0.0" in one.client.get(f"{one.url}/metrics").text
 
 
 # --- the process ---------------------------------------------------------------------------------
