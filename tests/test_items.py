@@ -65,7 +65,7 @@ def test_secrets_are_masked_and_names_that_look_like_one_refused(memory: Memory)
     held = items.put(("ann",), "a8f5f167f44f4964e6c998dee827110c", {"password": "hunter2-Xyz-99", "密码": "abc123456"})
     assert held.value == {"password": "[REDACTED:secret]", "密码": "[REDACTED:secret]"}
     assert items.all() == [held]
-    with pytest.raises(InvalidInput, match="looks like a secret"):
+    with pytest.raises(InvalidInput, match=r"item .ann/\[REDACTED:[a-z-]+\]. cannot be kept: .* like a secret"):
         items.put(("ann",), "ghp_0123456789abcdefghijABCDEFGHIJ012345", {"n": 1})
     items.put(("ann",), "note", {"n": 1}, texts=["my password is hunter2-Xyz-99"])
     assert "hunter2" not in memory.document("items/ann/note.md").text

@@ -60,7 +60,7 @@ class Items:
             texts: What a search finds of it; None takes all that the value says.
 
         Raises:
-            InvalidInput: The value is not JSON, or the name holds what looks like a secret.
+            InvalidInput: The value is not JSON, or the name, or a number in it, looks like a secret.
         """
         self._check_enabled()
         path, mask = path_of(namespace, key), Mask(self._memory)
@@ -72,7 +72,8 @@ class Items:
         text = mask.text(item_md.render(item, texts=None if texts is None else mask.words(texts)))
         held = _at(path, text)
         if held is None:
-            raise InvalidInput(f"the name {'/'.join([*namespace, key])!r} holds what looks like a secret: give another")
+            name = mask.text("/".join([*namespace, key]))
+            raise InvalidInput(f"item {name!r} cannot be kept: its name, or a number in it, looks like a secret")
         self._memory.write_document(path, text)
         return held
 

@@ -101,7 +101,7 @@ def wanted(random: Random) -> Any:
         return None
     operators = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", *(["$like"] if random.random() < 0.05 else [])]
     compared = {random.choice(operators): value(random, 1)}
-    return {random.choice(["text", "n", "who"]): value(random) if drawn < 0.7 else compared}
+    return {random.choice(["text", "n", "who", "$x"]): value(random) if drawn < 0.7 else compared}
 
 
 def drawn(random: Random) -> Any:
@@ -207,9 +207,11 @@ def test_what_the_reference_does_not_do(memory: Memory) -> None:
 
 
 def test_switched_off_it_does_nothing(tmp_path: Path) -> None:
-    with memorybook.open(str(tmp_path / "book"), config=Config()._replace(enabled=False)) as off:
-        with pytest.raises(Unavailable, match="switched off"):
-            BookStore(off).search(())
+    with (
+        memorybook.open(str(tmp_path / "book"), config=Config()._replace(enabled=False)) as off,
+        pytest.raises(Unavailable, match="switched off"),
+    ):
+        BookStore(off).search(())
 
 
 def test_the_asynchronous_calls_do_the_same(memory: Memory) -> None:

@@ -61,7 +61,8 @@ class BookStore(base.BaseStore):
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         depth, end = len(op.namespace_prefix), op.offset + op.limit
         items = [item for item in self._items.all() if item.namespace[:depth] == tuple(op.namespace_prefix)]
-        items = [item for item in items if fits(item.value, op.filter or {})]
+        wanted = (op.filter or {}).items()
+        items = [item for item in items if all(fits(_field(item, name), each) for name, each in wanted)]
         scores: dict[Any, float] = {}
         if op.query and op.query.strip() and items and end > 0:
             found = self._items.search(op.query, items, limit=end)
@@ -73,6 +74,10 @@ class BookStore(base.BaseStore):
         every = {item.namespace for item in self._items.all()}
         matching = {name for name in every if all(_matches(name, each) for each in op.match_conditions or ())}
         return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
+
+
+def _field(item: Item, name: str) -> Any:
+    return item.value.get(name) if isinstance(item.value, dict) else None
 
 
 def _told(kind: Any, item: Item, **more: Any) -> Any:
