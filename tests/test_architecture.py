@@ -70,7 +70,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "providers": CORE
     | {"answers", "arguments", "book", "config", "importers", "lifecycle", "memory", "recall", "verbs", "writing"},
     "agent": CORE
-    | {"answers", "config", "lifecycle", "memory", "providers", "recall", "recollection", "tools", "verbs"}
+    | {
+        "answers",
+        "config",
+        "lifecycle",
+        "memory",
+        "providers",
+        "recall",
+        "recollection",
+        "tool_schema",
+        "tools",
+        "verbs",
+    }
     | {"workspace"},
     "tool_schema": {"errors"},
     "shapes": set(),

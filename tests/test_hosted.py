@@ -91,3 +91,23 @@ def test_what_cannot_be_kept_is_refused(memory: Memory, tmp_path: Path) -> None:
     config = Config(transcripts=Config().transcripts._replace(enabled=False))
     with memorybook.open(str(tmp_path), config=config) as without, pytest.raises(Unavailable, match="not kept"):
         HostedSession(without, "Ann", host="sdk").pop()
+
+
+def test_a_recall_brings_what_is_known_and_said_elsewhere_but_not_what_was_said_here(memory: Memory) -> None:
+    here, there = (HostedSession(memory, name, host="sdk") for name in ("here", "there"))
+    memory.remember("Ann prefers green tea.", category="preference")
+    assert "Ann prefers green tea." in HostedSession(memory, "new", host="sdk").recall("green tea?")
+    there.add([Item({}, "The green tea is in the upper cupboard, 茶在上面。", "user")])
+    here.add([Item({}, "The green tea is nearly used up.", "user")])
+    block = here.recall("where is the green tea?")
+    assert "upper cupboard" in block
+    assert "used up" not in block
+    assert "upper cupboard" in here.recall("What did we say about green tea last time?", max_tokens=400)
+    assert "upper cupboard" not in here.recall("where is the green tea?", max_tokens=60)
+
+
+@pytest.mark.parametrize("provider", ["flat", "agentic"])
+def test_a_recall_is_that_of_the_provider(tmp_path: Path, provider: str) -> None:
+    with memorybook.open(str(tmp_path), config=Config(provider=provider)) as memory:
+        memory.remember("Ann prefers green tea.", category="preference")
+        assert "green tea" in HostedSession(memory, "here", host="sdk").recall("tea?")

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from memorybook.answers import Memorized
+from memorybook.arguments import budget_of
 from memorybook.errors import NotFound, Unavailable
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
 from memorybook.importers.records import clean, cut
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Role, Session, Turn
+from memorybook.verbs import read
 from memorybook.verbs.left_open import HOSTED, end
 from memorybook.verbs.turns import mask_turns
 from memorybook.verbs.write import Mask
@@ -95,6 +97,22 @@ class HostedSession:
     def clear(self) -> None:
         """Take away all items; what was remembered of them stays."""
         self._kept.remove(self.uuid, [turn.id for turn in self._kept.turns(self.uuid)])
+
+    def recall(self, query: str, *, max_tokens: int | None = None) -> str:
+        """The block for a prompt, see `Memory.recall`, without what was said in this conversation; "" if there is none.
+
+        With `recall.auto_recall` the past conversations that the words ask for stand behind it, if there is room.
+        """
+        memory, budget = self._memory, budget_of(max_tokens)
+        if memory.config.provider == "tiered":
+            found = read.recall(memory, query, max_tokens=budget, without=self.uuid)
+        else:
+            found = memory.recall(query, max_tokens=budget)
+        left = budget - found.tokens - 1
+        if left < 1 or not memory.config.recall.auto_recall:
+            return found.text
+        past = memory.recollect(query, current=self.uuid, max_tokens=left)
+        return "\n".join(filter(None, (found.text, past.text if past else "")))
 
     def end(self) -> Memorized:
         """Remember what was said, see `Memory.process_session_end`, and close it until it goes on."""

@@ -13,6 +13,7 @@ from memorybook.agent.words import WORDS
 from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.replies import Message, Reply, ToolCall, ToolSchema, Usage
+from memorybook.tool_schema import decoded
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -31,6 +32,13 @@ class AgentTool(NamedTuple):
 
     schema: ToolSchema
     call: Callable[[Mapping[str, Any]], Any]
+
+    def told(self, arguments: Mapping[str, Any] | str) -> str:
+        """What it answers, as text for the model, or `Error: …` if the book refuses; arguments may be their JSON."""
+        try:
+            return str(self.call(decoded(self.schema.name, arguments)))
+        except MemoryBookError as error:
+            return f"Error: {error}"
 
 
 class Outcome(NamedTuple):

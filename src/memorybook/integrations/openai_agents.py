@@ -8,12 +8,11 @@ from typing import Any
 
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.answers import Memorized
-from memorybook.errors import MemoryBookError, MissingExtra
+from memorybook.errors import MissingExtra
 from memorybook.hosted import HostedSession, Item
 from memorybook.importers.chat_jsonl import content_of
 from memorybook.importers.records import role_of
 from memorybook.memory import Memory
-from memorybook.tool_schema import decoded
 
 try:
     from agents import FunctionTool, SessionSettings
@@ -71,10 +70,7 @@ def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[Fun
 
 def _function(tool: AgentTool) -> FunctionTool:
     async def invoked(context: Any, arguments: str) -> str:
-        try:
-            return str(await to_thread(tool.call, decoded(tool.schema.name, arguments)))
-        except MemoryBookError as error:
-            return f"Error: {error}"
+        return await to_thread(tool.told, arguments)
 
     schema = tool.schema
     return FunctionTool(schema.name, schema.description, dict(schema.parameters), invoked, strict_json_schema=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from memorybook.config import Config
     from memorybook.formats.memory_md import MemoryDocument
-    from memorybook.hits import Hit
+    from memorybook.hits import Hit, Passage
     from memorybook.memory import Memory
     from memorybook.model import Entry
 
@@ -103,8 +103,10 @@ def folder_of(group: str) -> str:
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
 
 
-def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = None) -> Recalled:
-    """See `Memory.recall`; `more` stands behind what the query finds."""
+def recall(
+    memory: Memory, query: str, *, max_tokens: int, more: More | None = None, without: str | None = None
+) -> Recalled:
+    """See `Memory.recall`; `more` stands behind what the query finds, turns of the session `without` are left out."""
     if not memory.config.enabled:
         return Recalled("", 0)
     book = memory.book
@@ -112,7 +114,7 @@ def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = N
     hot = prompt_memories(known(book, document.entries), today=book.now().date())
     shown = {each.entry.id for each in hot}
     found = worth(memory, query) if query.strip() else []
-    hits = [hit for hit in found if hit.passage.state != "superseded"]
+    hits = [hit for hit in found if hit.passage.state != "superseded" and not _is_turn_of(without, hit.passage)]
     before = _before(document, found)
     cold = diverse([hit for hit in hits if hit.passage.entry not in shown], limit=memory.config.max_results)
     if more is not None:
@@ -129,6 +131,10 @@ def recall(memory: Memory, query: str, *, max_tokens: int, more: More | None = N
     if used:
         book.count_access(used, query=masked(memory.config, query))
     return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
+
+
+def _is_turn_of(session: str | None, passage: Passage) -> bool:
+    return passage.source == "turn" and session is not None and passage.session == session
 
 
 def note_key(text: str) -> str:
