@@ -355,9 +355,10 @@ def _address(url: str) -> str:
 
 
 def _sendable(value: str, name: str) -> str:
-    if not (isinstance(value, str) and value.strip() and value.isascii() and value.isprintable()):
+    found = value.strip() if isinstance(value, str) else ""
+    if not (found and found.isascii() and found.isprintable()):
         raise InvalidInput(f"{name} has characters that cannot be sent, or none")
-    return value.strip()
+    return found
 
 
 def _is_late(error: Exception) -> bool:
