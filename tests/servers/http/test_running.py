@@ -129,6 +129,8 @@ def test_of_many_tenants_none_has_all_threads(tmp_path: Path) -> None:
 
     async def asked() -> list[str]:
         hers = [asyncio.create_task(books.work("ann", False, slowly)) for _ in range(2)]
+        while not begun:
+            await asyncio.sleep(0.01)
         his = await books.work("bob", False, lambda memory: memory.root)
         assert [root == his for root in begun] == [False]
         go.set()
