@@ -33,7 +33,7 @@ from servers.http.conftest import OWNER, Served, books_at, serving
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that takes little."""
     root = tmp_path_factory.mktemp("small") / "book"
-    with serving(root, max_body=2048, rate=5.0, max_requests=3, threads=2, timeout=1.0) as served:
+    with serving(root, max_body=2048, rate=5.0, max_requests=3, threads=2, timeout=1.5) as served:
         until(lambda: served.client.get("/documents").status_code == 200)  # opening a book may take longer
         yield served
 
