@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
     from memorybook.replies import Form, Message, Reply, ToolSchema
-    from memorybook.told import SummaryEmbedding, Telling, Told, TurnChanges
+    from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
 
     Vectors = memoryview[float] | npt.NDArray[np.float32]
     """A C-contiguous float32 buffer of shape (n, dimensions)."""
@@ -151,10 +151,10 @@ class Transcripts(Protocol):
     def set_summary_embedding(self, session: str, model: str, vector: bytes, dimensions: int) -> None:
         """Keep the vector of a session's summary, little-endian float32; a new summary drops it. Raises NotFound."""
 
-    def told(self, session: str) -> Told:
+    def told(self, session: str) -> SummaryState:
         """How far the summaries of a session (uuid) tell of it. Cheap. Raises NotFound."""
 
-    def tell(self, telling: Telling) -> bool:
+    def tell(self, telling: SummaryUpdate) -> bool:
         """Keep summaries of a session and its chats at once, which go with any of the turns that they were made of.
 
         False, and none is kept, if turns of it went since `told`, or it was given another summary. Raises NotFound.

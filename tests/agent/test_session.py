@@ -13,8 +13,8 @@ from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
 from memorybook.replies import Reply, ToolCall, ToolSchema
+from memorybook.summaries import SummaryUpdate
 from memorybook.testing import ScriptedLLM
-from memorybook.told import Telling
 
 # --- adding --------------------------------------------------------------------------------------
 
@@ -417,7 +417,9 @@ def test_the_summary_in_the_prompt_is_the_one_that_stands_now(place: Place, comp
     with session.memory() as memory:
         transcripts = memory.book.transcripts
         told = transcripts.told(session.uuid)
-        transcripts.tell(Telling(told, summary="They meet at the lighthouse instead.", by="model", through=told.last))
+        transcripts.tell(
+            SummaryUpdate(told, summary="They meet at the lighthouse instead.", by="model", through=told.last)
+        )
     assert "lighthouse" in session.build_messages("", "Go on.")[0]["content"]
 
 
@@ -449,7 +451,7 @@ def test_what_was_said_about_it_in_this_session_and_is_no_longer_shown_is_in_the
     place.opened[-1].wait(20)
     with session.memory() as memory:  # a summary that does not tell of it
         known = memory.book.transcripts.told(session.uuid)
-        assert memory.book.transcripts.tell(Telling(known, summary="They count.", by="model", through=known.last))
+        assert memory.book.transcripts.tell(SummaryUpdate(known, summary="They count.", by="model", through=known.last))
     assert session.build_messages("", asked)[0]["content"].count(told) == 1
     assert told not in session.build_messages("", other)[0]["content"]
     wide = place.workspace(memory_window=40).session("a", "b").build_messages("", asked)

@@ -24,7 +24,7 @@ from memorybook.model import Session, Turn
 from memorybook.replies import Reply, ToolCall
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import ScriptedLLM
-from memorybook.verbs.retelling import Retold, refresh
+from memorybook.verbs.retelling import Refreshed, refresh
 
 # --- isolation -----------------------------------------------------------------------------------
 
@@ -629,7 +629,7 @@ def test_the_summaries_follow_a_reply_and_what_no_model_will_answer(
 def test_what_is_said_while_the_summaries_are_told_is_told_next(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(memory: Memory, session: str) -> Retold:
+    def slow(memory: Memory, session: str) -> Refreshed:
         begun.set()
         assert go_on.wait(10)
         return refresh(memory, session)

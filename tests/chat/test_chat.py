@@ -25,7 +25,7 @@ from inference import server
 from inference.server import Service
 from memorybook.chat import drawn
 from memorybook.verbs.forget import _remains
-from memorybook.verbs.retelling import Retold
+from memorybook.verbs.retelling import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------
 
@@ -159,9 +159,9 @@ def test_a_summary_that_could_not_be_told_shows_in_the_next_status(
 ) -> None:
     failed = threading.Event()
 
-    def refresh(*_: object) -> Retold:
+    def refresh(*_: object) -> Refreshed:
         failed.set()
-        return Retold(degraded="no model")
+        return Refreshed(degraded="no model")
 
     monkeypatch.setattr("memorybook.agent.session.refresh", refresh)
 

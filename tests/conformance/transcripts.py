@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.model import Role, Session, Turn
 from memorybook.protocols import Transcripts
-from memorybook.told import ChatSummary, SummaryEmbedding, Telling
+from memorybook.summaries import ChatSummary, SummaryEmbedding, SummaryUpdate
 
 START = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 ANYTHING = "e\u0301 喜欢 \x00 \ud800 \r\n \ufeff '; DROP TABLE turns; -- \U0001f600"
@@ -375,7 +375,7 @@ class TranscriptsConformance:
         assert (before.by, before.through, before.chats_through, before.last) == ("", -1, -1, 2)
         vector = SummaryEmbedding("m", 1, b"\x00" * 4)
         chats = [ChatSummary("a", "关于 a", vector), ChatSummary("gone", "of nothing")]
-        assert transcripts.tell(Telling(before, chats, "a talk", "A title", "rules", vector, 1))
+        assert transcripts.tell(SummaryUpdate(before, chats, "a talk", "A title", "rules", vector, 1))
         assert transcripts.revision() > before.revision
         after = transcripts.told("s1")
         assert (after.by, after.through, after.chats_through) == ("rules", 1, 2)
@@ -383,24 +383,24 @@ class TranscriptsConformance:
         transcripts.append(session(), [turn("d", "assistant")])
         assert [ids(chat) for chat in transcripts.chats("s1", after=after.chats_through)] == [["c", "d"]]
         assert [ids(chat) for chat in transcripts.chats("s1")] == [["a", "b"], ["c", "d"]]
-        assert transcripts.tell(Telling(transcripts.told("s1"), through=1))
+        assert transcripts.tell(SummaryUpdate(transcripts.told("s1"), through=1))
         assert transcripts.session("s1").summary == "a talk"
 
     @pytest.mark.parametrize(("by", "left"), [("rules", ""), ("model", ""), ("", "a talk")])
     def test_what_was_made_of_turns_goes_with_any_of_them(self, transcripts: Transcripts, by: str, left: str) -> None:
         transcripts.append(session(), [turn("a"), turn("b")])
-        transcripts.tell(Telling(transcripts.told("s1"), (), "a talk", "", by, None, 1))
+        transcripts.tell(SummaryUpdate(transcripts.told("s1"), (), "a talk", "", by, None, 1))
         late = transcripts.told("s1")
         transcripts.remove("s1", ["b"])
         assert transcripts.session("s1").summary == left
-        assert not transcripts.tell(Telling(late, (), "what b said", through=1))
+        assert not transcripts.tell(SummaryUpdate(late, (), "what b said", through=1))
         assert transcripts.session("s1").summary == left
         now = transcripts.told("s1")
         assert (now.chats_through, now.through, now.last) == (0, 1 if left else -1, 0)
         late = transcripts.told("s1")
         transcripts.update(session(summary="somebody's words"))
         assert transcripts.told("s1").by == ""
-        assert not transcripts.tell(Telling(late, (), "later words", through=0))
+        assert not transcripts.tell(SummaryUpdate(late, (), "later words", through=0))
         assert transcripts.session("s1").summary == "somebody's words"
 
     def test_counts(self, transcripts: Transcripts) -> None:

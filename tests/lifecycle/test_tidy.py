@@ -15,7 +15,7 @@ from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.sharing import Sharing
-from memorybook.lifecycle.tidy import KINDS, Told, divide, dropped, plan
+from memorybook.lifecycle.tidy import KINDS, DatedNote, divide, dropped, plan
 from memorybook.model import Add, Archive, Entry, Note, Remove, Supersede, Update
 
 DAY = date(2026, 1, 1)
@@ -366,10 +366,12 @@ def test_superseded_and_archived_entries_conflict_with_nothing() -> None:
 # --- notes ---------------------------------------------------------------------------------------
 
 
-def told(text: str, day: int, kind: str | None = None, shown: Iterable[int] = (), tags: tuple[str, ...] = ()) -> Told:
+def told(
+    text: str, day: int, kind: str | None = None, shown: Iterable[int] = (), tags: tuple[str, ...] = ()
+) -> DatedNote:
     at = datetime(2026, 1, day, 9, tzinfo=UTC)
     note = Note(time=at, text=text, kind=kind, tags=tags)
-    return Told(note, f"daily/{at:%Y-%m-%d}.md#L3", at.date(), frozenset(date(2026, 1, n) for n in shown))
+    return DatedNote(note, f"daily/{at:%Y-%m-%d}.md#L3", at.date(), frozenset(date(2026, 1, n) for n in shown))
 
 
 def test_a_note_said_on_three_days_becomes_an_entry() -> None:
@@ -405,7 +407,7 @@ def test_a_note_in_the_prompts_of_three_days_becomes_an_entry() -> None:
     ],
     ids=["two days", "one day", "a question", "of the kind question", "an instruction", "three numbers"],
 )
-def test_other_notes_stay_notes(notes: list[Told]) -> None:
+def test_other_notes_stay_notes(notes: list[DatedNote]) -> None:
     assert plan([], today=after(20), notes=notes) == []
 
 

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.recall.format import CLOSE, OPEN
-from memorybook.recall.past import Said, Told, block
+from memorybook.recall.past import PastSession, Said, block
 from memorybook.text.tokens import count_tokens
 
 
-def told(*said: Said, summary: str = "", title: str = "Boats", day: str = "2026-02-03") -> Told:
-    return Told(day, title, 12, False, summary, said)
+def told(*said: Said, summary: str = "", title: str = "Boats", day: str = "2026-02-03") -> PastSession:
+    return PastSession(day, title, 12, False, summary, said)
 
 
-def made(*sessions: Told, max_tokens: int = 2000, language: str = "en", in_order: bool = False) -> str:
+def made(*sessions: PastSession, max_tokens: int = 2000, language: str = "en", in_order: bool = False) -> str:
     return block(
         sessions,
         frozenset(),
@@ -29,13 +29,13 @@ def made(*sessions: Told, max_tokens: int = 2000, language: str = "en", in_order
 TEXT = st.text(st.sampled_from("ab 好。\n<!-->.:#"), max_size=60)
 SAID = st.builds(Said, TEXT, TEXT, st.sampled_from(["", "2026-02-03"]), st.text("ab1", min_size=1), st.floats(0, 2))
 TOLD = st.builds(
-    Told, st.sampled_from(["", "2026-02-03"]), TEXT, st.integers(0, 99), st.booleans(), TEXT, st.lists(SAID)
+    PastSession, st.sampled_from(["", "2026-02-03"]), TEXT, st.integers(0, 99), st.booleans(), TEXT, st.lists(SAID)
 )
 
 
 @given(st.lists(TOLD, max_size=4), st.integers(1, 300), st.booleans(), st.sampled_from(["en", "zh"]))
 def test_it_is_never_longer_than_allowed_and_what_is_in_it_cannot_close_it(
-    sessions: list[Told], most: int, in_order: bool, language: str
+    sessions: list[PastSession], most: int, in_order: bool, language: str
 ) -> None:
     found = block(sessions, frozenset(), language=language, max_tokens=most, suspect=lambda _: None, in_order=in_order)
     assert found.tokens == count_tokens(found.text) <= most
@@ -103,7 +103,9 @@ def test_what_instructs_its_reader_is_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize("sessions", [[], [told()]])
-def test_a_session_of_which_nothing_is_known_is_named_and_nothing_at_all_is_no_block(sessions: list[Told]) -> None:
+def test_a_session_of_which_nothing_is_known_is_named_and_nothing_at_all_is_no_block(
+    sessions: list[PastSession],
+) -> None:
     text = made(*sessions)
     assert ("## 2026-02-03 Boats (12 turns)" in text) == bool(sessions)
     assert bool(text) == bool(sessions)

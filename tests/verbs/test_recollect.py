@@ -18,8 +18,8 @@ from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.recall.format import CLOSE, OPEN
+from memorybook.summaries import SummaryEmbedding, SummaryUpdate
 from memorybook.testing import HashEmbedder
-from memorybook.told import SummaryEmbedding, Telling
 
 NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 
@@ -170,7 +170,7 @@ def test_an_open_session_is_found_by_its_summary_that_no_document_has_yet(tmp_pa
             rows: Any = embedder.embed(["maritime purchase negotiations"])
             kept = SummaryEmbedding(embedder.name, embedder.dimensions, memoryview(rows).tobytes())
         told = memory.book.transcripts.told("uuid-boat")
-        assert memory.book.transcripts.tell(Telling(told, (), summary, "", "model", kept, told.last))
+        assert memory.book.transcripts.tell(SummaryUpdate(told, (), summary, "", "model", kept, told.last))
         found = memory.recall_topic("maritime purchase negotiations")
         assert found.has_relevant
         assert found.sessions[0].name == "boat"

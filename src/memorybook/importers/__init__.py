@@ -18,11 +18,11 @@ from memorybook.importers.records import (
     EXPECTED,
     ImportedSession,
     Page,
+    Parsed,
     Record,
     Said,
     Statement,
     Taken,
-    Told,
     Warn,
     sessions,
 )
@@ -65,7 +65,7 @@ class Format(Protocol):
 
     def read(
         self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
-    ) -> Iterator[Told]:
+    ) -> Iterator[Parsed]:
         """What these objects tell.
 
         Titles of sessions found on the way are put into `titles` by the session's name ("" where none is named).
@@ -194,7 +194,7 @@ def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: 
     raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
 
 
-def _of_scope(path: str, told: Iterator[Told], scope: str) -> Iterator[Told]:
+def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]:
     stem = os.path.splitext(os.path.basename(path))[0]
     known: dict[str, None] = {}
     kept = False
@@ -210,7 +210,7 @@ def _of_scope(path: str, told: Iterator[Told], scope: str) -> Iterator[Told]:
         raise InvalidInput(f"no message of scope {scope!r} in {path!r}; it has {shown}{more}")
 
 
-def _gathered(told: Iterator[Told], format: Format, path: str, titles: dict[str, str], warn: Warn) -> Iterator[Taken]:
+def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn) -> Iterator[Taken]:
     """Sessions made of the messages, and what was whole already."""
     if format.APART:
         for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):

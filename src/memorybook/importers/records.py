@@ -108,7 +108,7 @@ class Page(NamedTuple):
     time: datetime | None = None
 
 
-Told = Said | ImportedSession | Exported | Statement | Page
+Parsed = Said | ImportedSession | Exported | Statement | Page
 """What a format reads: messages yet to be put into sessions, whole sessions, what is remembered by itself."""
 
 Taken = ImportedSession | Exported | Statement | Page

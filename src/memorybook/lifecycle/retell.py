@@ -33,7 +33,7 @@ _MOST = 4_000
 """Tokens of talk that a model is shown for it; of a longer one the most telling sentences."""
 
 
-class Retold(NamedTuple):
+class ModelSummary(NamedTuple):
     """The summary of a session as a model tells it.
 
     Attributes:
@@ -70,7 +70,7 @@ def retell(
     now: datetime,
     mask: Mask,
     language: Literal["auto", "en", "zh"] = "auto",
-) -> Retold | None:
+) -> ModelSummary | None:
     """What a session was about so far; None if nothing was said that a model may be shown.
 
     Args:
@@ -107,7 +107,7 @@ def retell(
     shown = f"<memory>\n{unfenced(standing)}\n</memory>\n{said}"
     reply = llm.complete([{"role": "system", "content": PROMPT[chosen]}, {"role": "user", "content": shown}], form=form)
     title, summary = reply.data
-    return Retold(mask(title), mask(summary), reply.usage)
+    return ModelSummary(mask(title), mask(summary), reply.usage)
 
 
 def read_answer(value: Any) -> tuple[str, str]:

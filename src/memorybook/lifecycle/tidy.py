@@ -50,7 +50,7 @@ Similarity = Callable[[str, str], float | None]
 """Cosine of two texts; None where no embedder reads their language."""
 
 
-class Told(NamedTuple):
+class DatedNote(NamedTuple):
     """A note in the day's page.
 
     Attributes:
@@ -77,7 +77,7 @@ def plan(
     entries: Iterable[Entry],
     *,
     today: date,
-    notes: Sequence[Told] = (),
+    notes: Sequence[DatedNote] = (),
     uses: Mapping[str, int] | None = None,
     similarity: Similarity | None = None,
     since: date | None = None,
@@ -345,7 +345,7 @@ def _as_said(entry: Entry) -> Candidate:
 # --- notes that are used like entries ------------------------------------------------------------
 
 
-def _promoted(entries: Sequence[Entry], notes: Sequence[Told], today: date) -> Iterator[Proposed]:
+def _promoted(entries: Sequence[Entry], notes: Sequence[DatedNote], today: date) -> Iterator[Proposed]:
     """Notes that were said, or stood in prompts, on at least three days, and that no entry says."""
     said = Sharing({entry.id: entry.text for entry in entries})
     texts = {entry.id: entry.text for entry in entries}
@@ -367,9 +367,9 @@ def _promoted(entries: Sequence[Entry], notes: Sequence[Told], today: date) -> I
         yield Proposed("promote", (Add(entry=entry, reason=f"said: {text}"),), f"a note {reason}: {first.source}")
 
 
-def _sayings(notes: Sequence[Told]) -> Iterable[list[Told]]:
+def _sayings(notes: Sequence[DatedNote]) -> Iterable[list[DatedNote]]:
     """Notes that say the same, oldest first."""
-    groups: dict[str, list[Told]] = {}
+    groups: dict[str, list[DatedNote]] = {}
     for one in notes:
         groups.setdefault(normalise(one.note.text), []).append(one)
     firsts = {key: group[0].note.text for key, group in groups.items()}
@@ -385,7 +385,7 @@ def _worth_an_entry(note: Note) -> bool:
     return bool(note.text.strip()) and note.kind != "question" and not is_question(note.text) and not screen(note.text)
 
 
-def _entry_of(group: Sequence[Told], today: date) -> Entry:
+def _entry_of(group: Sequence[DatedNote], today: date) -> Entry:
     first = group[0]
     kinds: dict[str, Category] = {kind: category for category, kind in NOTE_KINDS.items()}  # type: ignore[misc]
     return Entry(

@@ -29,7 +29,7 @@ Transcript = str | Sequence[Mapping[str, Any]]
 """A file in a format of `memorybook.importers` (`-` reads standard input), or messages, which may name sessions."""
 
 
-class Told(NamedTuple):
+class EntryChange(NamedTuple):
     """What became of an entry: `created`, `changed`, `strengthened`, `superseded`, `archived` or `removed`."""
 
     action: str
@@ -56,7 +56,7 @@ class Ran(NamedTuple):
     provider: str
     sessions: int
     failed: tuple[str, ...]
-    entries: tuple[Told, ...]
+    entries: tuple[EntryChange, ...]
     notes: tuple[str, ...]
     history: tuple[str, ...]
     summaries: tuple[str, ...]
@@ -241,18 +241,18 @@ def _entries(copy: Memory) -> dict[str, Entry]:
     return {entry.id: entry for entry in copy.book.entries()}
 
 
-def _became(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> Iterable[Told]:
+def _became(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> Iterable[EntryChange]:
     for id, entry in after.items():
         old = before.get(id)
         if old is None:
-            yield Told("created", id, entry.text)
+            yield EntryChange("created", id, entry.text)
         if old is not None and (old.text, old.category) != (entry.text, entry.category):
-            yield Told("changed", id, entry.text)
+            yield EntryChange("changed", id, entry.text)
         if entry.hits > (1 if old is None else old.hits):
-            yield Told("strengthened", id, entry.text)
+            yield EntryChange("strengthened", id, entry.text)
         if entry.state != "active" and (old is None or old.state != entry.state):
-            yield Told(entry.state, id, entry.text)
-    yield from (Told("removed", id, entry.text) for id, entry in before.items() if id not in after)
+            yield EntryChange(entry.state, id, entry.text)
+    yield from (EntryChange("removed", id, entry.text) for id, entry in before.items() if id not in after)
 
 
 def _lines(operations: Iterable[Operation], path: str) -> tuple[str, ...]:

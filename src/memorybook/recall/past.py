@@ -58,7 +58,7 @@ WORDING = {
 }
 
 
-class Told(NamedTuple):
+class PastSession(NamedTuple):
     """A session as the block tells it.
 
     Attributes:
@@ -97,7 +97,7 @@ class Block(NamedTuple):
 
 
 def block(
-    told: Sequence[Told],
+    told: Sequence[PastSession],
     words: AbstractSet[str],
     *,
     language: str,
@@ -182,7 +182,7 @@ def _cost(line: str) -> int:
     return count_tokens(line) + 2
 
 
-def _head(one: Told, wording: Wording) -> str:
+def _head(one: PastSession, wording: Wording) -> str:
     return wording.head.format(
         day=f"{one.day} " if one.day else "",
         title=fenced(one.title) or wording.untitled,
@@ -192,7 +192,7 @@ def _head(one: Told, wording: Wording) -> str:
 
 
 def _turns(
-    lines: _Lines, told: Sequence[Told], heads: Sequence[str], words: AbstractSet[str], wording: Wording
+    lines: _Lines, told: Sequence[PastSession], heads: Sequence[str], words: AbstractSet[str], wording: Wording
 ) -> None:
     wanted = [(said.worth, number, place) for number, one in enumerate(told) for place, said in enumerate(one.said)]
     for _, number, place in sorted(wanted, key=lambda each: (-each[0], each[1], -each[2])):
@@ -204,7 +204,7 @@ def _turns(
             return
 
 
-def _summaries(lines: _Lines, told: Sequence[Told], heads: Sequence[str], *, whole: bool) -> None:
+def _summaries(lines: _Lines, told: Sequence[PastSession], heads: Sequence[str], *, whole: bool) -> None:
     for number, one in enumerate(told):
         shown = [line for key, line in lines.kept.items() if key[:2] == (number, 1)]
         fresh = [text for text in one.summary.splitlines() if text.strip() and not _is_shown(text, shown)]

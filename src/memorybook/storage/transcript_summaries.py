@@ -11,21 +11,23 @@ from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.model import Session, Turn
-    from memorybook.told import SummaryEmbedding, Telling, Told
+    from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate
 
 
-def told(db: Connection, number: int) -> Told:
+def told(db: Connection, number: int) -> SummaryState:
     """See `SqliteTranscripts.told`."""
-    from memorybook.told import Told
+    from memorybook.summaries import SummaryState
 
     columns = f"{SESSION}, summary_by, summary_through, chats_through"
     [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
     [(last,)] = db.execute("SELECT max(position) FROM turns WHERE session=?", (number,))
     [(revision,)] = db.execute("SELECT revision FROM state")
-    return Told(session_of(row, ()), readable(by), through, chats_through, -1 if last is None else last, revision)
+    return SummaryState(
+        session_of(row, ()), readable(by), through, chats_through, -1 if last is None else last, revision
+    )
 
 
-def tell(db: Connection, number: int, telling: Telling) -> bool:
+def tell(db: Connection, number: int, telling: SummaryUpdate) -> bool:
     """See `SqliteTranscripts.tell`."""
     before = telling.told
     gone = "SELECT 1 FROM removed WHERE session=? AND revision>? LIMIT 1"
@@ -107,7 +109,7 @@ def embedding_of(db: Connection, table: str, number: int) -> SummaryEmbedding | 
 
 def _embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
     """The columns `EMBEDDING` as a vector; None if there is none."""
-    from memorybook.told import SummaryEmbedding
+    from memorybook.summaries import SummaryEmbedding
 
     if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
         return None

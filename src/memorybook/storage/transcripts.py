@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.model import Session, Turn
-    from memorybook.told import SummaryEmbedding, Telling, Told, TurnChanges
+    from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
 
 
 class SqliteTranscripts:
@@ -131,7 +131,7 @@ class SqliteTranscripts:
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
         from memorybook.storage.transcript_summaries import set_embedding, summarized
-        from memorybook.told import SummaryEmbedding
+        from memorybook.summaries import SummaryEmbedding
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -148,7 +148,7 @@ class SqliteTranscripts:
             set_embedding(db, table, number, None)
             _next_revision(db)
 
-    def tell(self, telling: Telling) -> bool:
+    def tell(self, telling: SummaryUpdate) -> bool:
         """Keep summaries of a session and of its chats, all at once.
 
         False, and nothing is kept, if turns were removed since `told`, for what is gone must not come back so, or if
@@ -264,7 +264,7 @@ class SqliteTranscripts:
 
         The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
         """
-        from memorybook.told import TurnChanges
+        from memorybook.summaries import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
@@ -306,7 +306,7 @@ class SqliteTranscripts:
         with reading(db):
             return embedding_of(db, *summarized(db, _known(db, session), session, turn_id))
 
-    def told(self, session: str) -> Told:
+    def told(self, session: str) -> SummaryState:
         """How far the summaries of a session (uuid) tell of it; costs the same however long it is. Raises NotFound."""
         from memorybook.storage.transcript_summaries import told
 

@@ -10,7 +10,7 @@ from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
 from memorybook.recall.gathered import Spoken, about, best_turns, gathered
 from memorybook.recall.order import names_place
-from memorybook.recall.past import Said, Told, block
+from memorybook.recall.past import PastSession, Said, block
 from memorybook.recall.search import RELEVANT
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.text.screen import screen
@@ -367,7 +367,7 @@ def _placed(turn: FoundTurn, shared: bool) -> FoundTurn:
     return turn._replace(place=f"turn:{turn.session}/{turn.id}" if shared else f"turn:{turn.id}")
 
 
-def _told(memory: Memory, one: FoundSession, found: Recollection) -> Told:
+def _told(memory: Memory, one: FoundSession, found: Recollection) -> PastSession:
     of_it = sorted((turn for turn in found.turns if turn.session == one.uuid), key=lambda turn: turn.position)
     said = [
         Said(turn.speaker, turn.text, _day(memory, turn), turn.place, turn.score or float(place))
@@ -375,7 +375,7 @@ def _told(memory: Memory, one: FoundSession, found: Recollection) -> Told:
     ]
     begun = one.started or one.updated
     day = memory.book.day(begun).isoformat() if begun is not None else ""
-    return Told(day, one.title, one.turns, one.open, one.summary, said)
+    return PastSession(day, one.title, one.turns, one.open, one.summary, said)
 
 
 def _day(memory: Memory, turn: FoundTurn) -> str:

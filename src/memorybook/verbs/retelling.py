@@ -10,7 +10,7 @@ from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, NotFound, 
 from memorybook.lifecycle.retell import LONGEST, due, retell
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session, SessionSummary
-from memorybook.told import ChatSummary, SummaryEmbedding, Telling
+from memorybook.summaries import ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.verbs.forgotten import remembered, turns_without, without_forgotten
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.withdrawn import taken_back, worth_telling
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from memorybook.model import Turn
     from memorybook.protocols import LLM
     from memorybook.replies import Usage
-    from memorybook.told import Told
+    from memorybook.summaries import SummaryState
 
 RULES, MODEL = "rules", "model"
-"""Whose words a session's summary is, see `told.Told.by`; "" for a page's, a person's, an import's."""
+"""Whose words a session's summary is, see `told.SummaryState.by`; "" for a page's, a person's, an import's."""
 
 
-class Retold(NamedTuple):
+class Refreshed(NamedTuple):
     """What became of the summaries of a session.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Words(NamedTuple):
     degraded: str = ""
 
 
-def refresh(memory: Memory, session: str, *, over: bool = False, llm: LLM | Function | None = None) -> Retold:
+def refresh(memory: Memory, session: str, *, over: bool = False, llm: LLM | Function | None = None) -> Refreshed:
     """Bring the summaries of a session up to what was said, and their vectors; nothing if nothing is new.
 
     A chat's summary is some of its own sentences, and "" if it says nothing: never a refusal or a greeting. The
@@ -73,34 +73,39 @@ def refresh(memory: Memory, session: str, *, over: bool = False, llm: LLM | Func
     """
     transcripts = memory.book.transcripts
     if not (memory.config.enabled and memory.config.transcripts.enabled):
-        return Retold()
+        return Refreshed()
     try:
         told = transcripts.told(session)
         if told.last <= min(told.through, told.chats_through):
-            return Retold()
+            return Refreshed()
         chats = _chats(memory, told)
         words = _words(memory, told, over, llm)
         embeddings, failure = _embedded(memory, [each.summary for each in chats], words)
         chats = [chat._replace(embedding=one) for chat, one in zip(chats, embeddings, strict=False)]
         kept = transcripts.tell(_telling(told, chats, words, embeddings[-1], over=over))
     except NotFound:  # forgotten meanwhile
-        return Retold()
+        return Refreshed()
     by, usage, degraded = (words.by, words.usage, words.degraded) if words is not None else ("", None, "")
-    return Retold(len(chats) * kept, by if kept else "", usage, degraded or failure)
+    return Refreshed(len(chats) * kept, by if kept else "", usage, degraded or failure)
 
 
 def _telling(
-    told: Told, chats: Sequence[ChatSummary], words: _Words | None, embedding: SummaryEmbedding | None, *, over: bool
-) -> Telling:
+    told: SummaryState,
+    chats: Sequence[ChatSummary],
+    words: _Words | None,
+    embedding: SummaryEmbedding | None,
+    *,
+    over: bool,
+) -> SummaryUpdate:
     if words is None:
-        return Telling(told, chats, through=told.last if over else told.through)
-    return Telling(told, chats, words.summary, words.title, words.by, embedding, told.last)
+        return SummaryUpdate(told, chats, through=told.last if over else told.through)
+    return SummaryUpdate(told, chats, words.summary, words.title, words.by, embedding, told.last)
 
 
 # --- chats -----------------------------------------------------------------------------------------
 
 
-def _chats(memory: Memory, told: Told) -> list[ChatSummary]:
+def _chats(memory: Memory, told: SummaryState) -> list[ChatSummary]:
     """The summaries of the chats in which something was said since."""
     chats = memory.book.transcripts.chats(told.session.uuid, after=told.chats_through)
     kept = worth_telling(memory, told.session.uuid, [turn for chat in chats for turn in chat])
@@ -121,7 +126,7 @@ def _rules(memory: Memory, session: Session, turns: Sequence[Turn]) -> SessionSu
 # --- the session -------------------------------------------------------------------------------------
 
 
-def _words(memory: Memory, told: Told, over: bool, llm: LLM | Function | None) -> _Words | None:
+def _words(memory: Memory, told: SummaryState, over: bool, llm: LLM | Function | None) -> _Words | None:
     """The session's summary as it is to be from now on; None if it stays."""
     from memorybook.verbs.sessions import sure
 
@@ -144,7 +149,7 @@ def _words(memory: Memory, told: Told, over: bool, llm: LLM | Function | None) -
     return None
 
 
-def _by_model(memory: Memory, told: Told, llm: LLM) -> _Words | None:
+def _by_model(memory: Memory, told: SummaryState, llm: LLM) -> _Words | None:
     turns = _turns(memory, told, told.through if told.by != RULES else -1)
     before = told.session.summary if told.by != RULES else ""
     kept = worth_telling(memory, told.session.uuid, turns)
@@ -162,7 +167,7 @@ def _by_model(memory: Memory, told: Told, llm: LLM) -> _Words | None:
     return _Words(_title(told, page), page.summary, MODEL, found.usage)
 
 
-def _by_rules(memory: Memory, told: Told, degraded: str) -> _Words:
+def _by_rules(memory: Memory, told: SummaryState, degraded: str) -> _Words:
     """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
     standing = told.session.summary if told.by != RULES else ""
     page = _rules(memory, replace(told.session, title=""), _turns(memory, told, told.through if standing else -1))
@@ -176,12 +181,12 @@ def _by_rules(memory: Memory, told: Told, degraded: str) -> _Words:
     return _Words(told.session.title, "\n".join(lines), by, degraded=degraded)
 
 
-def _turns(memory: Memory, told: Told, after: int) -> list[Turn]:
+def _turns(memory: Memory, told: SummaryState, after: int) -> list[Turn]:
     found = memory.book.transcripts.chats(told.session.uuid, after=after)
     return [turn for chat in found for turn in chat if turn.position > after]
 
 
-def _title(told: Told, page: SessionSummary) -> str:
+def _title(told: SummaryState, page: SessionSummary) -> str:
     """The title that somebody gave, else that of the summary."""
     return page.title if told.by or not told.session.title else told.session.title
 

@@ -10,8 +10,8 @@ from memorybook.errors import EmbedderFailed
 from memorybook.hits import Candidate, Passage
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import weights_for
+from memorybook.summaries import SummaryEmbedding
 from memorybook.text.tokens import query_words, tokens
-from memorybook.told import SummaryEmbedding
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory

@@ -25,7 +25,7 @@ from memorybook.errors import (
 )
 from memorybook.formats import notes
 from memorybook.lifecycle import fade
-from memorybook.lifecycle.tidy import KINDS, OFTEN, Told, divide, named, plan
+from memorybook.lifecycle.tidy import KINDS, OFTEN, DatedNote, divide, named, plan
 from memorybook.model import Entry, Proposal
 from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.near import Alike
@@ -284,7 +284,7 @@ def _fading(memory: Memory, entries: Iterable[Entry]) -> int:
     return sum(entry.state == "active" and fade.strength(entry, today) < entry.score for entry in entries)
 
 
-def _notes(memory: Memory) -> list[Told]:
+def _notes(memory: Memory) -> list[DatedNote]:
     """The notes of the last 90 days, oldest first, with the days on which each stood in a prompt."""
     book = memory.book
     first = book.day(book.now()) - timedelta(days=NOTES_DAYS)
@@ -300,7 +300,7 @@ def _pages(memory: Memory, first: date) -> list[date]:
     return sorted(day for day in days if day is not None and day >= first)
 
 
-def _of_page(memory: Memory, day: date) -> Iterator[Told]:
+def _of_page(memory: Memory, day: date) -> Iterator[DatedNote]:
     path = notes.daily_path(day)
     try:
         text = memory.book.documents.read(path).text
@@ -309,7 +309,7 @@ def _of_page(memory: Memory, day: date) -> Iterator[Told]:
     for number, line in enumerate(text.split("\n"), 1):
         note = notes.parse_line(line, day=day)
         if note is not None and note.text.strip():
-            yield Told(note, f"{path}#L{number}", day)
+            yield DatedNote(note, f"{path}#L{number}", day)
 
 
 # --- when ----------------------------------------------------------------------------------------

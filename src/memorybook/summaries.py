@@ -37,7 +37,7 @@ class SummaryEmbedding(NamedTuple):
     vector: bytes
 
 
-class Told(NamedTuple):
+class SummaryState(NamedTuple):
     """How far the summaries of a session tell of it; positions are -1 for nothing yet.
 
     Attributes:
@@ -65,7 +65,7 @@ class ChatSummary(NamedTuple):
     embedding: SummaryEmbedding | None = None
 
 
-class Telling(NamedTuple):
+class SummaryUpdate(NamedTuple):
     """Summaries to be kept of a session.
 
     Attributes:
@@ -75,7 +75,7 @@ class Telling(NamedTuple):
         through: Position of the last turn that the session's summary tells of now.
     """
 
-    told: Told
+    told: SummaryState
     chats: Sequence[ChatSummary] = ()
     summary: str | None = None
     title: str = ""
