@@ -38,6 +38,9 @@ R = TypeVar("R")
 API = "api/v1"
 
 _CONNECTING = 10.0
+_KEPT = 2.0
+"""Seconds that an idle connection is kept, well below the five of servers: none is used that they close just then."""
+
 _WAITS = (0.2, 1.0)
 _LONGEST_WAIT = 5.0
 _NOT_BEGUN = frozenset({"busy", "too_many"})
@@ -315,9 +318,12 @@ def connect(
         raise InvalidInput(f"timeout {timeout!r} must be above 0")
     import httpx2
 
-    limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECTING))
+    wait = httpx2.Timeout(timeout, connect=min(timeout, _CONNECTING))
     verify = place.startswith("https:") and _trusted(ca)  # reading certificates takes time that plain HTTP need not
-    http = httpx2.Client(base_url=f"{place}/{API}/", headers=headers, timeout=limits, verify=verify, trust_env=False)
+    pool = httpx2.Limits(keepalive_expiry=_KEPT)
+    http = httpx2.Client(
+        base_url=f"{place}/{API}/", headers=headers, timeout=wait, limits=pool, verify=verify, trust_env=False
+    )
     return Client(place, http)
 
 
