@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorybook.hits import Hit, Passage
-from memorybook.recall.format import CLOSE, OPEN, block, prose_lines, snippet
+from memorybook.recall.format import CLOSE, OPEN, block, prose_lines, sentences, snippet
 from memorybook.text.tokens import count_tokens
 
 
@@ -85,3 +88,10 @@ def test_prose_for_a_prompt_has_no_comments_and_no_empty_headings() -> None:
 
 def test_a_heading_over_a_filled_sub_heading_is_kept() -> None:
     assert prose_lines("## Top\n### Sub\n- b") == ["## Top", "### Sub", "- b"]
+
+
+@given(st.text(st.sampled_from("a b.!?。！？；\n茶\0"), max_size=60))
+def test_sentences_end_where_a_pattern_would_end_them(text: str) -> None:
+    assert sentences(text) == [
+        piece for piece in re.findall(r"[^\n.!?。！？；]*(?:[.!?。！？；]+|\n|$)", text) if piece
+    ]

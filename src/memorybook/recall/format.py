@@ -11,7 +11,9 @@ from memorybook.typed import NamedTuple
 SNIPPET = 480
 """Longest snippet, characters."""
 
-_SENTENCES = lazily(r"[^\n.!?。！？；]*(?:[.!?。！？；]+|\n|$)")
+_ENDS = ".!?。！？；"
+"""What ends a sentence, also several of them; a line's end does, too."""
+
 _COMMENT = lazily(r"(?s)<!--.*?-->")
 
 OPEN, CLOSE = "<!-- memorybook:recalled -->", "<!-- /memorybook:recalled -->"
@@ -22,7 +24,7 @@ def snippet(text: str, words: AbstractSet[str], *, width: int = SNIPPET) -> str:
     """`text`, or the stretch of at most `width` characters that holds most of `words`, with … where it is cut."""
     if len(text) <= width:
         return text
-    pieces = [found.group() for found in _SENTENCES.finditer(text) if found.group()]
+    pieces = sentences(text)
     counts = [len(words & set(tokens(piece))) for piece in pieces]
     best, start, end = -1, 0, 0
     for first in range(len(pieces)):
@@ -36,6 +38,26 @@ def snippet(text: str, words: AbstractSet[str], *, width: int = SNIPPET) -> str:
             best, start, end = total, first, last
     cut = "".join(pieces[start:end])[: width - 2].strip()
     return ("…" if start else "") + cut + ("…" if end < len(pieces) or len(cut) == width - 2 else "")
+
+
+def sentences(text: str) -> list[str]:
+    """The text cut after each sentence and line, without a pattern: what makes those costs a cold start more."""
+    pieces = [text]
+    for end in (*_ENDS, "\n"):
+        if end in text:
+            pieces = [cut for piece in pieces for cut in _cut_after(piece, end)]
+    found: list[str] = []
+    for piece in pieces:
+        if found and piece in _ENDS and found[-1][-1] in _ENDS:
+            found[-1] += piece
+        elif piece:
+            found.append(piece)
+    return found
+
+
+def _cut_after(text: str, end: str) -> list[str]:
+    *whole, rest = text.split(end)
+    return [part + end for part in whole] + ([rest] if rest else [])
 
 
 class Block(NamedTuple):
