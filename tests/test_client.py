@@ -376,6 +376,7 @@ Scripted = Sequence[httpx2.Response | Exception | None]
         ("sync", [httpx2.ReadError("reset"), None], Unavailable, 1),
         ("sync", [httpx2.ConnectError("refused"), httpx2.ConnectError("refused"), None], None, 3),
         ("sync", [httpx2.ConnectError("refused")], Unavailable, 3),
+        ("sync", [httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]")], Unavailable, 1),
         ("sync", [busy(), busy("too_many", 429), None], None, 3),
         ("sync", [busy("late", 504)], Unavailable, 1),
         ("status", [busy("book_locked")], errors.BookLocked, 1),

@@ -260,7 +260,8 @@ class Client:
             try:
                 response = self._http.request(verb, path, **request)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                repeat = isinstance(error, httpx2.ConnectError) or (again and not _is_late(error))
+                nobody = isinstance(error, httpx2.ConnectError) and not _is_stranger(error)
+                repeat = nobody or (again and not isinstance(error, httpx2.ConnectError | httpx2.TimeoutException))
                 problem: MemoryBookError = Unavailable(self._unreached(error))
             else:
                 if response.is_success:
@@ -276,9 +277,11 @@ class Client:
     def _unreached(self, error: Exception) -> str:
         import httpx2
 
+        if _is_stranger(error):
+            return f"the certificate of {self.url} is not trusted ({error}): give it, or who signed it, as ca"
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
             return f"no server answers at {self.url} ({error}): start it with `memorybook serve`"
-        if _is_late(error):
+        if isinstance(error, httpx2.TimeoutException):
             return f"the server at {self.url} did not answer in time: what was asked of it may be done all the same"
         return f"the connection to {self.url} broke ({error}): what was asked of it may be done all the same"
 
@@ -367,10 +370,9 @@ def _sendable(value: str, name: str) -> str:
     return found
 
 
-def _is_late(error: Exception) -> bool:
-    import httpx2
-
-    return isinstance(error, httpx2.TimeoutException)
+def _is_stranger(error: Exception) -> bool:
+    """Whether the server's certificate is not one that is trusted."""
+    return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def _seconds(response: httpx2.Response) -> float:
