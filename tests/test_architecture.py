@@ -94,11 +94,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "hosted": CORE | {"answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
     "items": CORE | {"memory", "verbs"},
+    "owned": CORE | {"hosted", "memory", "verbs"},
     "versioned": CORE | {"filetree", "memory", "verbs"},
     "editor": VALUES | {"filetree", "memory", "text", "tool_schema"},
     "integrations": CORE
-    | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "items", "memory", "recollection"}
-    | {"tool_schema", "tools", "verbs", "versioned", "workspace"},
+    | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "items", "memory", "owned"}
+    | {"recollection", "tool_schema", "tools", "verbs", "versioned", "workspace"},
     "cli": VALUES
     | {"answers", "chat", "config", "memory", "providers", "recollection", "tools", "workspace", "lifecycle", "text"}
     | {"hooks", "servers"},

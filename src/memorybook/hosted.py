@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
@@ -18,6 +19,7 @@ from memorybook.importers.records import clean, cut
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Role, Session, Turn
 from memorybook.verbs import read
+from memorybook.verbs.forgotten import turn_key
 from memorybook.verbs.left_open import HOSTED, end
 from memorybook.verbs.turns import mask_turns
 from memorybook.verbs.write import Mask
@@ -37,6 +39,9 @@ class Item(NamedTuple):
         data: As its program has it, a JSON value; given back as it is, but for secrets, which are masked.
         text: What of it was said, to be found and remembered; "" if nothing was.
         role, speaker, tool_calls: As in `Turn`.
+        id: Its own; what is added once more under the id is left as it was, and what was forgotten is left out. "" is
+            given one.
+        time: When it was said, timezone-aware; None for now.
     """
 
     data: Any
@@ -44,6 +49,8 @@ class Item(NamedTuple):
     role: Role = ""
     speaker: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    id: str = ""
+    time: datetime | None = None
 
 
 class HostedSession:
@@ -69,22 +76,25 @@ class HostedSession:
         """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""
         now, mask, kept = self._memory.book.now(), Mask(self._memory), self._kept
         session = Session(uuid=self.uuid, name=mask.text(self._name), source=HOSTED, channel=self._host)
+        keys = {turn_key(self.uuid, item.id): item for item in items if item.id}
+        forgotten = {keys[key].id for key in self._memory.book.journal.buried(keys)} if keys else ()
         turns = [
             Turn(
-                id=str(uuid4()),
+                id=item.id or str(uuid4()),
                 session=self.uuid,
                 text=_said(item),
                 role=item.role,
                 speaker=item.speaker,
-                time=now,
+                time=item.time or now,
                 tool_calls=item.tool_calls,
                 metadata={ITEM: item.data},
             )
             for item in items
+            if item.id not in forgotten
         ]
-        kept.append(session, mask_turns(mask, turns))
+        new = kept.append(session, mask_turns(mask, turns))
         known = kept.told(self.uuid).session
-        if known.ended is not None:  # it goes on
+        if new and known.ended is not None:  # it goes on
             kept.update(replace(known, ended=None))
 
     def pop(self) -> Any:
