@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from agent.model import extracting
 from inference import server
 from inference.server import Answer, Handler, Service
 from memorybook.config import LLMSettings
@@ -78,6 +77,8 @@ def quoting(handler: Handler, body: dict[str, Any]) -> None:
     """A model that knows what it is shown: it quotes the line of its prompt that has most words of the question."""
     messages = body["messages"]
     if "response_format" in body:
+        from agent.model import extracting  # here, since Hermes Agent has a package of that name, too
+
         return fill(extracting(messages))(handler, body)
     asked = _words(str(messages[-1]["content"]))
     lines = [line.removeprefix("- ") for line in str(messages[0]["content"]).splitlines() if line.startswith("- ")]
