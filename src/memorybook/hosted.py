@@ -68,6 +68,11 @@ class HostedSession:
         self._name = name
         self._host = host
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether turns are kept at all, as the settings say."""
+        return self._memory.config.enabled and self._memory.config.transcripts.enabled
+
     def items(self, last: int | None = None) -> list[Any]:
         """The items in order, or only the last so many."""
         return [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
@@ -125,7 +130,12 @@ class HostedSession:
         return "\n".join(filter(None, (found.text, past.text if past else "")))
 
     def end(self) -> Memorized:
-        """Remember what was said, see `Memory.process_session_end`, and close it until it goes on."""
+        """Remember what was said, see `Memory.process_session_end`, and close it until it goes on.
+
+        Where nothing is kept nothing is done.
+        """
+        if not self.is_kept:
+            return Memorized(session=self.uuid)
         try:
             self._kept.told(self.uuid)
         except NotFound:
@@ -137,8 +147,7 @@ class HostedSession:
     @property
     def _kept(self) -> Transcripts:
         """Where its turns are. Raises Unavailable if turns are not kept."""
-        config = self._memory.config
-        if not (config.enabled and config.transcripts.enabled):
+        if not self.is_kept:
             raise Unavailable("conversations are not kept: set enabled and transcripts.enabled = true")
         return self._memory.book.transcripts
 

@@ -13,6 +13,7 @@ from memorybook.verbs.finds import WORTH_A_LOOK
 
 if TYPE_CHECKING:
     from memorybook.hits import Hit, Passage
+    from memorybook.hosted import Item
     from memorybook.memory import Memory
 
 _POOL, _SHARED_POOL = 200, 2_000
@@ -55,6 +56,12 @@ class Owned:
     def session(self, name: str) -> HostedSession:
         """The conversation of that name, of this user; "" is the one of what was said in none."""
         return HostedSession(self._memory, name, host=self._host)
+
+    def keep(self, session: str, items: Sequence[Item]) -> None:
+        """Keep what was said in a conversation, see `HostedSession.add`; where nothing is kept nothing is done."""
+        kept = self.session(session)
+        if kept.is_kept:
+            kept.add(items)
 
     def search(self, query: str, *, limit: int) -> list[Found]:
         """At most so much that is worth a look, most relevant first; nothing while memory is switched off."""

@@ -99,6 +99,7 @@ def test_what_both_providers_keep_is_kept_once_and_nothing_while_memory_is_off(t
         session = agent.create_session(session_id="s")
         await agent.run("my password: hunter2-Xyz-99", session=session)
         await agent.run("Is it kept?", session=session)
+        await providers[-1].end(session)
         return agent.client.sent[1]
 
     with memorybook.open(str(tmp_path / "on")) as memory:

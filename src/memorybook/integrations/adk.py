@@ -41,7 +41,7 @@ class BookMemoryService(base.BaseMemoryService):
     async def add_events_to_memory(self, *, events: Sequence[Any], session_id: str | None = None, **of: Any) -> None:
         """Keep the events that are new; they are remembered with their session, or once it is idle."""
         items = [_item(event) for event in events if event.content and event.content.parts]
-        await to_thread(self._of(**of).session(session_id or "").add, items)
+        await to_thread(self._of(**of).keep, session_id or "", items)
 
     async def add_memory(self, *, app_name: str, user_id: str, memories: Sequence[base.MemoryEntry], **_: Any) -> None:
         """Add an entry of each memory's text."""

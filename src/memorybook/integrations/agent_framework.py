@@ -54,7 +54,6 @@ class BookContext(af.ContextProvider):
 
     def __init__(self, memory: Memory, source_id: str = "memorybook", *, max_tokens: int | None = None) -> None:
         super().__init__(source_id)
-        self._memory = memory
         self._max_tokens = max_tokens
         self._history = BookHistory(memory)
 
@@ -67,7 +66,7 @@ class BookContext(af.ContextProvider):
 
     async def after_run(self, *, context: Any, **run: Any) -> None:
         """Keep what was said, as far as a `BookHistory` does not do so anyway."""
-        if self._memory.config.enabled and self._memory.config.transcripts.enabled:
+        if self._history.session(context.session_id).is_kept:
             await self._history.after_run(context=context, **run)
 
     async def end(self, session: af.AgentSession) -> Memorized:

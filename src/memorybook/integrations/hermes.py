@@ -39,8 +39,7 @@ class BookProvider(MemoryProvider):
         self.shutdown()
         self._session = session_id
         self._memory = open_memory(os.path.join(told["hermes_home"], "memorybook"))
-        kept = self._memory.config.enabled and self._memory.config.transcripts.enabled
-        self._writes = kept and told.get("agent_context", "primary") == "primary"
+        self._writes = self._kept().is_kept and told.get("agent_context", "primary") == "primary"
 
     def system_prompt_block(self) -> str:
         """What the model is told of the memory."""
