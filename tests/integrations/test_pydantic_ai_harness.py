@@ -22,6 +22,7 @@ harness = pytest.importorskip("pydantic_ai_harness.memory", reason="run by tests
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: E402
 from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
+from pydantic_ai.workspaces import LocalWorkspaceBackend  # noqa: E402
 
 from memorybook.integrations.pydantic_ai_harness import BookStore, book_tools  # noqa: E402
 
@@ -69,29 +70,28 @@ TEXTS = [
 ]
 
 
-async def step(store: Any, versions: dict[str, str | None], random: Random) -> Any:
+async def step(store: Any, versions: dict[str, str | None], random: Random, *, as_files: bool) -> Any:
     """One operation on a store, told so that the answers of two stores can be compared.
 
-    Versions are a store's own: what it told of them last is kept in `versions`. No write is one that changes nothing.
+    A store's versions are its own: what it told of them last is kept in `versions`, and no text is the same twice. But
+    those of a store of files are of the text, and it tells nothing of what wrote it.
     """
     path = random.choice(PATHS)
     kind = random.choice(["write", "write", "write", "metadata", "delete", "read", "read", "list", "receipt"])
     operation = None
     if random.random() < 0.6:
-        operation = harness.MemoryOperation(f"op{random.randrange(40)}", random.choice("aab"))
-    standing = versions.get(path)
-    expected = standing if random.random() < 0.85 else random.choice([None, "elsewhere"])
-    text, metadata = (
-        f"{random.choice(TEXTS)}{random.randrange(10**6)}",
-        random.choice([None, {}, {"by": "Ann", "茶": "x"}]),
-    )
-    how = {"expected_version": expected, "operation": operation}
+        operation = harness.MemoryOperation(f"op{random.randrange(300)}", random.choice("aaaab"))
+    how = {"operation": operation, "expected_version": versions.get(path)}
+    if random.random() < 0.15:
+        how["expected_version"] = random.choice([None, "elsewhere"])
+    text = random.choice(TEXTS) + ("" if as_files else str(random.random()))
     try:
         match kind:
-            case "write":
-                made = await store.write(path, text, **how)
-            case "metadata":
+            case "metadata" if not as_files:
+                metadata = random.choice([None, {}, {"by": "Ann", "茶": "x"}])
                 made = await store.write_with_metadata(path, text, metadata=metadata, **how)
+            case "write" | "metadata":
+                made = await store.write(path, text, **how)
             case "delete":
                 made = await store.delete(path, **how)
             case "receipt":
@@ -99,21 +99,25 @@ async def step(store: Any, versions: dict[str, str | None], random: Random) -> A
             case "read":
                 found = await store.read(path, max_chars=random.choice([1, 5, 1000]))
                 versions[path] = found and found.version
-                return found and (found.content, found.truncated, found.operation_id, found.metadata)
+                more = () if found is None or as_files else (found.operation_id, found.metadata)
+                return found and (found.content, found.truncated, as_files and found.version, *more)
             case _:
-                return await store.list_paths(
-                    random.choice(["", "main/", "ann/", "ann/m", "x"]), limit=random.choice([1, 3, 99])
-                )
+                prefix = random.choice(["", "main/", "ann/", "ann/m", "x"])
+                return await store.list_paths(prefix, limit=random.choice([1, 3, 99]))
     except (harness.MemoryConflictError, harness.MemoryOperationConflictError) as error:
         return type(error)
     if made and not made.replayed:
         versions[path] = made.version
-    return made and (made.version is None, made.replayed, made.existed)
+    return made and (made.version if as_files else made.version is None, made.replayed, made.existed)
 
 
-def test_every_step_comes_out_as_with_the_reference(memory: Memory) -> None:
+@pytest.mark.parametrize("as_files", [False, True])
+def test_every_step_comes_out_as_with_the_reference(memory: Memory, tmp_path: Path, as_files: bool) -> None:
     seed, chosen = seeded()
-    reference = harness.InMemoryStore()
+    reference: Any = harness.InMemoryStore()
+    if as_files:
+        (tmp_path / "files").mkdir()
+        reference = harness.FileStore(".", workspace=LocalWorkspaceBackend(tmp_path / "files"))
 
     async def run() -> None:
         ours, mine, theirs = BookStore(memory), dict[str, str | None](), dict[str, str | None]()
@@ -121,8 +125,8 @@ def test_every_step_comes_out_as_with_the_reference(memory: Memory) -> None:
             if number % 100 == 99:  # another process goes on with it
                 ours = BookStore(memory)
             one = chosen.random()
-            found, expected = await step(ours, mine, Random(one)), await step(reference, theirs, Random(one))
-            assert found == expected, (seed, number)
+            found = await step(ours, mine, Random(one), as_files=as_files)
+            assert found == await step(reference, theirs, Random(one), as_files=as_files), (seed, number)
 
     asyncio.run(run())
 
