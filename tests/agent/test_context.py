@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.agent.context import context, shortened
+from memorybook.recall import past
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.text.tokens import count_tokens
 
@@ -62,6 +63,35 @@ def test_each_thing_stands_in_it_once_and_not_if_the_talk_shows_it() -> None:
 def test_with_nothing_to_say_there_is_no_block() -> None:
     assert context("", [], "") == ("", 0, 0)
     assert context("", [RECALLED], "", said=["The ferry leaves at noon.", "I shall bring the tickets."]).text == ""
+
+
+def test_what_the_summary_of_this_session_says_is_not_recalled_besides() -> None:
+    summary = "User: I sail to Marstal.\nUser: I row."
+    talk = f"{OPEN}\n# Earlier conversations\n\n## today The talk (3 turns, still open)\n{summary}\n"
+    made = context(summary, [talk + "- User: I row. (turn:t3)\n- User: I like tea. (turn:t4)", talk], "").text
+    assert made.count("I sail to Marstal.") == made.count("I row.") == made.count("The talk") == 1
+    assert "# Earlier conversations\n\n## today The talk (3 turns, still open)\n- User: I like tea." in made
+
+
+def test_a_title_goes_with_what_stood_below_it() -> None:
+    unsure = past.WORDING["en"].unsure
+    found = f"# Earlier conversations\n\n{unsure}\n\n## A\n- the ferry leaves at noon\n\n## B\n"
+    emptied = context("", [found], "- one fact", said=["the ferry leaves at noon"]).text
+    assert "## B" in emptied
+    assert "## A" not in emptied
+    found = found.partition("## B")[0]
+    assert context("", [found], "", said=["the ferry leaves at noon"]).text == ""
+    whole = context("", [found], "- one fact")
+    for room in range(whole.tokens):
+        made = context("", [found], "- one fact", max_tokens=room).text
+        assert ("ferry" in made) or (unsure not in made and "Earlier conversations" not in made)
+
+
+def test_fixed_lines_are_in_the_language_that_is_asked_for() -> None:
+    made = context("", [f"{past.WORDING['en'].unsure}\n- 渡轮"], LONG_TERM, language="zh").text
+    assert "Key facts" not in made
+    assert "关于用户的关键信息：\n- The user likes green tea." in made
+    assert past.WORDING["zh"].unsure in made
 
 
 def test_turns_of_one_id_and_two_sessions_are_two() -> None:

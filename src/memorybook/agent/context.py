@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from memorybook.recall import past
@@ -18,8 +20,18 @@ _SUMMARY = {"en": "=== Summary of this session ===", "zh": "=== 当前会话摘�
 _FRAME = frozenset(
     {OPEN, CLOSE}
     | {word for one in WORDING.values() for word in (one.title, one.data)}
-    | {one.data for one in past.WORDING.values()}
+    | {word for one in past.WORDING.values() for word in (one.title, one.data)}
 )
+
+_TITLES: dict[str, tuple[float, dict[str, str]]] = {
+    line: (level, words)
+    for level, words in (
+        *((1.0, {key: getattr(one, name) for key, one in WORDING.items()}) for name in ("person", "hot", "cold")),
+        (1.5, {key: one.unsure for key, one in past.WORDING.items()}),  # all sessions stand below it
+    )
+    for line in words.values()
+}
+"""Fixed lines that stand above others: the level of each, as of a heading its `#` are, and what it is by language."""
 
 _ITEM = re.compile(r"[-*] (?:\[[^\]]{1,40}\] )?(?P<said>.*?)(?: \((?P<place>[^()\s]{3,})\))?$")
 _QUOTABLE = 12
@@ -72,11 +84,13 @@ def context(
     frame = [OPEN, wording.title, wording.data, CLOSE]
     room = max(0, max_tokens - _cost(frame))
     now = _summary(summary, room // 3, language)
+    seen += [("", _words(line)) for line in (" ".join(now[2:]), *now[2:]) if line]
     room -= _cost(now)
-    known, cut_known = _fitting(_once(_blocks(long_term), seen), None if whole else room)
+    known, cut_known = _fitting(_once(_lines(long_term, language), seen), None if whole else room)
     room -= _cost(known)
-    found = [block for text in recalled for block in _once(_blocks(text), seen)]
-    before, cut_past = _fitting(found, max(0, room))
+    found = [line for text in recalled for line in _once(_lines(text, language), seen, quoted=True)]
+    title = ["", past.WORDING[language].title] if found else []
+    before, cut_past = _fitting([*title, *found], max(0, room))
     body = [*known, *before, *now]
     if not body:
         return Context(left_out=cut_known + cut_past)
@@ -87,8 +101,8 @@ def context(
 def _summary(summary: str, room: int, language: str) -> list[str]:
     """The summary under its title, cut to the room; [] if there is none, or no room for a piece of it."""
     title = ["", _SUMMARY[language]]
-    text = shortened(fenced(summary), room - _cost(title))
-    return [*title, text] if text else []
+    text = shortened("\n".join(filter(None, map(fenced, summary.splitlines()))), room - _cost(title))
+    return [*title, *text.split("\n")] if text else []
 
 
 def shortened(text: str, room: int) -> str:
@@ -105,25 +119,36 @@ def shortened(text: str, room: int) -> str:
     return text[:low].rstrip() + "…" if low else ""
 
 
-def _blocks(text: str) -> list[list[str]]:
-    """The lines of a text without its frame, in blocks as blank lines part them."""
-    blocks: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if not line.strip() or line.strip() in _FRAME:
-            blocks.append([])
-        else:
-            blocks[-1].append(line.rstrip().replace("<!--", "<! --").replace("-->", "-- >"))
-    return [block for block in blocks if block]
+def _lines(text: str, language: str) -> list[str]:
+    """The lines of a text without its frame, fixed ones in the language, "" before each block that blank ones part."""
+    lines = [""]
+    for line in map(str.rstrip, text.splitlines()):
+        if line.strip() and line.strip() not in _FRAME:
+            fixed = _TITLES.get(line)
+            lines.append(fixed[1][language] if fixed else line.replace("<!--", "<! --").replace("-->", "-- >"))
+        elif lines[-1]:
+            lines.append("")
+    return lines if lines[-1] else lines[:-1]
 
 
-def _once(blocks: Iterable[list[str]], seen: list[tuple[str, str]]) -> list[list[str]]:
-    """The blocks without items that were seen before, nor titles of which no item is left; adds to `seen`."""
-    kept = []
-    for block in blocks:
-        lines = [line for line in block if _is_new(line, seen)]
-        if lines and (len(lines) == len(block) or any(map(_item, lines))):
-            kept.append(lines)
-    return kept if any(not line.startswith("#") for block in kept for line in block) else []
+def _level(line: str) -> float:
+    """Of a heading the number of its `#`, of a fixed line what it counts as; 0 for any other line."""
+    return _TITLES[line][0] if line in _TITLES else len(line) - len(line.lstrip("#"))
+
+
+def _once(lines: Sequence[str], seen: list[tuple[str, str]], *, quoted: bool = False) -> list[str]:
+    """The lines without what was seen before, nor titles of which nothing is left; adds to `seen`.
+
+    Only items of lists are looked at; with `quoted` all that is not a title.
+    """
+    stay = [not line or bool(_level(line)) or _is_new(line, seen, quoted) for line in lines]
+    for place in reversed(range(len(lines))):
+        if level := _level(lines[place]):
+            rest = range(place + 1, len(lines))
+            below = [each for each in takewhile(lambda n: not 0 < _level(lines[n]) <= level, rest) if lines[each]]
+            stay[place] = not below or any(stay[each] for each in below)
+    left = [line for line, stays in zip(lines, stay, strict=True) if stays]
+    return [line for line, after in zip(left, [*left[1:], ""], strict=False) if line or after]
 
 
 def _item(line: str) -> re.Match[str] | None:
@@ -131,14 +156,18 @@ def _item(line: str) -> re.Match[str] | None:
     return _ITEM.match(" ".join(line.split()))
 
 
-def _is_new(line: str, seen: list[tuple[str, str]]) -> bool:
-    """Whether an item says what was not seen yet, by (place, words); lines that are no items are new."""
+def _words(text: str) -> str:
+    """What somebody said, without who, as it is compared."""
+    return normalise(_SPEAKER.sub("", text, count=1).strip("…"))
+
+
+def _is_new(line: str, seen: list[tuple[str, str]], quoted: bool) -> bool:
+    """Whether an item says what was not seen yet, by (place, words); without `quoted` lines that are no items do."""
     item = _item(line)
-    if item is None:
+    if item is None and not quoted:
         return True
-    place = item["place"] or ""
-    told = normalise(item["said"].strip("…"))
-    words = normalise(_SPEAKER.sub("", item["said"], count=1).strip("…"))
+    said, place = (item["said"], item["place"] or "") if item is not None else (line, "")
+    told, words = normalise(said.strip("…")), _words(said)
     for where, known in seen:
         if known in (words, told) or (len(words) >= _QUOTABLE and words in known):
             return False
@@ -148,20 +177,19 @@ def _is_new(line: str, seen: list[tuple[str, str]]) -> bool:
     return True
 
 
-def _fitting(blocks: Sequence[list[str]], room: int | None) -> tuple[list[str], int]:
-    """The lines that fit, a blank line before each block, and how many were left out; with None all fit."""
-    kept: list[str] = []
-    count = sum(map(len, blocks))
-    for block in blocks:
-        for place, line in enumerate(block):
-            more = ["", line] if place == 0 else [line]
-            if room is not None and _cost([*kept, *more]) > room:
-                if place == 1 and len(block) > 1:  # a title alone says nothing
-                    kept, count = kept[:-2], count + 1
-                return kept, count
-            kept += more
-            count -= 1
-    return kept, count
+def _fitting(lines: Sequence[str], room: int | None) -> tuple[list[str], int]:
+    """The first lines that fit, and how many were left out; with None all fit."""
+    if room is None:
+        return list(lines), 0
+    end = bisect_right(range(len(lines) + 1), room, key=lambda count: _cost(lines[:count])) - 1
+    while 0 < end < len(lines) and _leads_on(lines[end - 1], next(filter(None, lines[end:]), "")):
+        end -= 1
+    return list(lines[:end]), sum(map(bool, lines[end:]))
+
+
+def _leads_on(line: str, following: str) -> bool:
+    """Whether a line says nothing without the one that follows it: a blank, or a title of it."""
+    return not line or (_level(line) > 0 and not 0 < _level(following) <= _level(line))
 
 
 def _cost(lines: Sequence[str]) -> int:

@@ -62,11 +62,13 @@ def gathered(talk: Conversation, asked: str, language: str, *, most: int, before
     looks = auto or talk.memory.detect(asked) is not None
     known = _provided(talk.provider, asked if looks else "", failures)
     found = _recollected(talk, asked, failures) if auto else None
-    blocks = [found.text] if found is not None else []
+    blocks: list[str] = []
     shown = talk.shown(most)
     if auto and most and (found is None or found.scene != "within"):
         blocks += _said_before(talk, asked, {each.message["id"] for each in shown}, failures)
     blocks += _went_before(talk, before, failures) if before else []
+    if found is not None:
+        blocks.insert(0 if found.has_relevant else len(blocks), found.text)
     made = context(
         talk.earlier(most) if most else "",
         blocks,
