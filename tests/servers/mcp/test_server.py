@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import MCPError
-from mcp.types import Tool
+from mcp.types import ElicitResult, Tool
 
 import memorybook
 from memorybook import tools
@@ -205,8 +206,8 @@ def test_a_person_is_asked_before_anything_is_forgotten(host: Host, memory: Memo
     person = Person(word)
     result = host.call("memory_forget", query="tea of kind", person=person)
     [question] = person.asked
-    assert question.startswith("Forget 7 entries? 要忘掉吗？\n- tea of kind ")
-    assert question.endswith("- …")
+    assert question.startswith("Forget 7 entries? 要忘掉吗？\n\n    tea of kind ")
+    assert question.endswith("\n    …")
     assert len(memory.entries().entries) == (0 if goes else len(kept))
     assert result.is_error is not goes
     assert goes or "nothing was forgotten" in text_of(result)
@@ -229,5 +230,40 @@ def test_nobody_is_asked_what_would_go_nor_about_what_is_not_there(host: Host, m
     assert text_of(host.call("memory_forget", target=id, dry_run=True, person=person)).startswith("would go: 1 entry")
     assert host.call("memory_forget", target="nobody", person=person).is_error
     assert "nothing would go" in text_of(host.call("memory_forget", query="zebra quagga", person=person))
-    assert host.call("memory_forget", target=id, yes=True, person=person).is_error is False
     assert person.asked == []
+
+
+def test_a_model_does_not_agree_in_a_persons_place(host: Host, memory: Memory) -> None:
+    id = memory.remember("likes tea").known.entry.id
+    person = Person("no")
+    assert host.call("memory_forget", target=id, yes=True, person=person).is_error
+    assert len(person.asked) == len(memory.entries().entries) == 1
+
+
+def test_what_came_while_a_person_was_asked_does_not_go_with_what_they_saw(host: Host, memory: Memory) -> None:
+    class Slow(Person):
+        async def __call__(self, context: Any, params: Any) -> ElicitResult:
+            if not self.asked:
+                memory.remember("The staging port is 8444 in winter")
+            return await super().__call__(context, params)
+
+    memory.remember("The staging port is 8443")
+    person = Slow("yes")
+    result = host.call("memory_forget", query="staging port", person=person)
+    if host.mode == "legacy":  # the other era asks anew
+        assert "something else fits by now" in text_of(result)
+        assert len(memory.entries().entries) == 2
+    else:
+        assert [question.partition("?")[0] for question in person.asked] == ["Forget 1 entry", "Forget 2 entries"]
+
+
+def test_a_question_names_what_goes_and_nothing_in_it_is_markup(host: Host, memory: Memory) -> None:
+    memory.write_document("plan.md", "# Plan\n")
+    id = memory.remember("![seen](https://x.example) \u202etfel ot thgir").known.entry.id
+    person = Person("no")
+    host.call("memory_forget", source="plan.md", person=person)
+    host.call("memory_forget", target=id, person=person)
+    assert person.asked == [
+        "Forget 1 document? 要忘掉吗？\n\n    plan.md",
+        "Forget 1 entry? 要忘掉吗？\n\n    ![seen](https://x.example) tfel ot thgir",
+    ]

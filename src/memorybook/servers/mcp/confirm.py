@@ -1,7 +1,11 @@
-"""Forgetting, which a person agrees to first: by the host's question, or by `yes` where a host cannot ask."""
+"""Forgetting, which a person agrees to first: by the host's question, or by `yes` where a host cannot ask.
+
+What would go is looked up for the question, and once more before it goes: where the two differ nothing does.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -17,7 +21,7 @@ from memorybook.servers.mcp.offers import ASKS_FIRST
 from memorybook.servers.mcp.results import called, refused
 
 _NAMED = 5
-"""How many entries, and how many notes, a question shows."""
+"""How many entries, and how many notes and documents, a question shows."""
 
 _LONGEST = 200
 """Characters of each."""
@@ -30,34 +34,57 @@ class Consent(BaseModel):
 
 
 def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
-    """The tool's function: it asks before it forgets, unless it is told `yes` or only to say what would go."""
+    """The tool's function: where a person can be asked it asks them, whatever `yes` says, and forgets what they saw."""
 
-    def ask(arguments: dict[str, Any], context: Context[Any, Any]) -> Consent | Elicit[Consent] | MemoryBookError:
+    def look(arguments: dict[str, Any]) -> Any:
         try:
-            if _agreed(arguments) or arguments.get("dry_run") is True:
-                return Consent(forget=True)
-            opened = memory()
-            told = tools.call(opened, ASKS_FIRST, {**_own(arguments), "dry_run": True})
-            if "receipt" not in told:  # switched off: the call says so
-                return Consent(forget=True)
-            if not things(told["receipt"]):
-                return NotFound("nothing in the book fits: nothing would go")
-            if not _can_ask(context):
-                return _unasked(told["receipt"])
-            return Elicit(_question(opened, told["receipt"]), Consent)
+            _agreed(arguments)
+            return _would_go(memory(), arguments)
         except MemoryBookError as error:
             return error
 
-    def run(arguments: dict[str, Any], consent: Any) -> CallToolResult:
+    def ask(arguments: dict[str, Any], shown: Any, context: Context[Any, Any]) -> Any:
+        if isinstance(shown, MemoryBookError):
+            return shown
+        try:
+            return _answer(memory, arguments, shown, can_ask=_can_ask(context))
+        except MemoryBookError as error:
+            return error
+
+    def run(arguments: dict[str, Any], shown: Any, consent: Any) -> CallToolResult:
         said = consent.data if isinstance(consent, AcceptedElicitation) else None
         if isinstance(said, MemoryBookError):
             return refused(str(said))
         if said is None or not said.forget:
             return refused("nothing was forgotten: the user was asked and does not want it")
+        if look(arguments) != shown:
+            return refused("nothing was forgotten, for something else fits by now: call memory_forget again")
         return called(memory, ASKS_FIRST, _own(arguments))
 
-    run.__annotations__["consent"] = Annotated[ElicitationResult[Consent], Resolve(ask)]
+    looked = Annotated[Any, Resolve(look)]
+    ask.__annotations__["shown"] = looked
+    run.__annotations__ |= {"shown": looked, "consent": Annotated[ElicitationResult[Consent], Resolve(ask)]}
     return run
+
+
+def _would_go(memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the tool says would go."""
+    return tools.call(memory, ASKS_FIRST, {**_own(arguments), "dry_run": True})
+
+
+def _answer(
+    memory: Callable[[], Memory], arguments: Mapping[str, Any], shown: Mapping[str, Any], *, can_ask: bool
+) -> Consent | Elicit[Consent]:
+    """A yes where none is needed, or given by whom nobody else can ask; else the question. Raises why there is none."""
+    if "receipt" not in shown or arguments.get("dry_run") is True:  # switched off: the call says so
+        return Consent(forget=True)
+    if not things(shown["receipt"]):
+        raise NotFound("nothing in the book fits: nothing would go")
+    if can_ask:
+        return Elicit(_question(memory(), arguments, shown["receipt"]), Consent)
+    if _agreed(arguments):
+        return Consent(forget=True)
+    raise _unasked(shown["receipt"])
 
 
 def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,10 +113,19 @@ def _unasked(told: Mapping[str, Any]) -> InvalidInput:
     )
 
 
-def _question(memory: Memory, told: Mapping[str, Any]) -> str:
-    """What would go, counted, and the first of it in its own words."""
-    ids, notes = told["entries"], told["notes"]
+def _question(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    """What would go, counted, and the first of it in its own words, set apart so that no host takes it for markup."""
+    ids, rest = told["entries"], (*told["notes"], *told["documents"])
     said = [tools.call(memory, "memory_get", {"target": id})["entry"]["text"] for id in ids[:_NAMED]]
-    lines = [f"- {' '.join(text.split())[:_LONGEST]}" for text in (*said, *notes[:_NAMED])]
-    more = ["- …"] if len(lines) < len(ids) + len(notes) else []
-    return "\n".join([f"Forget {things(told)}? 要忘掉吗？", *lines, *more])
+    named = [arguments[name] for name in ("session", "source") if arguments.get(name)]
+    if told["turns"] == 1 and named and named[0].startswith("turn:"):
+        said.append(tools.call(memory, "memory_get", {"target": named[0]})["text"])
+    lines = [f"    {_plain(text)}" for text in dict.fromkeys((*named, *said, *rest[:_NAMED]))]
+    more = ["    …"] if len(ids) > _NAMED or len(rest) > _NAMED else []
+    return "\n".join([f"Forget {things(told)}? 要忘掉吗？", "", *lines, *more])
+
+
+def _plain(text: str) -> str:
+    """The beginning of the text as one line, without what is not seen but changes how a line is read."""
+    line = " ".join(text.split())
+    return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cf"))[:_LONGEST]

@@ -20,7 +20,7 @@ _ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
 
 _YES = {
     "type": "boolean",
-    "description": "True once the person has agreed to what goes; else they are asked, where the host can ask.",
+    "description": "Only where the host cannot ask a person: true once they have agreed to what goes.",
 }
 
 _LEFT_OUT = {
