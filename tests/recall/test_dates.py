@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import date
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -232,6 +233,13 @@ def test_what_is_said_soon_after_is_close_too() -> None:
     assert 0.5 > closeness(111, wanted) > closeness(110 + LATER, wanted) > 0.0
     assert closeness(99, wanted) == closeness(111 + LATER, wanted) == 0.0
     assert closeness(5, []) == 0.0
+
+
+@pytest.mark.parametrize("piece", ["w", "上", "1", " ", "十"])
+def test_a_long_question_is_read_at_once(piece: str) -> None:
+    began = perf_counter()
+    assert spans("on 5 May, " + piece * 20_000, [2023], date(2023, 6, 1)) == spans("on 5 May", [2023], None)
+    assert perf_counter() - began < 2, "the square of its length took minutes"
 
 
 @given(st.text(st.sampled_from(" 0123456789-/.月日年号周前个上去今昨天三十两mayjunlstog")), st.dates())

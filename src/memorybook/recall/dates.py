@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 """First and last day, as proleptic Gregorian ordinals."""
 
+MOST = 2000
+"""Characters of a question that are read for days: patterns may take the square of it."""
+
 LATER = 14
 """Days after a span in which it may still be spoken of."""
 
@@ -67,7 +70,7 @@ _CALENDAR = lazily(
     rf"\b(?P<y1>{YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<m2>{MONTH})\b\.?(?:,?\s+(?P<y2>{YEAR})\b)?"
     rf"|(?:\b(?:in|of|during|since|until|between|from|through|last|this|early|late|mid)\s+(?=\w+\b(?!\s+\d))"
-    rf"|(?=\w+\.?\s+(?:(?:the\s+)?\d|(?:of\s+)?(?:last|this)\s+year)))"
+    rf"|\b(?=\w+\.?\s+(?:(?:the\s+)?\d|(?:of\s+)?(?:last|this)\s+year)))"
     rf"\b(?P<m3>{MONTH})\b\.?(?:\s+(?:the\s+)?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<y3>{YEAR})\b)?"
     rf"|(?:(?P<y4>{YEAR})年)?(?<![个\d一二三四五六七八九十])(?P<m4>{NUMERAL})月(?!一?[次回遍])(?:份|(?P<d4>{NUMERAL})[日号]?)?"
     rf"|(?<![0-9a-z_])(?<!\d/)(?P<y5>{YEAR})(?:年|\b)"
@@ -83,7 +86,7 @@ _RELATIVE = lazily(
     rf"|(?<![\d.十百千])(?P<hn>{HAN_AGO})(?P<hmore>个半(?=[月星礼])|年半)?(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|(?<=年半)|年)(?:之|以)?前"
     r"|(?P<half>\bhalf\s+a\s+(?:month|year)\s+ago\b|(?<![个年])半(?:个?月|年)(?:之|以)?前)"
     r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
-    r"|(?P<week>上+|[这本])个?(?:周|星期|礼拜)(?P<hday>[二三四五六日天末]|一(?![起些直]))?"
+    r"|(?P<week>(?<!上)上+|[这本])个?(?:周|星期|礼拜)(?P<hday>[二三四五六日天末]|一(?![起些直]))?"
     rf"|(?P<year>\b(?:this|last)\s+year\b|\byear\s+before\s+last\b|[今去]年|{_NOT_AGO}大?前年(?![轻龄纪]))"
     r"|\b(?:today|day\s+before\s+yesterday|yesterday|last\s+night|(?:this|last)\s+(?:weekend|week|month))\b"
     r"|\b(?:week|month)\s+before\s+last\b"
@@ -104,7 +107,7 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
-    question, known = _plain(question), sorted(years)
+    question, known = _plain(question)[:MOST], sorted(years)
     told = _longest([each for way in _ways(question) for each in way(question, known, today)])
     taken = [place for place, _ in told]
     written = [m for m in _CALENDAR.finditer(question) if not _within(m, taken)]

@@ -59,7 +59,7 @@ _ENGLISH = lazily(
 _HAN_PART = "(?:[初底末]旬?|中旬?(?![国间])|[上下]旬)"
 _HAN_UNIT = "天|周|个?(?:星期|礼拜)|个?月|年"
 _CHINESE = lazily(
-    f"(?P<back>上+|[这本])个?月份?的?(?:(?P<mday>{NUMERAL})[日号]|(?P<mpart>{_HAN_PART}))|上上+个?(?P<before>月)"
+    f"(?P<back>(?<!上)上+|[这本])个?月份?的?(?:(?P<mday>{NUMERAL})[日号]|(?P<mpart>{_HAN_PART}))|(?<!上)上上+个?(?P<before>月)"
     f"|(?:(?P<y1>{YEAR})年|(?P<yback>[今去]年"
     f"|大?前年))?的?(?<![个\\d一二三四五六七八九十])(?P<month>{NUMERAL})月(?P<part>{_HAN_PART})"
     f"|(?:(?P<y2>{YEAR})年|(?P<yback2>[今去]年|大?前年))年?(?P<ypart>[初底末]|中(?![国间]))"

@@ -28,11 +28,11 @@ _ENGLISH = lazily(
     r"|\b(?P<ago>a|one|two|three)\s+years?\s+ago\s+today\b|\b(?P<same>(?:this|same)\s+time\s+last\s+year)\b"
 )
 _CHINESE = lazily(
-    "(?P<back>上+|[这本])(?:一?个)?季度"
+    "(?P<back>(?<!上)上+|[这本])(?:一?个)?季度"
     rf"|(?:(?P<y1>{YEAR})年|(?P<yback>[今去]年|大?前年))?的?(?:第?(?P<q>[一二三四1-4])季度|[Qq](?P<q2>[1-4])(?![\w.-])"
     "|(?P<half>[上下])半年)"
     "|(?P<sback>[去前]年|上个?月)的?(?:(?P<today>今天)|这个?时候|这会儿|同期|此时)"
-    rf"|(?:(?P<mback>上+|[这本])个?月|(?:(?P<y2>{YEAR})年|(?P<yback2>[今去]年|大?前年))?的?"
+    rf"|(?:(?P<mback>(?<!上)上+|[这本])个?月|(?:(?P<y2>{YEAR})年|(?P<yback2>[今去]年|大?前年))?的?"
     rf"(?<![个\d一二三四五六七八九十])(?P<month>{NUMERAL})月份?)的?(?:第(?P<wn>[一二三四五])个?|(?P<wlast>最后)(?:一个?)?)"
     "(?:周|星期|礼拜)(?![一二三四五六日天])"
 )
