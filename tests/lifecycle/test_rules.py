@@ -293,6 +293,56 @@ def test_a_command_to_forget_is_reported_and_not_stored(text: str) -> None:
     assert [request.turn_id for request in found.forget_requests] == ["t1"]
 
 
+@pytest.mark.parametrize(
+    ("text", "kept", "forgotten"),
+    [
+        (
+            "Remember that I moved to Porto, and forget that I live in Lisbon.",
+            ["The user moved to Porto."],
+            ["forget that I live in Lisbon."],
+        ),
+        ("记住我搬到了上海，忘掉我住北京。", ["用户搬到了上海。"], ["忘掉我住北京。"]),
+        (
+            "Could you forget the old price and remember that the new price is 12 euros?",
+            ["The new price is 12 euros."],
+            ["forget the old price"],
+        ),
+        ("忘掉我住北京并记住我搬到上海", ["用户搬到上海。"], ["忘掉我住北京"]),
+        (
+            "Please forget about Kafka, we decided to use NATS instead.",
+            ["We decided to use NATS instead."],
+            ["Please forget about Kafka"],
+        ),
+        ("我喜欢用制表符，不过忘掉我说过的 pytest 的事", ["用户喜欢用制表符。"], ["忘掉我说过的 pytest 的事"]),
+        (
+            "Forget about my old phone, and forget about my tax number.",
+            [],
+            ["Forget about my old phone", "forget about my tax number."],
+        ),
+        *(
+            (text, [], [text])
+            for text in (
+                "I like green tea, but don't save that.",
+                "我喜欢吃辣，算了当我没说",
+                "I prefer green tea, but forget the tea part.",
+                "Forget that I like tea and I live in Lisbon.",
+                "Forget that I like tea, I hate mondays, and I live in Lisbon.",
+                "Forget that Alma is ill, because I am pregnant.",
+                "Forget what I said, I live in Lisbon.",
+                "忘掉我喜欢喝茶，我住北京这些事",
+            )
+        ),
+    ],
+)
+def test_what_stands_beside_an_order_to_forget_is_kept_where_it_is_surely_another_thing(
+    text: str, kept: list[str], forgotten: list[str]
+) -> None:
+    found = found_in(text)
+    assert [one.content for one in found.candidates] == kept
+    assert [one.text for one in found.forget_requests] == forgotten
+    assert all("Lisbon" not in one.quote and "北京" not in one.quote for one in found.candidates)
+
+
 def test_what_is_to_be_forgotten_is_not_kept_from_earlier_in_the_talk() -> None:
     found = found_in(
         said("I prefer Vim keybindings everywhere.", id="1"),

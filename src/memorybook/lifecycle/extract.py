@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from memorybook.errors import LLMFailed
 from memorybook.lifecycle import prompts, talk
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
+from memorybook.lifecycle.forgetting import asked_to_forget
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply
-from memorybook.lifecycle.rules import asked_to_forget, by_rules, entities_of
+from memorybook.lifecycle.rules import by_rules, entities_of
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, tokens

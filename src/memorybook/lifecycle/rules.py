@@ -17,6 +17,7 @@ from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest,
 from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, likely, without_lead
 from memorybook.lifecycle.due import due
+from memorybook.lifecycle.forgetting import asked_to_forget, parted
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import (
     MAX_LENGTH,
@@ -30,7 +31,7 @@ from memorybook.lifecycle.sentences import (
 )
 from memorybook.lifecycle.voice import stand_alone
 from memorybook.model import Category, Session, Trust, Turn
-from memorybook.text.tokens import normalise, query_words
+from memorybook.text.tokens import normalise
 
 _Found = Candidate | NoteCandidate | ForgetRequest
 
@@ -95,8 +96,8 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
         if not text or len(text) > MAX_LENGTH or not _says_enough(text) or (agreed and content_size(rest) < 3):
             continue
         found = (_of_sentence(sentence, rest, context) if rest else None) or _of_sentence(sentence, text, context)
-        if found is not None:
-            yield found
+        parts = parted(found.text) if isinstance(found, ForgetRequest) else ()
+        yield from filter(None, (_of_sentence(sentence, part, context) for part in parts) if parts[1:] else (found,))
 
 
 def _politely_told(asked: str) -> str:
@@ -170,11 +171,17 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
         tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", text))),
         entities=entities_of(text, context.name or ""),
         turn_ids=(context.turn.id,),
-        quote=context.turn.text[sentence.start : sentence.end],
+        quote=_quote(sentence, text, said),
         expires=expires,
         trust=context.trust,
         told=_is_told(cue, category, text),
     )
+
+
+def _quote(sentence: Sentence, part: str, turn: str) -> str:
+    """The words of the turn that a part of a sentence is, or where they are laid out otherwise the sentence's."""
+    at = turn.find(part, sentence.start, sentence.end) if part != sentence.text else -1
+    return turn[sentence.start : sentence.end] if at < 0 else turn[at : at + len(part)]
 
 
 _DECIDED_ON = (
@@ -289,31 +296,6 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skip
         else:
             kept.append(one)
     return kept
-
-
-def asked_to_forget(text: str, request: ForgetRequest) -> bool:
-    """Whether a text says most of what a request to forget names: after its verb, else anywhere in it."""
-    clause = re.search(_FORGOTTEN, request.text)
-    words = _named(clause[1]) if clause else set()
-    words = words or _named(request.text)
-    return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
-
-
-def _named(text: str) -> set[str]:
-    return set(query_words(text)) - set(query_words(_FORGETTING))
-
-
-_FORGOTTEN = (
-    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|忘掉|忘了|忘记|删掉|删除|删了|"
-    r"(?:别|不要)再?记得?)([^，,。！!？?；;\n]+)"
-)
-"""What is to be forgotten stands after the verb, in its clause."""
-
-
-_FORGETTING = (
-    "please forget that what I said about remember memory delete everything user "
-    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记"
-)
 
 
 def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:

@@ -17,9 +17,10 @@ from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.lifecycle.extract import extract
+from memorybook.lifecycle.forgetting import asked_to_forget
 from memorybook.lifecycle.ledger import Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.match import account, settle
-from memorybook.lifecycle.rules import asked_to_forget, by_rules
+from memorybook.lifecycle.rules import by_rules
 from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
 from memorybook.text.tokens import digest
 from memorybook.verbs.forgotten import (

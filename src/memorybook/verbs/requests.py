@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.formats import notes, session_md
 from memorybook.hits import Query
 from memorybook.lifecycle.cues import find
+from memorybook.lifecycle.forgetting import asked_to_forget, parted
 from memorybook.lifecycle.ledger import Proposed
-from memorybook.lifecycle.rules import asked_to_forget
 from memorybook.lifecycle.sentences import sentences
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
 from memorybook.verbs.forgotten import sifted, tombstones_of
@@ -105,7 +105,8 @@ def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | Non
         time = turn.time or now
         if turn.id in one.turn_ids and turn.role in ("user", "") and time is not None:
             quoted = (said for said in sentences(turn.text) if one.quote in turn.text[said.start : said.end])
-            times += [time for said in quoted if one.quote and _is_cue(said.text, "explicit")]
+            parts = (part for said in quoted for part in parted(said.text))
+            times += [time for part in parts if one.quote and _is_cue(part, "explicit")]
     return max(times, default=None)
 
 
