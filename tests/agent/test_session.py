@@ -12,6 +12,7 @@ from agent.model import extracting
 from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
+from memorybook.lifecycle.talk import ECHOES, own_words
 from memorybook.replies import Reply, ToolCall, ToolSchema
 from memorybook.summaries import SummaryUpdate
 from memorybook.testing import ScriptedLLM
@@ -531,7 +532,10 @@ def test_what_tools_showed_is_not_remembered_once_more(place: Place) -> None:
     session = place.workspace(noting=False).session("a", "b")
     with session.memory() as memory:
         memory.remember("The user prefers green tea in the morning.", category="preference")
-    session.run(ScriptedLLM([calls(("memory_search", {"query": "tea"})), "Green tea."]), "Which tea do I prefer?")
+    session.run(
+        ScriptedLLM([calls(("memory_search", {"query": "tea"})), "You prefer green tea in the morning."]), "Which tea?"
+    )
+    assert len(session.messages[-1][ECHOES]) == 1
     assert session.new().things == 0
     with session.memory() as memory:
         [known] = memory.entries().entries
@@ -550,6 +554,41 @@ def test_what_tools_showed_is_not_found_as_a_turn(place: Place) -> None:
     first.close()
     again = place.workspace(noting=False).session("a", "b")
     assert texts(again.build_messages("", "And then?")[1:]) == ["When?", "At noon.", "And then?"]
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "reply", "fresh"),
+    [
+        (
+            "The warehouse of Kiel uses Kafka for its events.",
+            "Which tools do we have there?",
+            "I remember: the warehouse of Kiel uses Kafka for its events. Zinc-free paint from Marlow fits the boat.",
+            "Zinc-free paint from Marlow fits the boat.",
+        ),
+        (
+            "基尔仓库用 Kafka 处理所有事件。",
+            "那里用的是什么工具？",
+            "我记得：基尔仓库用 Kafka 处理所有事件。红船可以刷马洛牌的无锌油漆。",
+            "红船可以刷马洛牌的无锌油漆。",
+        ),
+    ],
+)
+def test_no_summary_has_from_a_reply_what_recall_gave(
+    place: Place, known: str, asked: str, reply: str, fresh: str
+) -> None:
+    workspace = place.workspace()
+    session = workspace.session("telegram", 7)
+    session.add(said("hello"))  # which opens the book
+    place.provider(session).answer = f"- {known}"
+    session.run(lambda *_, **__: reply, asked)
+    assert workspace.wait(10)
+    with session.memory() as memory:
+        told = memory.book.transcripts.told(session.uuid).session
+        turn = memory.book.transcripts.turns(session.uuid)[-1]
+    assert turn.text == reply
+    assert own_words(turn) == fresh
+    assert "Kafka" not in told.title + told.summary
+    assert fresh in told.summary
 
 
 def test_a_composed_prompt_is_kept_as_the_question_that_it_asks(place: Place) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from memorybook.lifecycle.sentences import sentences
+from memorybook.lifecycle.talk import echo_key
 from memorybook.recall import past
 from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
-from memorybook.text.tokens import count_tokens, normalise
+from memorybook.text.tokens import count_tokens, normalise, query_words
 
 MAX_TOKENS = 4_000
 """Size of a context, unless the settings say otherwise."""
@@ -36,6 +38,9 @@ _TITLES: dict[str, tuple[float, dict[str, str]]] = {
 _ITEM = re.compile(r"[-*] (?:\[[^\]]{1,40}\] )?(?P<said>.*?)(?: \((?P<place>[^()\s]{3,})\))?$")
 _QUOTABLE = 12
 """Characters from which a text counts as said where a longer one holds it."""
+
+_FEWEST, _ECHOED = 3, 0.6
+"""Words from which on a sentence may be an echo, and the share of them that was recalled if it is one."""
 
 _SPEAKER = re.compile(r"[^:：]{1,40}[:：] ")
 
@@ -103,6 +108,17 @@ def _summary(summary: str, room: int, language: str) -> list[str]:
     title = ["", _SUMMARY[language]]
     text = shortened("\n".join(filter(None, map(fenced, summary.splitlines()))), room - _cost(title))
     return [*title, *text.split("\n")] if text else []
+
+
+def echoes(reply: str, given: Iterable[str]) -> list[str]:
+    """Of the sentences of a reply those that say again what stands in one line of what was recalled, as `echo_key`."""
+    lines = [set(query_words(text)) for block in given for text in re.split(r'[\n"]', block)]
+    found = []
+    for sentence in sentences(reply):
+        words = set(query_words(sentence.text))
+        if len(words) >= _FEWEST and any(len(words & line) >= _ECHOED * len(words) for line in lines):
+            found.append(echo_key(sentence.text))
+    return found
 
 
 def shortened(text: str, room: int) -> str:

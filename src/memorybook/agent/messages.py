@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.agent.words import WORDS
 from memorybook.errors import InvalidInput
 from memorybook.lifecycle.sentences import is_chinese, without_recalled
-from memorybook.recall.format import OPEN
+from memorybook.recall.format import CLOSE, OPEN
 from memorybook.verbs.turns import mask_turns, turns_of
 from memorybook.verbs.write import Mask
 
@@ -61,6 +62,19 @@ def own(message: Message) -> Message:
     """The message without what recall had put into it, which is no turn of the talk and is not remembered again."""
     text = text_of(message)
     return {**message, "content": without_recalled(text).strip()} if OPEN in text else message
+
+
+def recalled_by_tools(messages: Sequence[Message]) -> list[str]:
+    """What tools of the memory answered since the user spoke last."""
+    found = []
+    for message in reversed(messages):
+        if message["role"] == "user":
+            break
+        found += _RECALLED.findall(text_of(message))
+    return found
+
+
+_RECALLED = re.compile(f"(?s){re.escape(OPEN)}(.*?){re.escape(CLOSE)}")
 
 
 def turn_of(memory: Memory, message: Message, session: str) -> Turn | None:

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.agent.context import echoes
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
-from memorybook.agent.messages import Kept, aligned, cut_at, says_nothing, words_of
+from memorybook.agent.messages import Kept, aligned, cut_at, recalled_by_tools, says_nothing, text_of, words_of
 from memorybook.agent.prompt import Gathered, gathered, recollected, system_text
 from memorybook.agent.remembering import Remembered, Remembering
 from memorybook.agent.turning import Turning
 from memorybook.agent.words import WORDS, found_text, remembered, waiting
 from memorybook.errors import InvalidInput
+from memorybook.lifecycle.talk import ECHOES
 from memorybook.verbs.retelling import refresh
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ class AgentSession(Turning):
         self._scheduled: set[tuple[str, bool]] = set()
         self._untold: set[str] = set()  # sessions in which something was said that their summaries do not tell
         self._telling = False
+        self._given = ""  # the context of the last turn
         self._behind = True  # whether sessions may wait that nothing is scheduled for
 
     # --- opening and closing ---------------------------------------------------------------------
@@ -158,14 +161,21 @@ class AgentSession(Turning):
             raise InvalidInput("the user's message is empty: give its content")
         with self._in_use() as talk:
             with self._lock:
-                kept = talk.add(message)
+                kept = talk.add(self._without_echo(talk, message))
                 wanted = self._remembering.wanted(talk)
             if wanted:
                 self._later(talk.uuid, whole=False)
-            reply = kept["role"] == "assistant" and not kept.get("tool_calls")
+            reply = _is_reply(kept)
             if talk.stored and (reply or (kept["role"] == "user" and not talk.has_model)):
                 self._retell(talk)
             return kept
+
+    def _without_echo(self, talk: Conversation, message: Message) -> Message:
+        """The message; of a reply it is noted what it only says again of what was recalled, see `talk.ECHOES`."""
+        if not (isinstance(message, Mapping) and _is_reply(message)):
+            return message
+        found = echoes(text_of(message), [self._given, *recalled_by_tools([each.message for each in talk.kept])])
+        return {**message, ECHOES: found} if found else message
 
     def build_messages(self, system: str, user_content: str | Sequence[Any]) -> list[Message]:
         """The messages for a turn: the system's words with the memory, the history, what the user says now.
@@ -201,6 +211,7 @@ class AgentSession(Turning):
         """What is known for these words; `whole` for a prompt that shows the talk."""
         most = self._workspace.memory_window if whole else 0
         known = gathered(talk, asked, language, most=most, before=self.before)
+        self._given = known.context.text if whole else self._given
         return self._announced(talk, known, language)
 
     def _announced(self, talk: Conversation, known: Gathered, language: str) -> Gathered:
@@ -381,3 +392,8 @@ class AgentSession(Turning):
         if talk.memory.config.enabled:
             talk.close(session)
         self._tell(talk, "ended", WORDS[language].ended, ended=session)
+
+
+def _is_reply(message: Message) -> bool:
+    """Whether the model says something in it to the user."""
+    return message.get("role") == "assistant" and not message.get("tool_calls")

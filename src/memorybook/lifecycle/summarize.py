@@ -17,7 +17,7 @@ from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import find, is_event, without_lead
 from memorybook.lifecycle.hints import compiled, fold, sieve
 from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
-from memorybook.lifecycle.talk import is_small
+from memorybook.lifecycle.talk import is_echo, is_small
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.text.tokens import query_words
 
@@ -87,7 +87,7 @@ def summarize(
 
 
 def _lines(turns: Iterable[Turn]) -> list[_Line]:
-    """The sentences that say something, of everybody but tools and the system."""
+    """The sentences that say something, of everybody but tools and the system; none that recall had given a reply."""
     found: list[_Line] = []
     for turn in turns:
         if turn.role in ("tool", "system") or (turn.role == "assistant" and turn.tool_calls):
@@ -95,7 +95,7 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
         for sentence in sentences(turn.text):
             text = without_lead(sentence.text)
             size = content_size(text)
-            if len(text) <= MAX_LENGTH and size >= 3 and not says_nothing(text):
+            if len(text) <= MAX_LENGTH and size >= 3 and not says_nothing(text) and not is_echo(turn, sentence.text):
                 words = frozenset(query_words(text))
                 found.append(_Line(len(found), turn, text, words, sentence.question, size))
     return found

@@ -1,7 +1,8 @@
 """A conversation as a model is shown it: what may go in, under aliases, as data between markers.
 
-No echo: what recall had put in is cut out again. What the system or the program around the agent
-wrote is nobody's word and stays out, and so do turns that try to instruct whoever reads them.
+No echo: what recall had put in is cut out again, and so is what a reply said again of it. What the system or
+the program around the agent wrote is nobody's word and stays out, and so do turns that try to instruct whoever reads
+them.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, NamedTuple
+from zlib import crc32
 
 from memorybook.lifecycle.candidate import Skipped
 from memorybook.lifecycle.hints import compiled
-from memorybook.lifecycle.sentences import content_size, is_chinese, prose, without_recalled
+from memorybook.lifecycle.sentences import content_size, is_chinese, prose, sentences, without_recalled
 from memorybook.model import Turn
+from memorybook.text.tokens import normalise
 
 OPEN, CLOSE = "<talk>", "</talk>"
 """Around the conversation; a text cannot write them itself, see `shown`."""
@@ -35,6 +38,9 @@ _BOOT = (
 
 _BOOT_FLAGS = ("boot", "isMeta", "isCompactSummary")
 """Fields of a turn's metadata by which its source says that nobody said it."""
+
+ECHOES = "echoes"
+"""Field of a turn's metadata: of its sentences those that only say again what recall had given, see `echo_key`."""
 
 _TINY = 4
 """Words (a Han character is half of one) below which people's words hold nothing to extract."""
@@ -100,9 +106,24 @@ def own_words(turn: Turn) -> str:
     if turn.role == "system" or any(turn.metadata.get(flag) for flag in _BOOT_FLAGS):
         return ""
     text = without_recalled(turn.text)
+    if turn.metadata.get(ECHOES):
+        for one in reversed(sentences(text)):
+            if is_echo(turn, one.text):
+                text = text[: one.start] + text[one.end :]
     if "<" in text:
         text = compiled(_BOOT).sub("", text)
     return _CONTROLS.sub("", text).encode("utf-8", "replace").decode().strip()
+
+
+def echo_key(sentence: str) -> str:
+    """What a sentence is known by in the metadata of its turn, which thereby holds no words of it."""
+    return f"{crc32(normalise(sentence).encode('utf-8', 'surrogatepass')):08x}"
+
+
+def is_echo(turn: Turn, sentence: str) -> bool:
+    """Whether a sentence of the turn only says again what recall had given."""
+    echoes = turn.metadata.get(ECHOES)
+    return isinstance(echoes, list | tuple) and echo_key(sentence) in echoes
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
