@@ -134,8 +134,8 @@ def test_the_listing_passes_over_all_that_is_no_document(book: DirectoryDocument
     make_traps(root, tmp_path / "outside")
     for name in ("MEMORY.md.bak", ".hidden.md", "notes.txt", "MEMORY.MD", ".MEMORY.md.mb-tmp", "con.md", "a\u202e.md"):
         (root / name).write_text("x")
-    for folder in (".git", ".memorybook", "a/b/c/d/e/f"):
-        (root / folder).mkdir(parents=True)
+    for folder in (".git", ".memorybook", "a/b/c/d/e/f", "book/.memorybook", "book/daily", "book"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
         (root / folder / "x.md").write_text("x")
     (root / os.fsdecode(b"bad\xff.md")).write_text("x")
     (root / "daily").mkdir()

@@ -79,7 +79,7 @@ class DirectoryDocuments:
     # --- reading -------------------------------------------------------------------------------
 
     def list(self) -> Sequence[DocumentInfo]:
-        """Every document that `read` would open, in no order; none if there is no book yet.
+        """Every document that `read` would open, but for those of books in here; in no order; none if there is no book.
 
         Stamps are empty for documents changed in the last 20 ms: their time stamps cannot tell a
         second change from the first. Documents that are as they were in the last listing are the same
@@ -450,11 +450,11 @@ class Walk:
         return None if known is None else known[1]
 
     def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
-        """Look through what may be a folder; one that is gone or something else by now is passed over."""
-        name = entry.name
-        if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name):
+        """Look through what may be a folder, unless it is a book; one that is gone or no folder is passed over."""
+        if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
             with suppress(FileNotFoundError, MissingDocument, UnsafePath):
-                self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
+                if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
+                    self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
 
 
 def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, just_now: bool) -> _Known | None:
