@@ -7,6 +7,7 @@ with what stands there, so that a run which finds nothing new writes nothing.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -111,8 +112,8 @@ def _missing(own: Sequence[Standing], sessions: Sequence[str]) -> Iterator[str]:
 
 def _own_name(node: str | None) -> str:
     name = foreign.node_name(text_of(node, "node") if node is not None else socket.gethostname().partition(".")[0])
-    if not name and node is not None:
-        raise InvalidInput(f"node {node!r} has no letter or digit: give a name such as 'laptop'")
+    if node is not None and (not name or re.search(r"[/\\]", node)):
+        raise InvalidInput(f"node {node!r} is no name: give one of letters and digits, such as 'laptop'")
     return name or "node"
 
 
