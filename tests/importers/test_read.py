@@ -159,13 +159,14 @@ def test_two_files_with_a_session_of_one_name_are_two_sessions(write: WriteLines
     assert one.sessions[0].session.uuid != other.sessions[0].session.uuid
 
 
-def test_interleaved_sessions_are_sorted_out(write: WriteLines) -> None:
+def test_interleaved_sessions_are_sorted_out_and_each_name_is_one_line(write: WriteLines) -> None:
+    names = ("x", "y\n\u2028z")
     found = conversation(
-        *[write(*({"session": name, "speaker": "A", "text": f"{name}{i}"} for i in "12" for name in "xy"))]
+        *[write(*({"session": name, "speaker": "A", "text": f"{name[:1]}{i}"} for i in "12" for name in names))]
     )
     assert [(one.session.name, [turn.text for turn in one.turns]) for one in found.sessions] == [
         ("x", ["x1", "x2"]),
-        ("y", ["y1", "y2"]),
+        ("y z", ["y1", "y2"]),
     ]
 
 

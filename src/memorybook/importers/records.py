@@ -432,7 +432,7 @@ def _session(name: str, said: list[Said], source: str, title: str, warn: Warn) -
     begin, end = (min(times), max(times)) if times else (None, None)
     session = Session(
         uuid=uuid,
-        name=name,
+        name=" ".join(name.split()),
         title=title,
         created=begin,
         updated=end,
