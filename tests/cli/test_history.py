@@ -16,9 +16,9 @@ from memorybook.cli.call import Call, Declined, Options, Parser, Wording
 from memorybook.cli.full_parser import parse
 from memorybook.cli.show import Page
 from memorybook.config import Config
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.memory import Memory
-from memorybook.model import Add, Discarded, Entry, Supersede
+from memorybook.model import Add, Append, Discarded, Entry, Supersede
 from memorybook.verbs import history as told
 from memorybook.verbs.purge import purge
 from memorybook.verbs.undo import undo
@@ -136,17 +136,27 @@ def test_why_reads_from_the_statement_down(memory: Memory, run: Run, tmp_path: P
     assert run("why", "new")[0].startswith("new is no longer in the book.\n")
 
 
-def test_undo_says_what_it_did_and_how_to_have_it_again(memory: Memory, run: Run) -> None:
+def test_undo_says_what_it_did_and_how_to_have_it_again(
+    memory: Memory, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "door", "cli")
     memory.remember("Tea")
+    tea = newest(memory)
     memory.append("a line")
     line = newest(memory)
-    out, err = run("undo", line, "--dry-run")
-    assert out.startswith(f"would undo append {line}\n")
-    assert err == ""
+    for words in ([line], []):  # without an operation the last one is meant
+        out, err = run("undo", *words, "--dry-run")
+        assert out.startswith(f"would undo append {line}\n")
+        assert err == ""
     out, err = run("undo", line)
     assert out.splitlines()[0] == f"undid append {line}"
     assert "  daily/2026-02-24.md is as it was before, to the byte" in out
     assert err == f"memorybook: to have it again: memorybook undo {newest(memory)}\n"
+    agents = Append(path="daily/2026-02-25.md", line="- 10:12 of an agent")
+    memory.book.apply([agents], actor="agent", door="mcp", kind="append")
+    assert run("undo")[0].startswith(f"undid remember {tea}\n"), "what stands, is a person's, and is no undo"
+    with pytest.raises(NotFound, match="nothing of yours is left"):
+        run("undo")
     memory.append("first")
     first = newest(memory)
     memory.append("second")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import whole
 from memorybook.cli.show import padded
+from memorybook.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,13 +38,31 @@ def _why(call: Call) -> dict[str, Any]:
 
 
 def _undo_arguments(parser: Parser) -> None:
-    parser.add_argument("operation", metavar="OPERATION", help="its id, see memorybook history")
+    parser.add_argument("operation", nargs="?", metavar="OPERATION", help="its id, see history; else your last one")
     parser.add_argument("--dry-run", action="store_true", help="only show what would happen")
-    parser.epilog = "example:\n  memorybook undo 20260224-101233123456-9f2c1b --dry-run"
+    parser.epilog = "examples:\n  memorybook undo --dry-run\n  memorybook undo 20260224-101233123456-9f2c1b"
 
 
 def _undo(call: Call) -> dict[str, Any]:
-    return call.tool("memory_undo", operation=call.options.operation, dry_run=call.options.dry_run)
+    id = call.options.operation
+    if id is None:
+        found = call.tool("memory_history", id=None, limit=_NEWEST)
+        if found.get("disabled"):
+            return found
+        id = _last(found["operations"])
+    return call.tool("memory_undo", operation=id, dry_run=call.options.dry_run)
+
+
+def _last(operations: Sequence[Mapping[str, Any]]) -> str:
+    """The newest operation of a person that stands and took nothing back. Raises NotFound."""
+    for each in operations:
+        if each["actor"] == "user" and not each["undone_by"] and not each["undoes"]:
+            return str(each["id"])
+    raise NotFound("nothing of yours is left to take back: name an operation, see memorybook history")
+
+
+_NEWEST = 100
+"""Operations among which the last one is looked for."""
 
 
 # --- shown ---------------------------------------------------------------------------------------
