@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.recall.dates import may_name_days
-from memorybook.recall.when import days_of
+from memorybook.recall.when import days_of, without_days
 
 TODAY = date(2023, 5, 12)  # a Friday
 
@@ -49,6 +49,14 @@ def days(words: str, today: date = TODAY) -> str | None:
         ("06/05/2023", "2023-05-06"),
         ("last Tuesday", "2023-05-09"),
         ("四月底", "2023-04-21…2023-04-30"),
+        ("three days back", "2023-05-09"),
+        ("Q1", "2023-01-01…2023-03-31"),
+        ("a week ago today", "2023-05-05"),
+        ("in the first half of April", "2023-04-01…2023-04-15"),
+        ("since Monday", "2023-05-08…2023-05-12"),
+        ("十来天前", "2023-04-23…2023-05-04"),
+        ("一周前的今天", "2023-05-05"),
+        ("9号以来", "2023-05-09…2023-05-12"),
     ],
 )
 def test_the_newest_such_days_are_meant(words: str, expected: str) -> None:
@@ -84,6 +92,23 @@ def test_the_days_of_the_table_are_read(chinese: bool) -> None:
     assert len(asked) > 60
     assert {words: days(words) for words in asked} == asked
     assert [w for w, found in asked.items() if found and not may_name_days(w)] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("what did we say about tea in the past two weeks?", "what did we say about tea ?"),
+        ("between November 1st and 6th", ""),
+        ("since Monday we talked of tea", "we talked of tea"),
+        ("tea in May of last year", "tea"),
+        ("yesterday's talk on 5/3", "talk"),
+        ("最近一周我们聊的绿茶", "我们聊的绿茶"),
+        ("去年5月以来的绿茶", "的绿茶"),
+        ("May I ask about tea", "May I ask about tea"),
+    ],
+)
+def test_the_words_that_name_days_are_taken_out_where_they_stand(words: str, left: str) -> None:
+    assert without_days(words, TODAY) == left
 
 
 def test_the_calendar_has_a_beginning() -> None:

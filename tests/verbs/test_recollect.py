@@ -363,7 +363,7 @@ def test_a_page_that_a_person_edited_is_what_is_told(book: Memory) -> None:
         ("What did we decide about the roses?", "topic", "garden"),
         ("之前我们聊过新公寓的房租，是多少来着", "topic", "搬家"),
         ("上周二咱们聊了些什么", "session", "搬家"),
-        ("What did we talk about on 10 February 2026?", "history", "boat"),
+        ("What did we talk about on 10 February 2026?", "session", "boat"),
         ("Have I ever told you where I keep the boat?", "history", "boat"),
     ],
 )
@@ -384,6 +384,9 @@ def test_what_a_text_asks_for_is_recalled(talks: Memory, text: str, scene: str, 
         ("summarize our last two conversations", "搬家 boat"),
         ("回顾一下最近两次对话", "搬家 boat"),
         ("What did we decide last week?", "搬家"),
+        ("过去三周我们聊了什么", "搬家 boat garden"),
+        ("What did we talk about since the 10th?", "搬家 boat"),
+        ("咱们前两次聊了什么", "搬家 boat"),
         ("上次我们聊了什么", "搬家"),
         ("上上次我们聊了什么", "boat"),
     ],
@@ -434,12 +437,48 @@ def test_the_same_question_asked_in_an_earlier_talk_is_no_answer(book: Memory, t
         assert [turn.text for turn in found.turns] == [told]
 
 
+@pytest.mark.parametrize("text", ["上周日咱们聊了些什么", "What did we talk about on the 22nd?"])
+def test_of_a_day_on_which_nothing_was_said_that_is_told_and_nothing_comes_into_a_prompt(
+    talks: Memory, text: str
+) -> None:
+    found = talks.recollect(text, current="now")
+    assert found is not None
+    assert (found.scene, found.sessions, found.text, found.has_relevant) == ("history", (), "", False)
+    assert found.reason == "nothing was said on 2026-02-22"
+
+
 def test_where_the_session_that_is_meant_is_not_there_the_newest_are_told_of(talks: Memory) -> None:
-    found = talks.recollect("上周日咱们聊了些什么", current="now")
+    found = talks.recollect("第九次聊天我们说了什么", current="now")
     assert found is not None
     assert (found.scene, [session.name for session in found.sessions]) == ("history", ["搬家", "boat", "garden"])
     assert not found.has_relevant
     assert "没有找到" in found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("What did I say at the start of this conversation?", "We bought a small sailing boat with a red sail."),
+        ("我一开始说了什么？", "We bought a small sailing boat with a red sail."),
+        ("what was my first message", "We bought a small sailing boat with a red sail."),
+        ("我刚才说了什么", "Mind the tide."),
+    ],
+)
+def test_what_was_said_at_an_end_of_this_talk_is_found_by_its_place(book: Memory, text: str, said: str) -> None:
+    say(book, "boat", NOW, *TALKS["boat"], "Hm.", "Why?", "So it is.", "Mind the tide.", text)
+    found = book.recollect(text, current="boat")
+    assert found is not None
+    assert found.scene == "within"
+    assert found.has_relevant
+    assert said in (found.turns[0].text, found.turns[-1].text)
+    assert text not in [turn.text for turn in found.turns]
+
+
+@pytest.mark.parametrize("text", ["What did we say about the tulips three weeks ago?", "tulips, three weeks ago"])
+def test_days_in_a_topic_say_when_and_weigh_nothing(talks: Memory, text: str) -> None:
+    for found in (talks.recall_topic(text, current="now"), talks.recall_topic("2026年2月3日的tulips", current="now")):
+        assert [session.name for session in found.sessions] == ["garden"]
+        assert found.has_relevant
 
 
 def test_what_was_forgotten_is_not_recalled(book: Memory) -> None:

@@ -36,7 +36,7 @@ _UNITS = frozenset(
 _HAN_UNITS = frozenset("年月日号周天星前拜今昨季")
 _OF_PARTS = (
     *("quarter", "half of", "q1", "q2", "q3", "q4", "h1", "h2", "ago today", "this time", "same time", "week of"),
-    *("week in", "季度", "半年", "年今", "年的今", "个时候", "年这", "年同", "年此", "第", "最后"),
+    *("week in", "季度", "半年", "今天", "个时候", "年这", "年同", "年此", "第", "最后"),
 )
 _OF_HOLIDAYS = (
     *"christmas xmas boxing easter halloween thanksgiving valentine festival qingming chinese lunar".split(),
@@ -82,7 +82,7 @@ _NOT_AGO = "(?<![从以之目年月天周期拜])"  # 三天前天气很好 spea
 
 _RELATIVE = lazily(
     "(?i)"
-    rf"\b(?P<n>{AGO})(?P<more>\s+and\s+a\s+half)?\s+(?P<unit>day|week|month|year)s?(?P<more2>\s+and\s+a\s+half)?\s+ago\b"
+    rf"\b(?P<n>{AGO})(?P<more>\s+and\s+a\s+half)?\s+(?P<unit>day|week|month|year)s?(?P<more2>\s+and\s+a\s+half)?\s+(?:ago|back)\b"
     rf"|(?<![\d.十百千])(?P<hn>{HAN_AGO})(?P<hmore>个半(?=[月星礼])|年半)?(?P<hunit>天|周|个?(?:星期|礼拜)|个?月|(?<=年半)|年)(?:之|以)?前"
     r"|(?P<half>\bhalf\s+a\s+(?:month|year)\s+ago\b|(?<![个年])半(?:个?月|年)(?:之|以)?前)"
     r"|\blast\s+(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
@@ -107,6 +107,14 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     >>> spans("上周三", [], date(2023, 5, 12)) == spans("2023年5月3日", [], None)
     True
     """
+    return [span for _, span in spans_at(question, years, today)]
+
+
+def spans_at(question: str, years: Iterable[int], today: date | None) -> list[tuple[Span, Span]]:
+    """The same, each after the place where it stands in the question: its first character and the one after it.
+
+    Places are those of the question in characters of the usual width (NFKC).
+    """
     question, known = _plain(question)[:MOST], sorted(years)
     told = _longest([each for way in _ways(question) for each in way(question, known, today)])
     taken = [place for place, _ in told]
@@ -117,14 +125,27 @@ def spans(question: str, years: Iterable[int], today: date | None) -> list[Span]
     if any(match["m2"] or match["m3"] or match["m4"] for match in written if not _year_of(match)):
         of_years = [match for match, _ in reached if match["year"]]
     year_at = {match: date.fromordinal(first).year for match, (first, _) in reached if match in of_years}
-    found = [(m.span(), span) for m in written for span in _of_calendar(m, _years_beside(m, year_at) or known)]
+    found = [
+        (_with(m, of_years), span) for m in written for span in _of_calendar(m, _years_beside(m, year_at) or known)
+    ]
     found += [(m.span(), span) for m, span in reached if m not in of_years]
     found += told
     if not _holds(question, _JOINERS):
-        return [span for _, span in found]
+        return found
     from memorybook.recall.ranges import joined
 
     return joined(question, found, today)
+
+
+def _with(match: re.Match[str], years: Iterable[re.Match[str]]) -> Span:
+    """The place of a date with that of a year told right before or after it: 去年5月."""
+    start, end = match.span()
+    for year in years:
+        if year.end() <= start <= year.end() + 1:
+            start = year.start()
+        elif end <= year.start() and match.string[end : year.start()].strip() in ("", "of"):
+            end = year.end()
+    return start, end
 
 
 def _ways(question: str) -> Iterator[Callable[[str, list[int], date | None], list[tuple[Span, Span]]]]:

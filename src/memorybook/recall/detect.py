@@ -17,6 +17,9 @@ READ = 240
 LIKE = 0.5
 """Confidence of an input that asks for nothing but is like a past session just enough; 1 if it is the same."""
 
+_ANY_DAY = date(2060, 8, 31)
+"""Seen from which every phrase names days: all have begun, 29 February and the 31st of last month are there."""
+
 _CODE = lazily(r"(?s)```.*?(?:```|$)")
 _QUOTED = lazily(
     r"“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|【[^】]*】|`[^`]*`|\"[^\"]*\"|(?<![\w'])'(?!\s)[^'\n]+'(?!\w)"
@@ -27,8 +30,8 @@ _HAN = lazily("[\u3400-\u9fff]")
 _SEVERAL = lazily(
     r"(?i)\b(?:last|past|previous|latest|recent)\s+(?:\w+\s+){1,2}"
     r"(?:conversations|chats|sessions|discussions|talks)\b(?!\s+(?:with|between)\s+(?!(?:you|me|us)\b))"
-    r"|(?:最近|最后|过去|近)的?这?[0-9二两三四五六七八九十几]{1,3}(?:[次场轮回段]|个)(?:我们|咱们)?的?"
-    r"(?:对话|会话|聊天|谈话|讨论|交谈|交流)(?![室软框群])"
+    r"|(?:最近|最后|过去|近|前)的?这?[0-9二两三四五六七八九十几]{1,3}(?:[次场轮回段]|个)(?:我们|咱们)?的?"
+    r"(?:(?:对话|会话|聊天|谈话|讨论|交谈|交流)(?![室软框群])|[^，。？！]{0,3}[聊谈]了?[些点]?(?:什么|啥|哪))"
 )
 
 
@@ -109,7 +112,10 @@ def resembles(best: float, threshold: float, text: str, *, today: date | None = 
 
 
 def subject(text: str) -> str:
-    """The text without the words that ask for a recall, those of both languages; "" if nothing else is there."""
+    """The text without days and the words that ask for a recall, of both languages; "" if nothing else is there."""
+    from memorybook.recall.when import without_days
+
+    text = without_days(text, _ANY_DAY)
     if _HAN.search(text):
         text = asking_zh.subject(text)
     return asking_en.subject(text)

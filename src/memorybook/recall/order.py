@@ -43,7 +43,18 @@ _LAST = lazily(
 )
 _COUNTED = lazily(
     rf"(?i)\b(?:last|past|previous|latest|recent)\s+(?P<en>{_COUNT}|few|couple(?:\s+of)?|several)\s+(?:of\s+our\s+)?{_TALK}\b"
-    rf"|(?:最近|最后|过去|近)的?这?(?P<zh>[0-9]{{1,2}}|几|[二两三四五六七八九十]{{1,3}})(?:[次场回轮段]|个(?:我们|咱们)?的?{_HAN_TALK})"
+    rf"|(?:最近|最后|过去|近|前)的?这?(?P<zh>[0-9]{{1,2}}|几|[二两三四五六七八九十]{{1,3}})(?:[次场回轮段]|个(?:我们|咱们)?的?{_HAN_TALK})"
+)
+_SAYING = r"(?:message|question|request|prompt|input|turn|repl(?:y|ie)|answer|response|sentence|line|remark|thing)s?"
+_START = lazily(
+    r"(?i)\b(?:at|from|in)\s+the\s+(?:very\s+)?(?:start|beginning|outset|top)\b|\bto\s+(?:start|begin)\s+with\b"
+    rf"|\b(?:first|initial|opening|original|earliest)\s+(?:\w+\s+)?{_SAYING}\b|\b(?:say|said|ask|asked)\s+first\b"
+    "|一开始|最开始|开始时|开头|最初|最先|最早|起初|起头|头里|[第头]一[个条句轮次]"
+)
+_END = lazily(
+    rf"(?i)\b(?:last|latest|previous|preceding|most\s+recent)\s+(?:\w+\s+)?{_SAYING}\b|\bjust\b"
+    r"|\b(?:say|said|ask|asked)\s+last\b|\b(?:a|one)\s+(?:moment|minute|second)\s+ago\b"
+    "|刚才|刚刚|方才|上一?[条句轮]|上一个(?:问题|回答|回复|答复)|最后[一那]?[个条句轮]|[我你]刚"
 )
 _SOME = {"couple": 2, "few": 3, "several": 5, "几": 3}
 """How many sessions words mean that give no number."""
@@ -112,6 +123,17 @@ def those(words: str, sessions: Iterable[Listed], today: date) -> list[Listed]:
 def names_place(words: str) -> bool:
     """Whether words say which session by its place: the last, 上上次, the first, to go on with where it ended."""
     return _place(words) is not None
+
+
+def end_of(words: str) -> str:
+    """The end of a talk at which the words say something was said, `start` or `end`; "" if they say neither.
+
+    >>> [end_of(words) for words in ("my first message", "我刚才说了什么", "the budget")]
+    ['start', 'end', '']
+    """
+    if _START.search(words):
+        return "start"
+    return "end" if _END.search(words) else ""
 
 
 def counted(words: str) -> int | None:

@@ -36,8 +36,8 @@ _DAY_OF_WEEK_AFTER = lazily(
 _DAY_OF_WEEK_AHEAD = lazily(rf"(?i)\b(?P<en>{_DAY}),?\s+(?:of\s+)?$")
 
 
-def joined(question: str, found: list[tuple[Place, Span]], today: date | None) -> list[Span]:
-    """The spans, each that a range leads from, to or on made one with what it ends at.
+def joined(question: str, found: list[tuple[Place, Span]], today: date | None) -> list[tuple[Place, Span]]:
+    """The spans and where they stand, each that a range leads from, to or on made one with what it ends at.
 
     Args:
         question: In plain letters and digits.
@@ -48,14 +48,15 @@ def joined(question: str, found: list[tuple[Place, Span]], today: date | None) -
     for place, span in found:
         places.setdefault(place, []).append(span)
     rest = sorted(places.items())
-    spans: list[Span] = []
+    spans: list[tuple[Place, Span]] = []
     while rest:
         place, ways = rest.pop(0)
         while rest and (both := _both(question, place, ways, *rest[0])) is not None:
             place, ways = (place[0], rest.pop(0)[0][1]), both
         place, ways = _borrowed(question, place, ways)
         rest = [(other, them) for other, them in rest if other[0] >= place[1]]
-        spans += _to_now(question, place, ways, today)
+        place, ways = to_now(question, place, ways, today)
+        spans += [(place, way) for way in ways]
     return spans
 
 
@@ -167,9 +168,13 @@ def _start_told(told: dict[str, str | None], first: int, last: int) -> int | Non
     return end.replace(day=int(told["d"])).toordinal() if told["d"] and 1 <= int(told["d"]) < end.day else None
 
 
-def _to_now(question: str, place: Place, ways: list[Span], today: date | None) -> list[Span]:
-    since = question[place[0] : place[0] + 6].lower() == "since " or _SINCE.search(question[: place[0]])
-    if today is None or not (since or _TILL_NOW.match(question, place[1])):
-        return ways
+def to_now(question: str, place: Place, ways: list[Span], today: date | None) -> Placed:
+    """Up to today, with the words that say so: "since", 以来; as they are, where none do, or if today is None."""
+    since = _SINCE.search(question[: place[0]])
+    till = _TILL_NOW.match(question, place[1])
+    begins = question[place[0] : place[0] + 6].lower() == "since "
+    if today is None or not (since or till or begins):
+        return place, ways
     now = today.toordinal()
-    return [(first, now if first <= now else last) for first, last in ways]
+    place = since.start() if since else place[0], till.end() if till else place[1]
+    return place, [(first, now if first <= now else last) for first, last in ways]

@@ -68,6 +68,7 @@ _CHINESE = lazily(
     f"|(?:(?P<y3>{YEAR})年|(?P<yback3>[今去]年|大?前年|上个?|[这本]个?))的?(?P<season>[春夏秋冬])[天季]"
     "|(?P<near>前[几些两]天|前些日子|这[几两]天|近[几两]天)|(?P<while>前一?阵子?|前一?段(?:时间|日子))"
     f"|好?(?P<few>[几数])(?P<funit>{_HAN_UNIT})(?:之|以)?前"
+    f"|(?P<some>[二三四五六七八九]?十)[几来多](?P<sunit>{_HAN_UNIT})(?:之|以)?前"
     f"|(?:最近|过去|近|这)的?(?P<pn>{HAN_AGO}|[几半])(?P<punit>{_HAN_UNIT})(?!之?前)"
 )
 _WEEK_AFTER = lazily("\\s*那个?一?(?:周|星期|礼拜)")
@@ -191,6 +192,9 @@ def _chinese_from(match: re.Match[str], today: date) -> Span:
         return now - WHILE[1], now - WHILE[0]
     if match["few"]:
         return _ago("few", match["funit"].removeprefix("个"), now)
+    if match["some"]:
+        length = _LENGTH[match["sunit"].removeprefix("个")[0]]
+        return now - (number(match["some"]) + 9) * length, now - (number(match["some"]) - 2) * length
     if match["punit"]:
         return _lately(match["pn"], match["punit"].removeprefix("个")[0], now)
     year, month = _months_back(today, (match["back"] or "上上").count("上"))

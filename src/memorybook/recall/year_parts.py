@@ -23,14 +23,15 @@ _ENGLISH = lazily(
     rf"|(?:\b(?P<lead>in|during|since|from|last|our)\s+)?(?:the\s+)?\b(?:q(?P<q>[1-4])|(?P<nth>{'|'.join(_NTH)})\s+quarter)"
     rf"\b(?![_.-]\w)(?:{_OF.format('y1')}\b)?"
     rf"|\b(?:h(?P<h>[12])|(?:the\s+)?(?P<half>first|second)\s+half)\b{_OF.format('y2')}\b"
-    rf"|\b(?:the\s+)?(?P<wn>first|second|third|fourth|last)\s+week\s+(?:of|in)\s+"
-    rf"(?:(?P<wm>{MONTH})\b(?:,?\s+(?P<y3>{YEAR}))?|(?P<wback>last|this)\s+month\b)"
-    r"|\b(?P<ago>a|one|two|three)\s+years?\s+ago\s+today\b|\b(?P<same>(?:this|same)\s+time\s+last\s+year)\b"
+    rf"|\b(?:the\s+)?(?P<wn>first|second|third|fourth|last)\s+(?P<what>week|half)\s+(?:of|in)\s+"
+    rf"(?:(?P<wm>{MONTH})\b(?:,?\s+(?P<y3>{YEAR}))?|(?P<wback>last|this|the)\s+month\b)"
+    r"|\b(?P<ago>a|one|two|three)\s+(?P<unit>year|week)s?\s+ago\s+today\b|\b(?P<same>(?:this|same)\s+time\s+last\s+year)\b"
 )
 _CHINESE = lazily(
     "(?P<back>(?<!上)上+|[这本])(?:一?个)?季度"
     rf"|(?:(?P<y1>{YEAR})年|(?P<yback>[今去]年|大?前年))?的?(?:第?(?P<q>[一二三四1-4])季度|[Qq](?P<q2>[1-4])(?![\w.-])"
     "|(?P<half>[上下])半年)"
+    "|(?P<wback>[一二两三]|上)个?(?:周|星期|礼拜)(?:之?前)?的?今天"
     "|(?P<sback>[去前]年|上个?月)的?(?:(?P<today>今天)|这个?时候|这会儿|同期|此时)"
     rf"|(?:(?P<mback>(?<!上)上+|[这本])个?月|(?:(?P<y2>{YEAR})年|(?P<yback2>[今去]年|大?前年))?的?"
     rf"(?<![个\d一二三四五六七八九十])(?P<month>{NUMERAL})月份?)的?(?:第(?P<wn>[一二三四五])个?|(?P<wlast>最后)(?:一个?)?)"
@@ -59,12 +60,13 @@ def _english(match: re.Match[str], years: list[int], today: date | None) -> Iter
         second = match["h"] == "2" or (match["half"] or "").lower() == "second"
         yield from (_months(year, 7 if second else 1, 6) for year in _years(match["y2"], years, today))
     elif match["wm"]:
-        month = MONTHS[match["wm"][:3].lower()]
-        yield from (_week_of(year, month, match["wn"].lower()) for year in _years(match["y3"], years, today))
+        month, part = MONTHS[match["wm"][:3].lower()], _half_of if match["what"].lower() == "half" else _week_of
+        yield from (part(year, month, match["wn"].lower()) for year in _years(match["y3"], years, today))
     elif today is not None and match["wback"]:
-        yield _week_of(*_month_back(today, int(match["wback"].lower() == "last")), match["wn"].lower())
+        part = _half_of if match["what"].lower() == "half" else _week_of
+        yield part(*_month_back(today, int(match["wback"].lower() == "last")), match["wn"].lower())
     elif today is not None and (match["ago"] or match["same"]):
-        yield _years_ago(today, number(match["ago"] or "one"), 0 if match["ago"] else SAME_TIME)
+        yield _ago(today, match)
 
 
 def _chinese(match: re.Match[str], years: list[int], today: date | None) -> Iterator[Span]:
@@ -83,6 +85,9 @@ def _chinese(match: re.Match[str], years: list[int], today: date | None) -> Iter
         yield from (_week_of(year, number(match["month"]), which) for year in known)
     elif today is not None and match["mback"]:
         yield _week_of(*_month_back(today, match["mback"].count("上")), match["wn"] or "last")
+    elif today is not None and match["wback"]:
+        back = 1 if match["wback"] == "上" else number(match["wback"])
+        yield (today.toordinal() - 7 * back,) * 2
     elif today is not None and match["sback"]:
         play = 0 if match["today"] else SAME_TIME
         if match["sback"].startswith("上"):
@@ -119,6 +124,12 @@ def _quarter_back(today: date, back: int) -> Span:
     return _months(year, month - (month - 1) % 3, 3)
 
 
+def _half_of(year: int, month: int, which: str) -> Span:
+    """The first fifteen days of a month, or the others."""
+    first, last = span_of(year, month, None)
+    return (first, first + 14) if which == "first" else (first + 15, last)
+
+
 def _week_of(year: int, month: int, which: str) -> Span:
     """The first, second, third, fourth or last seven days of a month; after the 28th, what is left."""
     first, last = span_of(year, month, None)
@@ -126,6 +137,12 @@ def _week_of(year: int, month: int, which: str) -> Span:
         return last - 6, last
     begins = first + 7 * (_NTH.index(which) if which.isascii() else number(which) - 1)
     return begins, min(begins + 6, last)
+
+
+def _ago(today: date, match: re.Match[str]) -> Span:
+    if (match["unit"] or "").lower() == "week":
+        return (today.toordinal() - 7 * number(match["ago"]),) * 2
+    return _years_ago(today, number(match["ago"] or "one"), 0 if match["ago"] else SAME_TIME)
 
 
 def _years_ago(today: date, back: int, play: int) -> Span:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import arguments as given
 from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
+from memorybook.recall.detect import subject
 from memorybook.recall.gathered import Spoken, about, best_turns, gathered
-from memorybook.recall.order import names_place
+from memorybook.recall.order import end_of, names_place
 from memorybook.recall.past import PastSession, Said, block
 from memorybook.recall.search import RELEVANT
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from datetime import date
 
-    from memorybook.hits import Passage
+    from memorybook.hits import Hit, Passage
     from memorybook.memory import Memory
     from memorybook.recall.dates import Span
     from memorybook.recall.detect import Recall
     from memorybook.verbs.talks import Days
+
+    Within = tuple[Sequence[Hit], Sequence[str], bool]
 
 LOOKED_AT = 100
 """Finds that a topic's sessions are gathered from, at least: with more of them the same sessions come out."""
@@ -41,6 +44,9 @@ NO_TURNS = "the turns of this session are not kept here: its summary is all ther
 NONE_MEANT = "no session is known that these words mean"
 
 ALWAYS: Days = (None, None)
+
+NOTHING: Within = ((), (), False)
+"""What is found where nothing is looked for."""
 
 
 def sessions(memory: Memory, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
@@ -91,8 +97,11 @@ def recall_topic(
     if not memory.config.enabled:
         return Recollection("topic", disabled=True)
     named = which.days_in(memory, text) if days == ALWAYS else ()
+    without = talks.uuid_of(memory, current)
+    if named and not _tells(subject(text)):
+        return _shown(memory, _period(memory, named, without)._replace(scene="topic"), text, budget)
     echo = text if text.rstrip().endswith(("?", "？")) else ""
-    asked = _Topic(text, most, days, named, talks.uuid_of(memory, current), echo=normalise(echo))
+    asked = _Topic(text, most, days, named, without, echo=normalise(echo))
     return _shown(memory, _topic(memory, asked), text, budget)
 
 
@@ -126,7 +135,7 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
     if not asked.named:
         return _of_days(memory, asked)
     days = which.around(asked.named)
-    found = _of_days(memory, asked._replace(days=days))
+    found = _of_days(memory, asked._replace(text=which.without_days(memory, asked.text), days=days))
     if found.has_relevant:
         return found
     everything = _of_days(memory, asked._replace(named=()))
@@ -213,21 +222,36 @@ def recall_within(memory: Memory, session: str, query: str, *, top: int | None, 
 
 
 def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
-    """The turns of a session that are about the text, then those beside them, but for the one that says `echo`."""
+    """The turns of a session that are about the text, then those beside them, but for the one that says `echo`.
+
+    Of a text that says at which end something was said: those that are clearly about it, then those at that end.
+    """
     one, reason = which.chosen(memory, name)
-    query = Query(text, pool=max(LOOKED_AT, 2 * top), session=one.uuid, sources=frozenset({"turn"}))
-    answer = memory.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
-    turns = talks.turns_at(memory, [(one.uuid, hit.passage.turn or "", hit.score) for hit in answer.hits])
-    if 0 < len(turns) < top:
+    end = end_of(text)
+    query = subject(text) if end else text
+    hits, degraded, relevant = (
+        NOTHING if end and not _tells(query) else _hits_within(memory, one.uuid, query, top, echo)
+    )
+    places = [(one.uuid, hit.passage.turn or "", hit.score) for hit in hits]
+    turns = talks.turns_at(memory, places if relevant or not end else [])
+    if end:
+        turns = (*turns, *talks.at_end(memory, one.uuid, end, top - len(turns), turns, without=echo))
+    elif 0 < len(turns) < top:
         turns = (*turns, *talks.beside(memory, turns, top - len(turns), without=echo))
     return Recollection(
         "within",
         (talks.found(memory, one, turns[0].score if turns else 0.0),),
         turns,
-        (*answer.state["degraded"], *(() if one.turn_ids else (NO_TURNS,))),
-        has_relevant=answer.has_relevant and bool(turns),
-        reason=reason,
+        (*degraded, *(() if one.turn_ids else (NO_TURNS,))),
+        has_relevant=(relevant or bool(end)) and bool(turns),
+        reason=reason or (f"the {end} of this session" if end else ""),
     )
+
+
+def _hits_within(memory: Memory, session: str, text: str, top: int, echo: str) -> Within:
+    query = Query(text, pool=max(LOOKED_AT, 2 * top), session=session, sources=frozenset({"turn"}))
+    answer = memory.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
+    return answer.hits, answer.state["degraded"], answer.has_relevant
 
 
 def earlier(
@@ -268,51 +292,63 @@ def recollect(memory: Memory, text: str, *, current: str | None, max_tokens: int
     asked = detect(memory, text)
     without = talks.uuid_of(memory, current)
     found = _alike(memory, text, without) if asked is None else _carried_out(memory, text, asked, without)
+    if found is not None:  # what tools told is for those who ask for it: see `finds.unbidden`
+        found = found._replace(turns=tuple(turn for turn in found.turns if turn.role != "tool"))
     return found and _shown(memory, found, asked.query if asked and asked.query else text, budget)
 
 
 def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) -> Recollection:
     """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
     top = memory.config.recall.max_search_results
-    subject = asked.query if _tells(asked.query) else ""
+    about = asked.query if _tells(asked.query) else ""
     days = which.days_in(memory, text)
-    topic = _Topic(subject or text, top, named=days, without=current, echo=normalise(text))
+    topic = _Topic(about or text, top, named=days, without=current, echo=normalise(text))
     reason = ""
     if asked.limit is not None:
         return _history(memory, min(asked.limit, OF_DAYS), which.around(days) if days else ALWAYS, current)
     try:
         if asked.scene == "session":
-            found = _sessions(memory, text, subject, current)
+            found = _sessions(memory, text, about, current)
             if found is not None:
                 return found
         if asked.scene == "within" and current:
-            return _within(memory, current, subject or text, top, echo=text.strip())
+            return _within(memory, current, text if end_of(text) else about or text, top, echo=text.strip())
     except (NotFound, Conflict) as error:
         reason = NONE_MEANT if isinstance(error, NotFound) else str(error)
-    if not subject and (reason or days):
-        limit, wanted = (top, ALWAYS) if reason else (OF_DAYS, which.around(days))
-        found = _history(memory, limit, wanted, current)
-        return found._replace(reason=reason, has_relevant=found.has_relevant and not reason)
+    if days and not about:
+        return _period(memory, days, current, reason=reason)
+    if reason and not about:
+        return _history(memory, top, ALWAYS, current)._replace(reason=reason, has_relevant=False)
     if asked.scene != "history":
         found = _topic(memory, topic)
         return found._replace(reason=reason) if reason else found
     told = _topic(memory, topic._replace(by_user=True))
-    return told._replace(scene="history") if subject or told.has_relevant else _history(memory, top, ALWAYS, current)
+    return told._replace(scene="history") if about or told.has_relevant else _history(memory, top, ALWAYS, current)
 
 
-def _sessions(memory: Memory, text: str, subject: str, current: str | None) -> Recollection | None:
-    """The session that the words mean, or all that they do; None if they name days of several, and a subject.
+def _period(memory: Memory, named: Sequence[Span], current: str | None, *, reason: str = "") -> Recollection:
+    """The sessions of these days, newest first; none, and why, if nothing was said then."""
+    days = which.around(named)
+    found = _history(memory, OF_DAYS, days, current)
+    if found.sessions:
+        return found._replace(reason=reason, has_relevant=not reason)
+    when = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
+    return found._replace(reason=f"nothing was said {when}")
+
+
+def _sessions(memory: Memory, text: str, about: str, current: str | None) -> Recollection | None:
+    """The session that the words mean, or all that they do; None if they name days of several or none, and a subject.
 
     Raises NotFound: None is meant. Conflict: one is, and several are called so.
     """
     if names_place(text):
         return _session(memory, text, None, current)
     known, days = which.those(memory, text, without=current)
-    if days == ALWAYS and not subject:  # lately
+    if days == ALWAYS and not about:  # lately
         return _history(memory, memory.config.recall.max_search_results, ALWAYS, current)
     if len(known) < 2:
         return _session(memory, text, None, current)
-    if subject:
+    if about:
         return None
     told = tuple(talks.found(memory, one) for one in known[:OF_DAYS])
     return Recollection("history", told, span=days, has_relevant=True, reason=f"{len(told)} of {len(known)} sessions")

@@ -260,3 +260,13 @@ def beside(memory: Memory, found: Sequence[FoundTurn], most: int, *, without: st
     places = [turn.position + step for reach in range(1, NEAR + 1) for turn in found for step in (reach, -reach)]
     near = [place for place in dict.fromkeys(places) if place in turns and place not in known]
     return [said(turns[place]) for place in near[:most]]
+
+
+def at_end(
+    memory: Memory, session: str, end: str, most: int, known: Sequence[FoundTurn], *, without: str = ""
+) -> list[FoundTurn]:
+    """At most so many turns at the `start` or the `end` of a session, in their order, but for those that are known."""
+    turns = [turn for turn in memory.book.transcripts.turns(session) if turn.text.strip() != without]
+    places = {turn.position for turn in known}
+    turns = [turn for turn in turns if turn.position not in places]
+    return [said(turn) for turn in (turns[:most] if end == "start" else turns[max(0, len(turns) - most) :])]

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from memorybook.errors import Conflict, NotFound
 from memorybook.patterns import lazily
-from memorybook.recall import order
-from memorybook.recall.dates import may_name_days, spans
+from memorybook.recall import order, when
 from memorybook.recall.order import Listed
-from memorybook.recall.when import days_of
+from memorybook.recall.when import days_of, spans_in
 from memorybook.verbs import talks
 
 if TYPE_CHECKING:
@@ -27,9 +26,6 @@ SHORTEST = 4
 
 LONGEST_NAME = 200
 """Characters from which words name no session."""
-
-YEARS = 8
-"""How far back a day without its year may lie: 29 February."""
 
 LONGEST_QUESTION = 300
 """Characters from which a text tells something more likely than it asks: days in it narrow nothing."""
@@ -126,14 +122,12 @@ def days_in(memory: Memory, question: str) -> tuple[Span, ...]:
 
     None if it is so long that it tells something more likely than it asks.
     """
-    if len(question) > LONGEST_QUESTION or not may_name_days(question):
-        return ()
-    today = memory.book.day(memory.book.now())
-    for year in range(today.year, today.year - YEARS, -1):
-        found = {span for span in spans(question, [year], today) if span[0] <= today.toordinal()}
-        if found:
-            return tuple(sorted(found))
-    return ()
+    return () if len(question) > LONGEST_QUESTION else spans_in(question, memory.book.day(memory.book.now()))
+
+
+def without_days(memory: Memory, question: str) -> str:
+    """The question without the words that `days_in` reads."""
+    return when.without_days(question, memory.book.day(memory.book.now()))
 
 
 def _days(span: Span) -> tuple[str, str]:
