@@ -28,6 +28,14 @@ def answered(number: int, text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def called(number: int, name: str, result: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The lines of a tool's call and of its answer."""
+    call, answer = answered(number, ""), typed(number, "")
+    call["message"]["content"] = [{"type": "tool_use", "id": f"t{number}", "name": name, "input": {}}]
+    answer["message"]["content"] = [{"type": "tool_result", "tool_use_id": f"t{number}", "content": result}]
+    return call, answer
+
+
 ASIDE = (
     {"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-11-20T10:00:59.000Z", "sessionId": SESSION},
     {

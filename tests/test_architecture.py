@@ -89,8 +89,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
-    | {"agent", "answers", "config", "memory", "recollection", "shapes", "text", "tool_schema", "tools", "values"}
-    | {"workspace"},
+    | {"agent", "answers", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}
+    | {"values", "workspace"},
     "hosted": CORE | {"answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory"},
     "items": CORE | {"memory", "verbs"},

@@ -136,6 +136,11 @@ def fenced(text: str) -> str:
     return " ".join(text.split()).replace("<!--", "<! --").replace("-->", "-- >")
 
 
+def marked(text: str) -> str:
+    """A text between the markers, unable to close them."""
+    return f"{OPEN}\n{text.replace(CLOSE, '<!-- /memorybook:recalled -- >')}\n{CLOSE}"
+
+
 def _item(text: str) -> str:
     return f"- {fenced(text)}"
 

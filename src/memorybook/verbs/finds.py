@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memorybook import arguments as given
+from memorybook.hits import Query
 from memorybook.text.screen import screen
 from memorybook.typed import TYPE_CHECKING
 
@@ -9,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memorybook.book import Book
-    from memorybook.hits import Hit
+    from memorybook.hits import Hit, Passage
     from memorybook.memory import Memory
 
 WORTH_A_LOOK = 0.3
@@ -18,7 +20,9 @@ WORTH_A_LOOK = 0.3
 
 def worth(memory: Memory, query: str) -> list[Hit]:
     """The relevant and trusted hits, also those that are no longer true, best first."""
-    answer = memory.search(query, max_results=min(200, 3 * memory.config.max_results))
+    limit = min(200, 3 * memory.config.max_results)
+    asked = Query(given.text_of(query, "query"), pool=max(100, 2 * limit))
+    answer = memory.book.search(asked, limit=limit, min_score=memory.config.min_score, keep=unbidden)
     return [
         hit
         for hit in answer.hits
@@ -27,6 +31,15 @@ def worth(memory: Memory, query: str) -> list[Hit]:
         and not screen(hit.passage.text)
         and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
     ]
+
+
+def unbidden(passage: Passage) -> bool:
+    """Whether a passage may go into a prompt that did not ask for it.
+
+    What a tool told may not: a page of the web or a file says what its author wants, and nobody trusted it. A search
+    still finds it.
+    """
+    return passage.role != "tool"
 
 
 def apart(book: Book, hits: Sequence[Hit]) -> list[Hit]:

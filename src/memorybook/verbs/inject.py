@@ -12,7 +12,7 @@ from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, normalise
-from memorybook.verbs.finds import WORTH_A_LOOK, apart
+from memorybook.verbs.finds import WORTH_A_LOOK, apart, unbidden
 from memorybook.verbs.read import language_of, masked
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ def retrieve_and_inject(
 
     Half of the places (the larger half) go to the best memories of the session, the others to the best of the whole
     book; what one half does not need the other takes. Each piece of evidence stands in it once, the most relevant
-    first. What is suspect, replaced by something newer, or the question itself as it was stored, is left out. Entries
-    in the block are counted as used.
+    first. What is suspect, told by a tool, replaced by something newer, or the question itself as it was stored, is
+    left out. Entries in the block are counted as used.
 
     Args:
         query: What the user just said, in any language.
@@ -159,7 +159,7 @@ def _searched(memory: Memory, query: str, session: str | None, least: float) -> 
         return passage.trust != "suspect" and passage.state != "superseded" and not echo and not screen(passage.text)
 
     wanted = Query(query, pool=POOL, session=session)
-    answer = memory.book.search(wanted, limit=POOL, min_score=min(least, WORTH_A_LOOK))
+    answer = memory.book.search(wanted, limit=POOL, min_score=min(least, WORTH_A_LOOK), keep=unbidden)
     return answer._replace(hits=tuple(hit for hit in answer.hits if fit(hit.passage)))
 
 

@@ -20,14 +20,13 @@ from memorybook.answers import Memorized
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.importers import ImportedSession
 from memorybook.importers.records import several
-from memorybook.lifecycle.sentences import without_recalled
-from memorybook.model import Session, Turn
 from memorybook.verbs.left_open import HOSTED, end
 from memorybook.verbs.sessions import How, process_stored
 from memorybook.verbs.turns import Stored, store, talk_of, zone_of
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
+    from memorybook.model import Session, Turn
 
 DOOR = "hook"
 """Where these sessions come in, as the journal has it."""
@@ -164,19 +163,10 @@ def _stored(memory: Memory, events: Sequence[_Event]) -> Iterator[Stored]:
     """The session as it is kept now: one, but for transcripts in which several are."""
     told = _told(memory, events) if events[-1].host not in FORMATS else _transcript(memory, events)
     for session, turns in told:
-        own = tuple(filter(None, map(_own, turns)))
-        stored = store(memory, replace(session, source=HOSTED, ended=None), own)
+        stored = store(memory, replace(session, source=HOSTED, ended=None), turns)
         if stored.new and stored.session.source == HOSTED:
             _go_on(memory, stored.session.uuid)
         yield stored
-
-
-def _own(turn: Turn) -> Turn | None:
-    """The turn without what recall had put into it; None if nothing is left."""
-    text = without_recalled(turn.text)
-    if text == turn.text:
-        return turn
-    return replace(turn, text=text.strip()) if text.strip() or turn.tool_calls else None
 
 
 def _go_on(memory: Memory, uuid: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import importers
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Session, Turn
 from memorybook.text.screen import screen
 from memorybook.verbs.forgotten import FORGOTTEN, turn_key
@@ -83,6 +84,29 @@ def _new(memory: Memory, read: Session, name: str | None) -> Session:
     return replace(read, uuid=name, name=name if plain else "")
 
 
+# --- no echo -------------------------------------------------------------------------------------
+
+ANSWERS = re.compile(
+    r"(?:^|[^A-Za-z])(?:memory_(?:search|get|append|flush|remember|update|pin|forget|list|recall|history|why|undo|purge"
+    r"|review|status)|recall_(?:memory|history|topic|session|within))$"
+)
+"""Names of memory's tools, as hosts call them: `mcp__memorybook__memory_search`, whatever the server is called."""
+
+
+def own(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """What was said, without what came out of a book: blocks of a recall, what memory's tools answered."""
+    return tuple(filter(None, map(_own, turns)))
+
+
+def _own(turn: Turn) -> Turn | None:
+    if turn.role == "tool" and ANSWERS.search(turn.speaker):
+        return None
+    text = without_recalled(turn.text)
+    if text == turn.text:
+        return turn
+    return replace(turn, text=text.strip()) if text.strip() or turn.tool_calls else None
+
+
 # --- masking -------------------------------------------------------------------------------------
 
 
@@ -123,13 +147,13 @@ class Stored(NamedTuple):
 
 
 def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: bool = False) -> Stored:
-    """Mask the turns, leave out those that were forgotten, keep the rest; durable on return.
+    """Cut out of the turns what recall had put in, mask them, leave out what was forgotten; durable on return.
 
     With `dry_run` nothing is kept, and the answer is the same.
     """
     book = memory.book
     mask = Mask(memory)
-    clean = mask_turns(mask, turns)
+    clean = mask_turns(mask, own(turns))
     title = mask.text(session.title)
     session = replace(session, name=mask.text(session.name), title="" if screen(title) else title)
     keys = [turn_key(session.uuid, turn.id) for turn in clean]

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
 import pytest
+from jsonschema import Draft202012Validator
 from mcp import Client, MCPError
+from mcp.server import MCPServer
 from mcp.types import CallToolResult, ElicitResult
 
 import memorybook
 from memorybook.config import Config
+from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
+from memorybook.recall.format import CLOSE, OPEN
 from memorybook.servers.mcp import build
 
 T = TypeVar("T")
 
 CONFIG = Config(timezone="UTC")
+
+_OPENED: list[Callable[[], Memory]] = []
+"""What opens the memory of the host that asks."""
+
+
+@lru_cache(maxsize=1)
+def server() -> MCPServer[Any]:
+    """The one server that all hosts ask."""
+    return build(lambda: _OPENED[0]())
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _each_schema_is_checked_once() -> Iterator[None]:
+    """Each connection has the schema of an answer checked, which takes longer than all else that it does."""
+    check, found = Draft202012Validator.check_schema, dict[str, None]()
+
+    def once(schema: Any) -> None:
+        if (told := json.dumps(schema, sort_keys=True)) not in found:
+            check(schema)
+            found[told] = None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Draft202012Validator, "check_schema", once)
+        yield
 
 
 class Person:
@@ -41,19 +71,20 @@ class Host:
     """Talks to the server of a memory, one connection for each piece of work."""
 
     def __init__(self, memory: Callable[[], Memory], mode: str) -> None:
-        self.server = build(memory)
+        self.memory = memory
         self.mode = mode
 
     def do(self, work: Callable[[Client], Awaitable[T]], person: Person | None = None) -> T:
         """What the work brings; raises MCPError as the work does."""
 
         async def connected() -> T | MCPError:
-            async with Client(self.server, mode=self.mode, elicitation_callback=person) as client:
+            async with Client(server(), mode=self.mode, elicitation_callback=person) as client:
                 try:
                     return await work(client)
                 except MCPError as error:  # out of here it would come in a group of errors
                     return error
 
+        _OPENED[:] = [self.memory]
         found = anyio.run(connected)
         if isinstance(found, MCPError):
             raise found
@@ -78,10 +109,13 @@ def structured(result: CallToolResult) -> dict[str, Any]:
 
 
 def text_of(result: CallToolResult) -> str:
-    """The one text that a result has."""
+    """The one text that a result has; what was found stands between the markers that let capture cut it out."""
     [content] = result.content
     assert content.type == "text"
-    return content.text
+    if result.is_error:
+        return content.text
+    assert without_recalled(content.text) == ""
+    return content.text.removeprefix(f"{OPEN}\n").removesuffix(f"\n{CLOSE}")
 
 
 @pytest.fixture

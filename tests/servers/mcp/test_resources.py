@@ -10,7 +10,9 @@ import pytest
 from mcp import MCPError
 
 import memorybook
+from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
+from memorybook.recall.format import OPEN
 from servers.mcp.conftest import CONFIG, Host
 
 
@@ -109,15 +111,17 @@ def test_prompts_say_to_recall_and_to_keep_in_the_language_of_the_book(host: Hos
         ("recall", ["question", "language"]),
         ("end_of_session", ["language"]),
     ]
-    assert prompt(host, "end_of_session").startswith("This session is about to end.")
+    ends = prompt(host, "end_of_session")
+    assert ends.startswith(f"{OPEN}\nThis session is about to end.")
+    assert without_recalled(ends) == ""
     memory.remember("她每天早上喝绿茶，从不喝咖啡，也不喝牛奶。")
     asked = prompt(host, "recall", question="她喝什么茶 {question}？")
-    assert asked.startswith("回答之前")
+    assert asked.startswith(f"{OPEN}\n回答之前")
     assert "她每天早上喝绿茶" in asked
-    assert asked.endswith("问题：她喝什么茶 {question}？")
-    assert prompt(host, "end_of_session").startswith("本次会话即将结束")
-    assert prompt(host, "end_of_session", language="en").startswith("This session")
-    assert prompt(host, "recall", question="她喝什么茶", language="en").startswith("Before you answer")
+    assert without_recalled(asked).strip() == "她喝什么茶 {question}？"
+    assert "本次会话即将结束" in prompt(host, "end_of_session")
+    assert "This session" in prompt(host, "end_of_session", language="en")
+    assert "Before you answer" in prompt(host, "recall", question="她喝什么茶", language="en")
     with pytest.raises(MCPError, match="language 'fr' is not one of en, zh"):
         prompt(host, "end_of_session", language="fr")
 
@@ -126,4 +130,4 @@ def test_a_prompt_from_an_empty_book_says_that_nothing_was_found(tmp_path: Path)
     with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(language="zh")) as memory:
         host = Host(lambda: memory, "auto")
         assert "(nothing was found at a first look)" in prompt(host, "recall", question="which tea?")
-        assert prompt(host, "end_of_session").startswith("本次会话即将结束"), "as the settings have it"
+        assert "本次会话即将结束" in prompt(host, "end_of_session"), "as the settings have it"

@@ -12,18 +12,22 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextConten
 from memorybook import tools
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.memory import Memory
+from memorybook.recall.format import marked
 from memorybook.servers.mcp.bounds import bounded, writable
 from memorybook.servers.mcp.brief import brief
 
 
 def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Call the tool; what it raises on purpose becomes an error that the model can act on."""
+    """Call the tool; what it raises on purpose becomes an error that the model can act on.
+
+    The lines stand between the markers of recalled text, so that a host's transcript brings them back to no book.
+    """
     try:
         answer = tools.call(memory(), name, arguments)
     except MemoryBookError as error:
         return refused(str(error))
     shown = bounded(answer)
-    return CallToolResult(content=[TextContent(type="text", text=brief(shown))], structured_content=shown)
+    return CallToolResult(content=[TextContent(type="text", text=marked(brief(shown)))], structured_content=shown)
 
 
 def refused(sentence: str) -> CallToolResult:
