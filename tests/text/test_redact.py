@@ -346,6 +346,19 @@ def test_json_is_masked_at_any_depth_and_by_the_name_of_its_field() -> None:
     assert redact_json(after) == (after, ())
 
 
+def test_what_is_sealed_or_a_picture_stays_whole_in_json_and_secrets_beside_it_do_not() -> None:
+    key = "AKIAIOSFODNN7" + "KLMNOPQ"
+    sealed = f"gAAAAAB/{key}/{'aB3+' * 20}=="
+    value = {
+        "encrypted_content": sealed,
+        "content": [f"data:image/png;base64,{sealed}", {"data": f"{sealed[:-2]}/{'x0Y/' * 250}"}],
+    }
+    assert redact(sealed).text != sealed
+    assert redact_json(value) == (value, ())
+    told = {"signature": f"the key is {key}", "data": key, "url": f"data:text/plain,{key}", "private_key": sealed * 20}
+    assert [text for text in redact_json(told).value.values() if key in text] == []
+
+
 def test_a_bare_string_is_json_too() -> None:
     assert redact_json("tea") == ("tea", ())
 

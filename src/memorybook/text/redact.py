@@ -79,7 +79,8 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
     """The same JSON value with secrets masked in its strings and keys, at any depth.
 
     A string under a key that names a secret (`{"db_password": "…"}`) is masked whole, unless
-    it is a sentence or a placeholder.
+    it is a sentence or a placeholder. What is no text stays as it is: a picture as a `data:` URL or in base64, what a
+    model's service sealed or signed. By chance its letters look like a key's, and it is worth nothing in part.
     """
     masked: list[Masked] = []
     root = [value]
@@ -102,9 +103,25 @@ def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]
     if isinstance(key, str) and redact_context.names_secret(key) and _is_one_secret(text):
         masked.append(Masked("secret", _preview("secret", text)))
         return "[REDACTED:secret]"
+    if _is_opaque(key, text):
+        return text
     result = redact(text, patterns)
     masked += result.masked
     return result.text
+
+
+_SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "thoughtSignature"})
+
+_LARGE = 1_000
+"""Characters of base64 that no key has."""
+
+_DATA_URL = r"data:[\w.+/;=-]{1,200};base64,[A-Za-z0-9+/_-]*={0,2}"
+
+
+def _is_opaque(key: object, text: str) -> bool:
+    if text.startswith("data:"):
+        return re.fullmatch(_DATA_URL, text) is not None
+    return (len(text) >= _LARGE or key in _SEALED) and re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", text) is not None
 
 
 def _is_one_secret(text: str) -> bool:
