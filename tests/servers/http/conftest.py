@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from memorybook.servers.http.books import Books
 from memorybook.servers.http.tokens import Tokens
 
 OWNER = "the-owner-of-all-of-it"
+
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients that need none, as reading the certificates of the system takes long."""
 
 
 class Served(NamedTuple):
@@ -41,7 +45,7 @@ class Served(NamedTuple):
     def asking(self, token: str | None = None, **headers: str) -> httpx2.Client:
         """A client with another token, or none, on the API."""
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx2.Client(base_url=self.url + API, headers={**bearer, **headers}, timeout=30)
+        return httpx2.Client(base_url=self.url + API, headers={**bearer, **headers}, verify=TLS, timeout=30)
 
 
 def books_at(root: Path, *, many: bool = False, llm: Callable[[Any], Any] | None = None, **settings: Any) -> Books:
@@ -66,7 +70,7 @@ def serving(
         assert started.wait(30)
         url = running.url_of(listening, server)
         bearer = {"Authorization": f"Bearer {OWNER}"}
-        with httpx2.Client(base_url=url + API, headers=bearer, timeout=30) as client:
+        with httpx2.Client(base_url=url + API, headers=bearer, verify=TLS, timeout=30) as client:
             yield Served(url, client, books, app, logins)
     finally:
         runs.should_exit = True
@@ -81,8 +85,12 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
+def _judge(messages: Any) -> dict[str, Any]:
+    return {"text": "Tea: green.", "refused": ""}
+
+
 @pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server of tenants' books."""
-    with serving(tmp_path_factory.mktemp("many"), many=True) as served:
+    """A server of tenants' books, which has a model."""
+    with serving(tmp_path_factory.mktemp("many"), many=True, llm=_judge) as served:
         yield served

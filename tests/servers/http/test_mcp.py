@@ -8,13 +8,13 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from servers.http.conftest import Served
+from servers.http.conftest import TLS, Served
 
 
 async def called(served: Served, mode: Any, token: str, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """What a host of that era is answered, over HTTP with that token."""
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=headers, verify=TLS, timeout=30) as http:
         at = streamable_http_client(f"{served.url}/mcp", http_client=http)
         async with Client(at, mode=mode) as client:
             assert "memory_search" in [tool.name for tool in (await client.list_tools()).tools]

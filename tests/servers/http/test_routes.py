@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from memorybook import tools
 from memorybook.memory import Memory
 from memorybook.servers.http import verbs
-from servers.http.conftest import Served, serving
+from servers.http.conftest import OWNER, Served
 
 
 def user(text: str, **more: str) -> dict[str, str]:
@@ -138,17 +138,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_every_verb_is_a_route_whose_answer_is_as_openapi_has_it(tmp_path: Any) -> None:
+def test_every_verb_is_a_route_whose_answer_is_as_openapi_has_it(many: Served) -> None:
     assert {name for name, _ in CALLS} == set(verbs.VERBS)
     known: dict[str, str] = {}
-
-    def judge(messages: Any) -> dict[str, Any]:
-        return {"text": "Tea: green.", "refused": ""}
-
-    with serving(tmp_path / "book", llm=judge) as served:
+    many.client.post("/tenants", json={"name": "verbs"})
+    with many.asking(OWNER, **{"X-Memorybook-Tenant": "verbs"}) as client:
         for name, given in CALLS:
             body = {key: known.get(value, value) if isinstance(value, str) else value for key, value in given.items()}
-            found = posted(served.client, f"/memory/{name}", **body)
+            found = posted(client, f"/memory/{name}", **body)
             schema = closed(TypeAdapter(verbs.VERBS[name]).json_schema())
             jsonschema.Draft202012Validator(schema).validate(found)
             if name == "remember":

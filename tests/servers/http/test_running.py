@@ -24,7 +24,7 @@ from memorybook.config import Config, ServerSettings
 from memorybook.memory import Memory
 from memorybook.servers.http.limits import Rates
 from memorybook.servers.http.running import listen, url_of
-from servers.http.conftest import OWNER, Served, books_at, serving
+from servers.http.conftest import OWNER, TLS, Served, books_at, serving
 
 # --- limits --------------------------------------------------------------------------------------
 
@@ -247,7 +247,8 @@ async def appending(url: str, stop: Any) -> list[str]:
             if len(done) == 20:
                 stop()
 
-    async with httpx2.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {OWNER}"}, timeout=30) as client:
+    bearer = {"Authorization": f"Bearer {OWNER}"}
+    async with httpx2.AsyncClient(base_url=url, headers=bearer, verify=TLS, timeout=30) as client:
         await asyncio.gather(*(one(client, number) for number in range(8)))
     return done
 

@@ -29,7 +29,7 @@ ANSWER = st.one_of(
 )
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=settings().max_examples // 4)
 @given(ANSWER)
 def test_an_answer_fits_and_says_what_it_leaves_out(answer: dict[str, Any]) -> None:
     shown = bounded(answer)

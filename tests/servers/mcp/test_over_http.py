@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 
-from servers.http.conftest import OWNER, Served, serving
+from servers.http.conftest import OWNER, TLS, Served, serving
 from servers.mcp.conftest import Person, structured, text_of
 
 
@@ -27,7 +27,7 @@ def calls(
 ) -> list[CallToolResult]:
     async def called() -> list[CallToolResult]:
         bearer = {"Authorization": f"Bearer {OWNER}"}
-        async with httpx2.AsyncClient(headers=bearer, timeout=30) as http:
+        async with httpx2.AsyncClient(headers=bearer, verify=TLS, timeout=30) as http:
             transport = streamable_http_client(f"{served.url}/mcp", http_client=http)
             async with Client(transport, mode=mode, elicitation_callback=person) as client:
                 return [await client.call_tool(name, arguments) for name, arguments in asked]

@@ -16,7 +16,7 @@ from memorybook import tools
 from memorybook.errors import ConfigError
 from memorybook.memory import Memory
 from memorybook.servers.mcp import offers
-from servers.mcp.conftest import CONFIG, Host, Person, structured, text_of
+from servers.mcp.conftest import CONFIG, Host, Person, server, structured, text_of
 
 OFFERED = (
     "memory_search memory_get memory_append memory_flush memory_remember memory_update memory_pin memory_forget "
@@ -33,6 +33,7 @@ async def _listed(client: object) -> list[Tool]:
 def test_the_tools_are_told_as_they_are_and_always_the_same(host: Host, memory: Memory) -> None:
     listed = host.do(_listed)
     assert [tool.name for tool in listed] == OFFERED.split()
+    server.cache_clear()  # another process
     assert Host(lambda: memory, host.mode).do(_listed) == listed, "in one order, byte for byte"
     for tool in listed:
         assert tool.description
