@@ -303,6 +303,18 @@ def test_a_hook_answers_without_the_site_packages_and_before_its_stdin_ends(memo
         assert process.wait() == 0
 
 
+def test_an_event_that_comes_in_pieces_is_whole_where_nothing_else_reads_json(book: Path) -> None:
+    with started("Stop", "--host", "codex", "--book", str(book)) as process:
+        assert process.stdin is not None
+        for piece in (b'{"x": {"y": 1}', b', "z": "}', b'}}", "transcript_path": "/t.jsonl"}'):
+            process.stdin.write(piece)
+            process.stdin.flush()
+            time.sleep(0.2)
+        process.stdin.close()
+        assert process.wait() == 0
+    assert len(kept(book)) == 1
+
+
 def test_a_host_that_has_gone_and_a_broken_setting_are_no_failure(book: Path, memory: Memory) -> None:
     memory.remember("The staging database listens on port 5433.", importance="high")
     with started("SessionStart", "--host", "codex", "--book", str(book)) as process:

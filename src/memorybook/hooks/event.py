@@ -147,8 +147,8 @@ def parsed(text: str) -> Any:
     text = text.removeprefix("\ufeff").strip()
     try:
         value, end = _scanner()(text, 0)
-    except (StopIteration, ValueError, RecursionError):
-        return None
+    except (StopIteration, ValueError, RecursionError, SystemError):
+        return None  # SystemError is how the scanner refuses, where json.decoder with the error it means is not there
     return value if end == len(text) else None
 
 
