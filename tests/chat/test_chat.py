@@ -84,6 +84,22 @@ def test_a_greeting_finds_nothing(talk: Talk, said: str, told: str) -> None:
     assert "1. " not in shown
 
 
+@pytest.mark.parametrize(
+    ("known", "said", "asked", "kept"),
+    [
+        ("We call the new service heron.", "My cat is called Miso.", "What is my cat called?", "says nothing about it"),
+        ("我们把新服务叫做苍鹭。", "我家的小猫名叫米索。", "我家的小猫名叫什么？", "书里还没有相关内容"),
+    ],
+)
+def test_a_statement_is_kept_and_answers_what_is_asked_later(
+    talk: Talk, known: str, said: str, asked: str, kept: str
+) -> None:
+    first, _, second = talk(f"/remember {known}", said, asked).partition(kept)
+    assert "1. " not in first
+    assert said in second.partition("1. ")[2]
+    assert known not in second
+
+
 def test_a_question_about_the_last_talk_is_answered_with_it(talk: Talk) -> None:
     talk("I talked to Bob about the red bicycle today.", "He wants to sell it for ninety euros.")
     shown = talk("What did we talk about last time?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.hits import Query
+from memorybook.lifecycle.sentences import is_question
 from memorybook.lifecycle.talk import is_small
 from memorybook.text.tokens import is_telling, normalise, query_words
 from memorybook.verbs.finds import WORTH_A_LOOK
@@ -22,13 +23,14 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     """Show what was found for what a user says; why it may be less.
 
     That is the talks that were asked for, where something was said in them; what the user told about themselves
-    stands rather in the book, and so does what no talk has. Greetings, thanks and the like look for nothing.
+    stands rather in the book, and so does what no talk has. A question is shown what is worth a look, a statement that
+    only if a search finds something relevant. Greetings, thanks and the like look for nothing.
 
     Args:
         text: What the user says.
         recalled: What of past talks it asks for; None if it asks for none.
         memory: The book.
-        current: Uuid of this session, which is left out; "" before there is one.
+        current: Uuid of this session; "" before there is one.
         screen: Where it is shown.
     """
     if is_small(text):
@@ -39,7 +41,9 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     if recalled is not None and recalled.turns and recalled.scene != "history":
         return _show_recalled(recalled, screen)
     answer = _found(text, memory, current, memory.config.recall.max_search_results).json()
-    worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK] or _nearest(text, memory, current)
+    asks = answer["has_relevant"] or is_question(text)
+    worth = [hit for hit in answer["results"] if asks and hit["relevance"] >= WORTH_A_LOOK]
+    worth = worth or (_nearest(text, memory, current) if is_question(text) else [])
     if worth:
         screen.remark(screen.words.found)
         screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
@@ -65,22 +69,25 @@ def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
 
 
 def _found(text: str, memory: Memory, current: str, limit: int) -> Answer:
-    """What the book says, but for what was said in this very session, and the same question asked before."""
-    asked = normalise(text)
+    """What the book says, but for the same question asked before; of this very session only what answers a question."""
+    asked, asks = normalise(text), is_question(text)
     return memory.book.search(
         Query(text),
         limit=limit,
-        keep=lambda one: one.source != "turn" or (one.session != current and normalise(one.text) != asked),
+        keep=lambda one: (
+            one.source != "turn"
+            or (normalise(one.text) != asked and (one.session != current or (asks and not is_question(one.text))))
+        ),
     )
 
 
 def _nearest(text: str, memory: Memory, current: str) -> list[dict[str, Any]]:
-    """What shares a single word: in a small book words that are everywhere count for nothing beside rarer ones.
+    """What shares one piece of a Chinese word with the question, which has other pieces than what answers it.
 
-    One rarer word is in any case what was asked just now, for it is in the transcripts by then.
+    These pieces are in the transcripts by then, for they were asked just now, and count for more than the shared one.
     """
-    words = sorted(query_words(text), key=len, reverse=True)
-    for word in filter(is_telling, words[:_TRIED]):
+    pieces = [word for word in query_words(text) if len(word) > 1 and not word.isascii() and is_telling(word)]
+    for word in pieces[:_TRIED]:
         hits: list[dict[str, Any]] = _found(word, memory, current, _NEAREST).json()["results"]
         near = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
         if near:
