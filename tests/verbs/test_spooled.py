@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import memorybook
-from hosted import SESSION, TALK, answered, called, typed, write
+from hosted import ASIDE, SESSION, TALK, answered, called, typed, write
 from memorybook import spool
 from memorybook.config import Config
 from memorybook.errors import BookLocked
@@ -114,6 +114,18 @@ def test_a_session_that_is_taken_up_again_goes_on(memory: Memory, transcript: Pa
     memory.close_idle()
     assert "The user prefers tabs over spaces." in entries(memory)
     assert len(turns(memory)) == 6
+
+
+def test_a_session_is_the_same_whatever_it_begins_with_and_stays_forgotten(memory: Memory, transcript: Path) -> None:
+    for lines in (TALK, TALK[len(ASIDE) + 1 :]):
+        write(transcript, *lines)
+        report(memory, "said", transcript)
+        memory.ingest()
+        assert len(turns(memory)) == 4
+    memory.forget(session=SESSION)
+    report(memory, "said", transcript)
+    memory.ingest()
+    assert turns(memory) == []
 
 
 def test_what_recall_had_put_into_a_prompt_is_cut_out_again(memory: Memory, transcript: Path) -> None:

@@ -112,11 +112,13 @@ def _event(record: Record, tools: dict[str, str], timezone: tzinfo, warn: Warn) 
 def _made(record: Record, timezone: tzinfo) -> Said:
     """What every turn has of its line."""
     fields = record.fields
+    session = word(fields.get("sessionId"))
     return Said(
         text="",
         time=parse_time(fields.get("timestamp"), timezone),
         stamp=word(fields.get("timestamp")),
-        session=word(fields.get("sessionId")),
+        session=session,
+        lasting=bool(session),
         id=word(fields.get("uuid")),
         metadata={name: word(fields[name]) for name in ("cwd", "gitBranch") if word(fields.get(name))},
         line=record.line,
