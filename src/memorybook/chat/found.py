@@ -12,7 +12,7 @@ from memorybook.verbs.finds import WORTH_A_LOOK
 
 if TYPE_CHECKING:
     from memorybook.chat.screen import Screen
-    from memorybook.hits import Answer
+    from memorybook.hits import Answer, Passage
     from memorybook.memory import Memory
     from memorybook.recollection import Recollection
 
@@ -40,10 +40,11 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
         recalled = None
     if recalled is not None and recalled.turns and recalled.scene != "history":
         return _show_recalled(recalled, screen)
-    answer = _found(text, memory, current, memory.config.recall.max_search_results).json()
-    asks = answer["has_relevant"] or is_question(text)
-    worth = [hit for hit in answer["results"] if asks and hit["relevance"] >= WORTH_A_LOOK]
-    worth = worth or (_nearest(text, memory, current) if is_question(text) else [])
+    limit, asks = memory.config.recall.max_search_results, is_question(text)
+    answer = _found(text, memory, current, limit).json()
+    worth = _worth(answer) if asks or answer["has_relevant"] else []
+    if asks and not worth:
+        worth = _nearest(text, memory, current) or _worth(_found(text, memory, current, limit, said_here=True).json())
     if worth:
         screen.remark(screen.words.found)
         screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
@@ -58,8 +59,7 @@ def show_remembered(text: str, memory: Memory, screen: Screen) -> None:
     """Show what is remembered of this, no turns, which `/recall` finds; what fits badly only if nothing fits well."""
     limit = memory.config.max_results
     answer = memory.book.search(Query(text), limit=limit, keep=lambda one: one.source != "turn").json()
-    worth = [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK]
-    screen.draw("search", {**answer, "results": worth or answer["results"], "cut": 0})
+    screen.draw("search", {**answer, "results": _worth(answer) or answer["results"], "cut": 0})
 
 
 def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
@@ -68,17 +68,21 @@ def _show_recalled(found: Recollection, screen: Screen) -> list[str]:
     return []
 
 
-def _found(text: str, memory: Memory, current: str, limit: int) -> Answer:
-    """What the book says, but for the same question asked before; of this very session only what answers a question."""
-    asked, asks = normalise(text), is_question(text)
-    return memory.book.search(
-        Query(text),
-        limit=limit,
-        keep=lambda one: (
-            one.source != "turn"
-            or (normalise(one.text) != asked and (one.session != current or (asks and not is_question(one.text))))
-        ),
-    )
+def _worth(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [hit for hit in answer["results"] if hit["relevance"] >= WORTH_A_LOOK]
+
+
+def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bool = False) -> Answer:
+    """What the book says, but for the same question asked before; of this very session what was told, if wanted."""
+    asked = normalise(text)
+
+    def keep(one: Passage) -> bool:
+        if one.source != "turn":
+            return True
+        here = one.session == current
+        return normalise(one.text) != asked and (not here or (said_here and not is_question(one.text)))
+
+    return memory.book.search(Query(text), limit=limit, keep=keep)
 
 
 def _nearest(text: str, memory: Memory, current: str) -> list[dict[str, Any]]:
@@ -87,9 +91,5 @@ def _nearest(text: str, memory: Memory, current: str) -> list[dict[str, Any]]:
     These pieces are in the transcripts by then, for they were asked just now, and count for more than the shared one.
     """
     pieces = [word for word in query_words(text) if len(word) > 1 and not word.isascii() and is_telling(word)]
-    for word in pieces[:_TRIED]:
-        hits: list[dict[str, Any]] = _found(word, memory, current, _NEAREST).json()["results"]
-        near = [hit for hit in hits if hit["relevance"] >= WORTH_A_LOOK]
-        if near:
-            return near
-    return []
+    found = (_worth(_found(word, memory, current, _NEAREST).json()) for word in pieces[:_TRIED])
+    return next(filter(None, found), [])
