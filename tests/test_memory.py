@@ -230,7 +230,7 @@ def test_a_section_takes_a_list_item_in_memory_md(memory: Memory) -> None:
     memory.init()
     where = memory.append("never force-push", section="Decisions")
     lines = Path(memory.root, "MEMORY.md").read_text(encoding="utf-8").splitlines()
-    assert lines[where.line - 1] == "- never force-push"
+    assert lines[where.line - 1] == "- never force-push <!-- trust: agent -->"
     assert lines.index("## Decisions") < where.line - 1
     assert memory.append("never force-push", section="Decisions").duplicate
     assert memory.search("force-push").hits[0].passage.path == "MEMORY.md"
@@ -245,7 +245,7 @@ def test_a_blank_section_is_refused_and_not_the_daily_file(memory: Memory, secti
 
 def test_a_bullet_that_was_given_is_not_doubled(memory: Memory) -> None:
     memory.append("- buy milk", section="TODO")
-    assert "\n- buy milk\n" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
+    assert "\n- buy milk <!--" in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
 
 
 def test_a_managed_section_is_not_for_items(memory: Memory) -> None:
@@ -460,7 +460,9 @@ def test_forget_wants_one_thing(memory: Memory) -> None:
 
 def test_recall_puts_a_persons_words_facts_and_finds_in_one_block(memory: Memory) -> None:
     memory.init()
+    memory.door = "cli"
     memory.append("answers in English", section="Preferences")
+    memory.door = "python"
     memory.remember("The user is called Ada.", importance="high")
     memory.append("Paid the rent on Monday")
     recalled = memory.recall("when was the rent paid?")

@@ -322,7 +322,7 @@ class Memory(Lifetime, Conversations, Shelf):
             text: One note; newlines are folded, secrets masked.
             kind: A short word such as `pref`.
             tags: Words.
-            section: Heading of the part of MEMORY.md that people write, made if missing.
+            section: Heading of the part of MEMORY.md that people write, made if missing; an agent's item is stamped so.
 
         Raises:
             InvalidInput: Blank, over 20,000 characters, or a kind or section that cannot be one.

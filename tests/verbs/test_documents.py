@@ -103,6 +103,33 @@ def test_an_agent_rewrites_what_an_entry_says_but_not_how_well_it_is_trusted(tmp
         assert {entry.trust for entry in entries.values() if "Kestrel" in entry.text} == {"agent"}
 
 
+def test_an_agent_does_not_write_in_a_persons_place_nor_drop_what_they_said(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "book"), door="cli") as person:
+        said = person.remember("The user drinks green tea.").known.entry
+        person.append("answers in English", section="Preferences")
+        before = person.document("MEMORY.md").text
+    with memorybook.open(str(tmp_path / "book"), door="mcp") as memory:
+        for act in (memory.remove_document, lambda path: memory.rename_document(path, "old.md")):
+            with pytest.raises(InvalidInput, match="1 entries that a person's word stands behind"):
+                act("MEMORY.md")
+        memory.write_document("MEMORY.md", before.replace("in English\n", "in English\n- pushes at once\n\n### 其它\n"))
+        assert memory.entries(state="active").entries[0].entry == said
+        recalled = memory.recall("").text
+        assert "- answers in English" in recalled
+        assert "pushes" not in recalled
+        assert "其它" not in recalled
+        stamped = memory.document("MEMORY.md").text
+        assert "\n- pushes at once <!-- trust: agent -->\n\n### 其它 <!-- trust: agent -->\n" in stamped
+        memory.write_document("MEMORY.md", stamped.replace("once <!-- trust: agent -->", "once"))
+        assert memory.document("MEMORY.md").text == stamped
+        memory.append("filed", section="其它")
+        assert memory.document("MEMORY.md").text.count("其它") == 1
+        memory.write_document("MEMORY.md", "- all of it, anew\n")
+        assert memory.document("MEMORY.md").text.startswith("- all of it, anew <!-- trust: agent -->\n")
+        [kept] = memory.entries().entries
+        assert (kept.entry.id, kept.entry.text, kept.entry.state) == (said.id, said.text, "archived")
+
+
 def test_a_person_writes_the_page_as_an_editor_does(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), door="cli") as person:
         person.remember("The user drinks green tea.")

@@ -27,7 +27,21 @@ def test_what_comes_from_the_command_line_is_the_users_word(memory: Memory) -> N
 
 def test_a_section_item_has_kind_and_tags(memory: Memory) -> None:
     where = memory.append("never\nforce-push", kind="rule", tags=["git"], section="Decisions")
-    assert "- [rule] never force-push #git\n" in Path(memory.root, where.path).read_text(encoding="utf-8")
+    page = Path(memory.root, where.path).read_text(encoding="utf-8")
+    assert "- [rule] never force-push #git <!-- trust: agent -->\n" in page
+
+
+def test_what_an_agent_files_under_a_heading_is_not_told_as_a_persons_words(memory: Memory) -> None:
+    for text in ("reviews in pairs", "ends with <!-- an open comment"):
+        memory.append(text, kind="x\n- more", section="Preferences")
+    assert memory.recall("").text == ""
+    hit = memory.search("reviews in pairs").hits[0]
+    assert (hit.passage.text, hit.passage.trust) == ("[x - more] reviews in pairs", "agent")
+    memory.door = "cli"
+    assert not memory.append("reviews in pairs", section="Preferences").duplicate
+    assert memory.recall("").text.count("- reviews in pairs") == 1
+    memory.door = "mcp"
+    assert memory.append("reviews in pairs", section="Preferences").duplicate
 
 
 def test_an_update_that_instructs_the_reader_is_suspect(memory: Memory) -> None:

@@ -92,8 +92,15 @@ class MemoryDocument:
 
     @property
     def prose(self) -> str:
-        """What stands outside the managed sections, verbatim, without the two header comments."""
-        return "".join([prose_part.without_header(part) for part in self.parts if isinstance(part, str)])
+        """What stands outside the managed sections, without the two header comments and what agents added."""
+        written = [prose_part.without_header(part) for part in self.parts if isinstance(part, str)]
+        return prose_part.by_people("".join(written))
+
+    def stamped(self, before: MemoryDocument) -> MemoryDocument:
+        """With every line outside the managed sections that did not stand in `before` stamped as an agent's."""
+        known = {line.rstrip() for part in before.parts if isinstance(part, str) for line in part.split("\n")}
+        parts = [prose_part.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
+        return replace(self, parts=tuple(parts))
 
     def get(self, id: str) -> Entry | None:
         """The entry of that id, or None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from memorybook.errors import InvalidInput
@@ -11,6 +12,36 @@ from memorybook.formats.escape import UNSAFE, escape, fences
 _HEADING = re.compile(r"(?m)^\ufeff?#{1,6}(?=[ \t\u3000\xa0\r]|$)([^\n]*)")
 _UPDATED = re.compile(r"(?m)^<!--[ \t]*Last updated:[^\n]*?-->[ \t]*")
 _TOTAL = re.compile(r"(?m)^<!--[ \t]*Total entries:[^\n]*?-->[ \t]*")
+
+
+BY_AGENT = " <!-- trust: agent -->"
+"""What a line ends with that no person wrote; without it the line is a person's."""
+
+_COMMENT = re.compile(r"<!--.*?-->")
+
+
+# --- whose lines they are ------------------------------------------------------------------------
+
+
+def stamped(text: str, known: Collection[str]) -> str:
+    """The text with every line that says something stamped as an agent's, but for the known ones."""
+    return "\n".join([line if _is_held(line, known) else _with_stamp(line) for line in text.split("\n")])
+
+
+def by_people(text: str) -> str:
+    """The text without the lines that are stamped as an agent's."""
+    if BY_AGENT.strip() not in text:
+        return text
+    return "\n".join([line for line in text.split("\n") if not line.rstrip().endswith(BY_AGENT.strip())])
+
+
+def _is_held(line: str, known: Collection[str]) -> bool:
+    return line.rstrip() in known or not any(map(str.isalnum, _COMMENT.sub("", line)))
+
+
+def _with_stamp(line: str) -> str:
+    end = len(line.rstrip())
+    return line if line.endswith(BY_AGENT.strip(), 0, end) else line[:end] + BY_AGENT + line[end:]
 
 
 # --- header ------------------------------------------------------------------------------------
@@ -64,7 +95,7 @@ def end_of_section(text: str, heading: str) -> tuple[int, int] | None:
             continue
         if found is not None:
             return found, len(text[: match.start()].rstrip("\r\n \t"))
-        if match[1].strip().rstrip("#").strip().casefold() == heading.casefold():
+        if match[1].replace(BY_AGENT, "").strip().rstrip("#").strip().casefold() == heading.casefold():
             found = match.end()
     return None if found is None else (found, max(found, len(text.rstrip("\r\n \t"))))
 

@@ -121,11 +121,16 @@ def _entry(path: str, located: Located) -> Passage:
 
 def _written(path: str, text: str, first_line: int) -> Iterator[Passage]:
     """What a person wrote, item by item; an item that is too long is cut."""
+    from memorybook.formats.prose import BY_AGENT
     from memorybook.text.blocks import blocks, merged
 
     apart = [block._replace(run=run) for run, block in enumerate(blocks(text, first_line=first_line))]
     for piece in merged(text, apart, MAX_TOKENS, first_line=first_line):
-        yield _passage(path, piece)
+        passage = _passage(path, piece)
+        if BY_AGENT in passage.text + passage.heading:
+            said, filed = (told.replace(BY_AGENT, "") for told in (passage.text, passage.heading))
+            passage = passage._replace(text=said, heading=filed, trust="agent")
+        yield passage
 
 
 def _daily(path: str, text: str) -> Iterator[Passage]:

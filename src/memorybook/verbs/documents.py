@@ -75,6 +75,7 @@ def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -
         raise MissingDocument(f"no document {path!r} to rename")
     if path == to:
         raise InvalidInput(f"document {path!r} is called so already: give another path")
+    _check_may_go(memory, path, before)
     _standing(memory, to, "")
     put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
     return _applied(memory, [put, Drop(path=path, reason=f"is {to}", made_from=before)], to, "rename", 0)
@@ -87,6 +88,7 @@ def remove_document(
     before = _standing(memory, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to remove")
+    _check_may_go(memory, path, before)
     return _applied(memory, [Drop(path=path, reason=reason, made_from=before)], path, "remove", 0, session)
 
 
@@ -122,16 +124,38 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
     """The text with entries as whoever writes may leave them: their records are kept, and trust is the door's.
 
     A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
-    they are trusted, how strong they are and where they come from is not taken from its text.
+    they are trusted, how strong they are and where they come from is not taken from its text. What a person said and
+    the text leaves out is archived; lines that it adds to a person's part are stamped as an agent's.
     """
-    if memory.actor == "user" or not (path == "MEMORY.md" or path.startswith("archive/")):
+    if memory.actor == "user" or not _holds_entries(path):
         return text
     now = memory.book.now()
     standing = memory_md.parse(before or "", modified=now)
     written = memory_md.parse(text, modified=now)
     for entry in written.entries:
         written = written.with_entry(_held(memory, entry, standing.get(entry.id)))
+    for entry in _of_people(standing):
+        if written.get(entry.id) is None:
+            written = written.with_entry(replace(entry, archived=True))
+    if path == "MEMORY.md":
+        written = written.stamped(standing)
     return written.render(now=now)
+
+
+def _of_people(document: memory_md.MemoryDocument) -> list[Entry]:
+    return [entry for entry in document.entries if entry.trust == "user"]
+
+
+def _check_may_go(memory: Memory, path: str, text: str) -> None:
+    """Raises InvalidInput where an agent would take away a document with what a person said."""
+    if memory.actor == "user" or not _holds_entries(path):
+        return
+    if kept := _of_people(memory_md.parse(text, modified=memory.book.now())):
+        raise InvalidInput(f"document {path!r} holds {len(kept)} entries that a person's word stands behind: it stays")
+
+
+def _holds_entries(path: str) -> bool:
+    return path == "MEMORY.md" or path.startswith("archive/")
 
 
 def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.answers import Appended, Flushed, Known, Remembered
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
+from memorybook.formats.prose import BY_AGENT
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.merge import lowest
 from memorybook.model import Add, Append, Category, Discarded, Entry, Note, Update
@@ -107,13 +108,21 @@ def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], 
     if section is None:
         change = note_change(memory, text, kind=kind, tags=tags, reason="appended")
     else:
-        item = " ".join(text.split()).removeprefix("- ") + "".join(f" #{tag}" for tag in tags)
-        line = f"[{kind}] {item}" if kind else item
-        change = Append(path="MEMORY.md", line=line, section=mask.text(section), reason="appended")
+        section, said = mask.text(section), " ".join(text.split()).removeprefix("- ")
+        item = " ".join([*([f"[{kind}]"] if kind else []), said, *(f"#{tag}" for tag in tags)])
+        line = _by_whom(memory, section, " ".join(item.split()))
+        change = Append(path="MEMORY.md", line=line, section=section, reason="appended")
     result = book.apply([change], actor=memory.actor, door=memory.door, kind="append")
     outcome = result.outcomes[0]
     operation = result.operation.id if result.operation else None
     return Appended(outcome.path, outcome.line, outcome.applied is None, mask.count, operation)
+
+
+def _by_whom(memory: Memory, section: str, item: str) -> str:
+    """The list item, stamped where no person adds it; as it is if it stands there already."""
+    if memory.actor == "user" or memory.book.memory().item_line(section, item) is not None:
+        return item
+    return item + BY_AGENT
 
 
 def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], reason: str) -> Append:
