@@ -221,6 +221,7 @@ class Undone(NamedTuple):
         changes: What taking it back changed, in order; `told` says it in words.
         exact: Paths of documents that are again what they were, byte for byte.
         adapted: Paths of documents that changed elsewhere since, which keep that.
+        remains: What stays of an import, and how to take it out, one sentence each.
     """
 
     undone: str
@@ -231,6 +232,7 @@ class Undone(NamedTuple):
     told: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     adapted: tuple[str, ...] = ()
+    remains: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", …}], "told", "exact", …}`."""
@@ -240,6 +242,7 @@ class Undone(NamedTuple):
             "told": list(self.told),
             "exact": list(self.exact),
             "adapted": list(self.adapted),
+            "remains": list(self.remains),
         }
 
 

@@ -296,6 +296,7 @@ class Undone(TypedDict):
     told: list[str]
     exact: list[str]
     adapted: list[str]
+    remains: list[str]
 
 
 class Session(TypedDict):

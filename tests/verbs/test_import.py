@@ -278,3 +278,4 @@ def test_an_agents_pages_become_entries_and_the_notes_of_their_days(memory: Memo
     assert (terse["category"], terse["tags"]) == ("preference", ["style"])
     memory.forget(source=str(folder / "MEMORY.md"))
     assert texts(memory) == []
+    assert len(memory.forget(source="2026-02-20.md").notes) == 2

@@ -301,7 +301,8 @@ def test_sessions_imported_together_come_back_one_by_one(memory: Memory, tmp_pat
     one.write_text(one.read_text(encoding="utf-8") + two.read_text(encoding="utf-8"), encoding="utf-8")
     memory.import_file(str(one))
     [second, first] = memory.book.journal.operations(limit=2)
-    assert not undo(memory, second.id).adapted
+    took = undo(memory, second.id)
+    assert (took.adapted, [f"forget --source {one.name}`" in told for told in took.remains]) == ((), [True])
     assert not undo(memory, first.id).adapted
     assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
         k: v for k, v in before.items() if not k.endswith(".bak")

@@ -163,6 +163,8 @@ def _shown_undo(shown: dict[str, Any], page: Page) -> None:
         page.line(("good", f"  {path}"), words(" is as it was before, to the byte"))
     for path in shown["adapted"]:
         page.line(("warn", f"  {path}"), words(" keeps what else changed in it since"))
+    for sentence in shown["remains"]:
+        page.remark(sentence)
     if shown["operation"]:
         page.remark(words("to have it again: memorybook undo {id}", id=shown["operation"]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -225,8 +225,8 @@ def _stored(memory: Memory, name: str) -> Session | None:
         return None
 
 
-def _notes_of(memory: Memory, sessions: set[str], reason: str = "") -> tuple[tuple[str, str], ...]:
-    """The notes that were written from these sessions, for that reason if one is given, and still stand."""
+def _notes_of(memory: Memory, sessions: Set[str | None], reason: str = "") -> tuple[tuple[str, str], ...]:
+    """The notes that were written from these sessions (None: all), for that reason if one is given, and still stand."""
     written = dict.fromkeys(
         (applied.target, applied.after)
         for name in sessions
@@ -246,6 +246,7 @@ def _by_source(memory: Memory, source: str) -> Meant:
     name = os.path.basename(source.removeprefix("import:"))
     sessions = [each for each in book.transcripts.sessions() if each.source in (source, f"import:{name}")]
     found = [_by_session(memory, session.uuid) for session in sessions]
+    found.append(Meant(notes=_notes_of(memory, {None}, f"imported from {name}")))
     entries = [
         entry for entry in book.entries() if (entry.source or "").partition("#")[0] in (source, f"import:{name}")
     ]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from memorybook.answers import Undone
 from memorybook.arguments import text_of
-from memorybook.errors import Unavailable
+from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.verbs.history import told
+from memorybook.verbs.memorize import BY_IMPORT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from memorybook.memory import Memory
+    from memorybook.model import Operation
 
 
 def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
@@ -19,6 +24,7 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
 
     Documents that stand as the operation left them become what they were before it, byte for byte. In those that
     changed elsewhere since, what it changed is taken back and the rest stays. What it forgot may be imported again.
+    Turns that it imported stay: `forget` takes out a source as a whole, and undoing that brings it back.
 
     Args:
         operation_id: See `history`.
@@ -44,4 +50,19 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
         told=tuple(map(told, reversal.changes)),
         exact=reversal.exact,
         adapted=reversal.adapted,
+        remains=tuple(_remains(memory, undone)),
     )
+
+
+def _remains(memory: Memory, undone: Operation) -> Iterator[str]:
+    """What stays of a file whose session was imported, as each of its sessions is an operation of its own."""
+    if undone.door != BY_IMPORT or undone.session is None:
+        return
+    with suppress(NotFound, Conflict):  # no turns are kept, or none any more
+        session = memory.book.transcripts.session(undone.session)
+        name = session.source.removeprefix("import:")
+        if name != session.source:
+            yield (
+                f"the turns stay, and all else of that file: `memorybook forget --source {quote(name)}` takes out "
+                "the whole import"
+            )
