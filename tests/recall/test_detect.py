@@ -85,12 +85,24 @@ def test_blanks_around_and_capitals_change_nothing(text: str, blank: str, upper:
         ("关于内存泄漏，我们上次聊到什么结论", "内存泄漏"),
         ("continue yesterday's conversation", ""),
         ("上次我们聊到哪儿了", ""),
+        ("what did we talk about over the past two weeks?", ""),
+        ("最近一周我们讨论了哪些事", ""),
+        ("我是不是跟你讲过过敏史", "过敏史"),
+        ("还记不记得我女儿的生日", "女儿 生日"),
+        ("你忘了吗，我不吃辣", "不吃辣"),
+        ("that recipe from Tuesday, how much flour was it", "recipe much flour"),
     ],
 )
 def test_the_query_is_what_is_left_without_the_words_that_ask(text: str, query: str) -> None:
     found = detect(text)
     assert found is not None
     assert found.query == query
+
+
+def test_a_text_that_is_handed_over_to_be_worked_on_asks_for_nothing() -> None:
+    for text in ("翻译：你还记得我吗", "Please summarise this conversation between Bob and Alice: Bob: hi."):
+        assert detect(text) is None
+    assert scene("Please summarise this conversation between you and me") == "within"
 
 
 def test_days_are_read_where_today_is_known() -> None:
@@ -126,6 +138,7 @@ def test_a_keyword_is_heard_in_any_width_and_case_but_not_where_it_is_quoted(tex
         ("最近三次对话", 3),
         ("give me the last couple of chats", 2),
         ("最近几次会话", 3),
+        ("咱们前两次聊了什么", 2),
         ("our last three conversations about tea", None),
         ("最近三次提交是谁的", None),
         ("our last conversation", None),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.hits import Hit, Passage
-from memorybook.recall.gathered import best_turns, gathered
+from memorybook.recall.gathered import about, best_turns, gathered
 
 
 def hit(session: str | None, turn: str | None, score: float, *, source: str = "turn", path: str = "") -> Hit:
@@ -37,6 +37,15 @@ def test_a_summary_without_a_session_stands_for_itself_and_a_note_for_none() -> 
 def test_a_turn_of_a_session_with_more_evidence_goes_first_among_equals() -> None:
     found = gathered([hit("thin", "1", 0.8), hit("thick", "1", 0.8), hit("thick", "2", 0.7)])
     assert [turn[:2] for turn in best_turns(found, 2)] == [("thick", "1"), ("thin", "1")]
+
+
+@pytest.mark.parametrize(("best", "kept"), [(1.0, "ab"), (0.5, "abc")])
+def test_beside_what_is_clearly_about_the_question_nothing_stands_that_has_no_relevance(best: float, kept: str) -> None:
+    hits = [
+        hit(name, "1", 0.5)._replace(relevance=near) for name, near in zip("abcd", (best, 0.1, 0.0, 0.0), strict=True)
+    ]
+    hits[3] = hits[3]._replace(score=0.01)  # too little evidence in any case
+    assert "".join(one.session for one in about(gathered(hits), 0.3)) == kept
 
 
 @given(HITS, st.integers(1, 6))

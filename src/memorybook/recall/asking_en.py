@@ -163,7 +163,10 @@ _ASKED_OF_US = cue(
     beside=ASK,
     unless=rf"{_MANKIND}|{_ASKED_BY_OTHERS}|{HOW_TO}|^\W*(?:after|before|since)\s",
 )
-_THEN = r"(?:what|which|who|why|how|where)\s+(?:was|were|did|had|won|came|went|\w+ed)\b"
+_THEN = (
+    r"(?:what|which|who|why|how|how\s+(?:much|many|long|old|far|big|often)(?:\s+\w+)?|where)\s+"
+    r"(?:was|were|did|had|won|came|went|\w+ed)\b"
+)
 _TALKED_OVER = words(
     "analysis discussions? debate conversations? talks? chats? verdict comparison brainstorm agreement"
     " compromise conclusion decision"
@@ -179,7 +182,7 @@ _TOPIC = (
         r"\b(?:what|which|how|why|where|who)\b[^.?!,]*\bdid\s+you\s+(?!(?:know|mean|do|think|eat|feel|get|go"
         r"|see|hear|sleep|learn|grow)\b)\w+",
         rf"{_PLEASE}remember\s+(?:that|this|the)\s+[^?]*\?\s*\w|\bfrom\s+before\b",
-        beside=r"\?|\b(?:you|your)\b",
+        beside=r"\?|\b(?:you|your)\b|^\W*that\b",
         unless=rf"{_MANKIND}|{HOW_TO}|{_ASKED_BY_OTHERS}|\bto\s+deserve\b|^\W*remember\s+the\b[^?]*\?\s*$",
     ),
     cue(

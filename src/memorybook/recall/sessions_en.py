@@ -50,7 +50,7 @@ WITHIN = (
         r"\b(?:summari[sz]e|recap)\s+this\s+(?:chat|conversation|thread|session)\b",
         beside=r"\b(?:i|you|we|my|your|our|i've|we've|you've|summari[sz]e|recap|tl;?dr|far|above|first|start"
         r"|beginning|list)\b",
-        unless=HOW_TO,
+        unless=rf"{HOW_TO}|\b{TALK}\s+(?:between|of|with|from)\s+(?!(?:you|me|us)\b)",
     ),
     cue(
         "within",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import arguments as given
 from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
-from memorybook.recall.detect import subject
 from memorybook.recall.gathered import Spoken, about, best_turns, gathered
 from memorybook.recall.order import end_of, names_place
 from memorybook.recall.past import PastSession, Said, block
@@ -98,7 +97,7 @@ def recall_topic(
         return Recollection("topic", disabled=True)
     named = which.days_in(memory, text) if days == ALWAYS else ()
     without = talks.uuid_of(memory, current)
-    if named and not _tells(subject(text)):
+    if named and not _tells(_subject(text)):
         return _shown(memory, _period(memory, named, without)._replace(scene="topic"), text, budget)
     echo = text if text.rstrip().endswith(("?", "？")) else ""
     asked = _Topic(text, most, days, named, without, echo=normalise(echo))
@@ -130,18 +129,22 @@ class _Topic(NamedTuple):
 def _topic(memory: Memory, asked: _Topic) -> Recollection:
     """Of the days that the question names, unless something about it was said at other times alone.
 
-    For a question may speak of what happened in these days, and was told of later.
+    For a question may speak of what happened in these days, and was told of later. Where nothing is clearly about it,
+    the words of the days are left out of it: they weigh against what says nothing of them.
     """
     if not asked.named:
         return _of_days(memory, asked)
     days = which.around(asked.named)
-    found = _of_days(memory, asked._replace(text=which.without_days(memory, asked.text), days=days))
-    if found.has_relevant:
-        return found
-    everything = _of_days(memory, asked._replace(named=()))
-    if found.sessions and not everything.has_relevant:
-        return found
-    return everything._replace(reason=f"nothing about it was said from {days[0]} to {days[1]}: all days were searched")
+    told = f"nothing about it was said from {days[0]} to {days[1]}: all days were searched"
+    nearest: list[Recollection] = []
+    for text in (asked.text, which.without_days(memory, asked.text)):
+        one = asked._replace(text=text)
+        for within, reason in ((one._replace(days=days), ""), (one._replace(named=()), told)):
+            found = _of_days(memory, within)._replace(reason=reason)
+            if found.has_relevant:
+                return found
+            nearest.append(found)
+    return next((found for found in nearest if found.sessions), nearest[0])
 
 
 def _of_days(memory: Memory, asked: _Topic) -> Recollection:
@@ -228,7 +231,7 @@ def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -
     """
     one, reason = which.chosen(memory, name)
     end = end_of(text)
-    query = subject(text) if end else text
+    query = _subject(text) if end else text
     hits, degraded, relevant = (
         NOTHING if end and not _tells(query) else _hits_within(memory, one.uuid, query, top, echo)
     )
@@ -352,6 +355,12 @@ def _sessions(memory: Memory, text: str, about: str, current: str | None) -> Rec
         return None
     told = tuple(talks.found(memory, one) for one in known[:OF_DAYS])
     return Recollection("history", told, span=days, has_relevant=True, reason=f"{len(told)} of {len(known)} sessions")
+
+
+def _subject(text: str) -> str:
+    from memorybook.recall.detect import subject
+
+    return subject(text)
 
 
 def _tells(words: str) -> bool:
