@@ -432,6 +432,21 @@ def test_what_a_user_asks_to_forget_goes_and_stays_away(opened: Open, told: str,
     assert texts(memory) == [told]
 
 
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("Please forget what I said about my bicycle.", "Please forget what I said about the bicycles."),
+        ("忘掉我说过的自行车的事", "忘掉自行车那件事"),
+    ],
+)
+def test_orders_to_forget_are_not_what_they_mean(opened: Open, first: str, again: str) -> None:
+    memory = opened()
+    memory.process_session_end(said(first), "s1")
+    found = memory.process_session_end(said(again), "s2")
+    assert (found.proposals, memory.review().proposals) == ((), ())
+    assert len(found.discarded) == 1
+
+
 def test_an_assistant_cannot_make_it_forget(opened: Open) -> None:
     told = "My sister Alma lives in Lyon."
     wish = {"turn": "t1", "text": "forget Alma", "known": ["m1"]}

@@ -33,6 +33,9 @@ class Words(NamedTuple):
     asks: str
     nothing: str
     unknown: str
+    everything: str
+    known: str
+    suspect: str
     recalled: str
     sessions: str
     turns: str
@@ -64,6 +67,14 @@ WORDS = {
         asks="waiting for your word in review: {count}",
         nothing="nothing was done about it: {reason}",
         unknown="nothing was forgotten: the book has nothing that says this",
+        everything=(
+            "nothing was forgotten: everything does not go at a word; say what to forget, or use memorybook forget "
+            "--query TEXT or --session ID, and memorybook purge to erase it for good"
+        ),
+        known="known already: {text} [{id}]",
+        suspect=(
+            "remembered as suspect [{id}]: it tries to instruct whoever reads the book, and is never shown on its own"
+        ),
         recalled="recalled",
         sessions="{count} sessions",
         turns="{count} turns",
@@ -92,6 +103,12 @@ WORDS = {
         asks="{count} 项等待您审核",
         nothing="没有执行：{reason}",
         unknown="没有可忘的内容：书里没有这样的记录",
+        everything=(
+            "没有忘掉任何内容：不会凭一句话忘掉一切；请说明要忘掉什么，或用 memorybook forget --query 文字 或 "
+            "--session 编号，彻底清除用 memorybook purge"
+        ),
+        known="已经记着：{text} [{id}]",
+        suspect="已作为可疑内容记下 [{id}]：它试图指挥读到它的人，不会主动出现",
         recalled="想起了",
         sessions="{count} 次会话",
         turns="{count} 句话",
@@ -118,18 +135,25 @@ def waiting(count: int, language: str) -> str:
 
 
 def told(done: Obeyed, language: str) -> str:
-    """What was done at a user's word, a line each."""
-    from memorybook.verbs.requests import NOT_OBEYED
-
+    """What was done at a user's word and what was not, a line each; without the words of what is suspect."""
     words = WORDS[language]
-    lines = [words.kept_word.format(id=id, text=text) for id, text in done.remembered]
+    lines = [
+        (words.suspect if id in done.suspect else form).format(id=id, text=text)
+        for form, said in ((words.kept_word, done.remembered), (words.known, done.known))
+        for id, text in said
+    ]
     lines += [words.forgot.format(text=text) for text in done.forgotten]
     if done.proposals:
         lines.append(words.asks.format(count=len(done.proposals)))
-    if lines:
-        return "\n".join(lines)
-    reasons = [reason for _, reason in done.refused if reason != NOT_OBEYED]
-    return words.nothing.format(reason="; ".join(reasons)) if reasons else words.unknown
+    lines += [_undone(reason, words) for _, reason in done.refused]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _undone(reason: str, words: Words) -> str:
+    from memorybook.verbs.requests import EVERYTHING, NOT_OBEYED
+
+    known = {NOT_OBEYED: words.unknown, EVERYTHING: words.everything}
+    return known.get(reason) or words.nothing.format(reason=reason)
 
 
 def found_text(found: Recollection, language: str, zone: tzinfo | None) -> str:

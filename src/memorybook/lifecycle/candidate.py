@@ -27,7 +27,8 @@ class Candidate:
         turn_ids: Turns it rests on, in order, at least one.
         quote: The words of one of these turns that it rests on.
         expires: Day a todo lapses; None if it names none.
-        trust: The lowest of the turns it rests on: `user`, `agent`, `tool`, or `import` for an imported session.
+        trust: The lowest of the turns it rests on: `user`, `agent`, `tool`, `import` for an imported session, `suspect`
+            for what a person insists on in a turn that tries to instruct its reader.
         reinforces: Ids of known entries that say the same.
         contradicts: Ids of known entries that are no longer true by it, finished todos among them.
         told: Whether the user asked in so many words that it be remembered, or always be done so.

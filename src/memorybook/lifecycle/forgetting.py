@@ -76,24 +76,27 @@ def named(order: str, *, only: bool = False) -> frozenset[str]:
     """The words of what an order to forget is about: after its verb, else (not with `only`) anywhere in it."""
     clause = re.search(_FORGOTTEN, order)
     words = _telling(clause[1]) if clause else frozenset[str]()
-    return words if words or only else _telling(order)
+    if words or only:
+        return words
+    return _telling(f"{order[: clause.start()]} {order[clause.end() :]}" if clause else order)
 
 
 def _telling(text: str) -> frozenset[str]:
     """The words in which an order differs from others, also of one that has none but those that questions leave out."""
+    text = re.sub(r"把|一切|所有的?|全部的?|[这那][个条件](?:事情?)?|(?<![酒网贴])吧$", " ", text.rstrip(" 。.!！"))
     return frozenset(query_words(f"{text} {_FORGETTING}")).difference(query_words(_FORGETTING))
 
 
 _FORGOTTEN = (
-    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|忘掉|忘了|忘记|删掉|删除|删了|"
-    r"(?:别|不要)再?记得?)([^，,。！!？?；;\n]+)"
+    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|忘掉|忘了|忘记|删掉|删除|删了|清除|"
+    r"清空|抹掉|(?:别|不要)再?记得?)([^，,。！!？?；;\n]*)"
 )
 """What is to be forgotten stands after the verb, in its clause."""
 
 
 _FORGETTING = (
     "please forget that what I said about remember memory delete everything user know all "
-    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记 关于 的话 话 件事 那件 一切 所有 全部 把 删了 条"
+    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记 关于 的话 话 件事 记忆 记录"
 )
 
 

@@ -47,18 +47,20 @@ class _Context(NamedTuple):
     trust: Trust
 
 
-def by_rules(turns: Sequence[Turn], *, session: Session | None, now: datetime) -> Extraction:
+def by_rules(turns: Sequence[Turn], *, session: Session | None, now: datetime, orders: bool = False) -> Extraction:
     """Find what is worth keeping in these turns by rules, English and Chinese.
 
     Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions,
     hypotheses, reported speech, code, logs, long quotations and recalled memories are passed over.
-    `now` dates turns without a time; days are counted in its timezone.
+    `now` dates turns without a time; days are counted in its timezone. With `orders` only what is told to be
+    remembered or forgotten is found, and what is told in a turn that tries to instruct its reader is suspect.
     """
     found: list[_Found] = []
     skipped: list[Skipped] = []
     for turn in turns:
         if turn.role in ("user", ""):
-            for one in _screened(list(_of_turn(_context(turn, session, now))), turn.text, skipped):
+            said = (one for one in _of_turn(_context(turn, session, now)) if not orders or _is_order(one))
+            for one in _screened(list(said), turn.text, skipped, insisting=orders):
                 if isinstance(one, ForgetRequest):
                     found = _without(found, one, skipped)
                 found.append(one)
@@ -69,6 +71,10 @@ def by_rules(turns: Sequence[Turn], *, session: Session | None, now: datetime) -
         skipped=tuple(skipped),
         forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
     )
+
+
+def _is_order(one: _Found) -> bool:
+    return isinstance(one, ForgetRequest) or (isinstance(one, Candidate) and one.told)
 
 
 def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
@@ -143,9 +149,18 @@ _POLITE = (
 
 
 def _says_enough(text: str) -> bool:
-    """At least four words and eight characters; a Han character is half a word."""
+    """At least four words and eight characters, a Han character is half a word; or a short order that names a thing."""
+    if compiled(_SHORT_ORDER).match(text):
+        return True
     words, characters = (3, 5) if is_chinese(text) else (4, 8)
     return len(text) >= characters and content_size(text) >= words
+
+
+_SHORT_ORDER = (
+    r"(?i:(?:please\s+)?forget\s+(?:everything|all|(?:about|my)\s+(?!it\b|that\b|this\b|them\b)\w+)[\s.!]*$)|"
+    r"(?:请|麻烦|帮我)?(?:忘掉|忘记)(?!它|[这那吧了])..|把.{1,20}[这那]条"
+)
+"""`Forget everything.`, 忘掉预算: `forget it` is none."""
 
 
 def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
@@ -270,8 +285,8 @@ _NO_NAME = (
 )
 
 
-def _screened(found: list[_Found], text: str, skipped: list[Skipped]) -> list[_Found]:
-    """What was found in a turn, or nothing if the turn tries to instruct whoever reads it."""
+def _screened(found: list[_Found], text: str, skipped: list[Skipped], *, insisting: bool) -> list[_Found]:
+    """What was found in a turn; of one that tries to instruct whoever reads it nothing, or what a person insists on."""
     if not found:
         return found
     from memorybook.text.screen import screen
@@ -279,8 +294,13 @@ def _screened(found: list[_Found], text: str, skipped: list[Skipped]) -> list[_F
     reason = screen(text)
     if reason is None:
         return found
-    skipped.extend(Skipped(_text_of(one), reason) for one in found)
-    return []
+    kept: list[_Found] = []
+    for one in found:
+        if insisting and isinstance(one, Candidate):
+            kept.append(replace(one, trust="suspect"))
+        else:
+            skipped.append(Skipped(_text_of(one), reason))
+    return kept
 
 
 def _text_of(found: _Found) -> str:

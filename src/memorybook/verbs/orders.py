@@ -29,9 +29,11 @@ class Obeyed(NamedTuple):
 
     Attributes:
         remembered: Id and text of each entry that says it now.
+        known: The same, where the book said it already.
+        suspect: Ids of those that try to instruct their reader: stored all the same, and never shown on their own.
         forgotten: The texts that went.
         proposals: Ids of what waits for a person's word instead.
-        refused: Texts that were left alone, with the reason.
+        refused: Orders that were not carried out, with the reason.
         operation: Id of the operation; None if nothing was written.
         asked: What the user asked beside that; "" if they only told what to do.
     """
@@ -42,13 +44,13 @@ class Obeyed(NamedTuple):
     refused: tuple[tuple[str, str], ...] = ()
     operation: str | None = None
     asked: str = ""
+    known: tuple[tuple[str, str], ...] = ()
+    suspect: tuple[str, ...] = ()
 
 
 def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
     """What a turn tells to remember or forget, by rules; statements that are merely worth keeping are left out."""
-    found = by_rules([turn], session=session, now=memory.book.now())
-    told = tuple(one for one in found.candidates if one.told)
-    return Extraction(candidates=told, forget_requests=found.forget_requests, skipped=found.skipped)
+    return by_rules([turn], session=session, now=memory.book.now(), orders=True)
 
 
 def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
@@ -67,7 +69,8 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     """
     found = orders_in(turn, session, memory)
     if not (found.candidates or found.forget_requests):
-        return None
+        refused = tuple((left.text, left.reason) for left in found.skipped)
+        return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
     work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
     [plan] = planned(memory, [work], door=memory.door)
     group = Group(session.uuid, plan.changes, plan.discarded, None, plan.bury, ())
@@ -79,13 +82,18 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     waiting = propose(memory, plan.proposed, session=session.uuid)
     outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
     operation = submitted.result.operation
+    written = {one.entry.id for one in outcomes if one.entry is not None}
+    said = [(one.id, one.text) for one in plan.decisions if one.id is not None]
+    doubted = {entry.id for entry in memory.book.entries() if entry.trust == "suspect"}
     return Obeyed(
-        tuple((one.id, one.text) for one in plan.decisions if one.id is not None) if outcomes else (),
+        tuple(one for one in said if one[0] in written),
         tuple(text for one in outcomes if (text := _gone(one))),
         (*submitted.proposals, *waiting),
         tuple((left.text, left.reason) for left in plan.discarded),
         operation.id if operation is not None and outcomes else None,
         " ".join(_asked(turn, session, memory)),
+        () if submitted.proposals else tuple(one for one in said if one[0] not in written),
+        tuple(id for id, _ in said if id in doubted),
     )
 
 

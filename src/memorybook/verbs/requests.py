@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.formats import notes, session_md
 from memorybook.hits import Query
 from memorybook.lifecycle.cues import find
-from memorybook.lifecycle.forgetting import asked_to_forget, parted
+from memorybook.lifecycle.forgetting import asked_to_forget, names_everything, parted
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.sentences import sentences
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
@@ -62,6 +62,7 @@ MOST_FOUND = 10
 
 
 NOT_OBEYED = "asks to forget: see `memorybook forget`"
+EVERYTHING = "asks to forget everything: see `memorybook forget` and `memorybook purge`"
 
 
 def asked(
@@ -95,6 +96,11 @@ def _asks_to_forget(text: str) -> bool:
     return any(_is_cue(sentence.text, "forget") for sentence in sentences(text))
 
 
+def _only_asks_to_forget(text: str) -> bool:
+    """Whether somebody's words are orders to forget and nothing else, which say nothing of what is meant."""
+    return all(_is_cue(part, "forget") for said in sentences(text) for part in parted(said.text))
+
+
 def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | None) -> datetime | None:
     """When a user last asked in so many words that this be remembered; None if never, or if nobody knows.
 
@@ -116,7 +122,8 @@ def _is_cue(text: str, kind: str) -> bool:
 
 
 def _not_obeyed(request: ForgetRequest) -> Orders:
-    return Orders(discarded=(Discarded(text=request.text, reason=NOT_OBEYED),))
+    reason = EVERYTHING if names_everything(request.text) else NOT_OBEYED
+    return Orders(discarded=(Discarded(text=request.text, reason=reason),))
 
 
 def _order(
@@ -188,6 +195,8 @@ def _turns(memory: Memory, request: ForgetRequest, why: str, *, known: bool) -> 
     asked = Query(request.text, sources=frozenset({"turn"}))
     for hit in memory.book.search(asked, limit=MOST_FOUND).hits:
         passage = hit.passage
+        if passage.turn != request.turn_id and _only_asks_to_forget(passage.text):
+            continue
         if passage.session and passage.turn and asked_to_forget(passage.text, request):
             said.setdefault(passage.session, []).append(passage.turn)
     if [id for ids in said.values() for id in ids] == [request.turn_id] and not known:
