@@ -6,10 +6,11 @@ are in the order of time. Whoever has taken an event in removes its file.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 
-from memorybook.standard import Mapping, suppress
+from memorybook.standard import Iterator, Mapping, contextmanager, suppress
 from memorybook.storage.new_file import own_folder
 
 FOLDER = "spool"
@@ -18,6 +19,12 @@ ASIDE = "aside"
 
 _UNFINISHED = 3600.0
 """Seconds after which a file that never got its name is one of a process that died."""
+
+
+_OPENED = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_LARGEST = 64 << 20
+"""Bytes of a file that may be an event: the largest that a hook takes, written in ASCII."""
 
 
 def put(machine: str, fields: Mapping[str, str], *, name: str = "", aside: bool = False) -> str:
@@ -30,47 +37,54 @@ def put(machine: str, fields: Mapping[str, str], *, name: str = "", aside: bool 
         aside: Whether it goes to those that cannot be taken in.
 
     Raises:
-        OSError: The disk refuses.
+        OSError: The disk refuses, or the spool is a link.
     """
-    folder = os.path.join(machine, FOLDER, ASIDE) if aside else os.path.join(machine, FOLDER)
-    own_folder(machine)
-    own_folder(folder)
     name = name or f"{time.time_ns():020d}-{os.getpid()}.json"
-    unfinished = os.path.join(folder, f".{name}")
-    with suppress(FileNotFoundError):
-        os.unlink(unfinished)
-    _write(unfinished, _document(fields))
-    os.rename(unfinished, os.path.join(folder, name))
-    _sync(folder)
+    own_folder(machine)
+    with _folder(machine, aside, make=True) as folder:
+        with suppress(FileNotFoundError):
+            os.unlink(f".{name}", dir_fd=folder)
+        _write(folder, f".{name}", _document(fields))
+        os.rename(f".{name}", name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
     return name
 
 
 def names(machine: str, *, aside: bool = False) -> list[str]:
-    """The names of the events that are there, oldest first; files that a dying process left are swept away."""
-    folder = os.path.join(machine, FOLDER, ASIDE) if aside else os.path.join(machine, FOLDER)
+    """The names of the events that are there, oldest first; files that a dying process left are swept away.
+
+    What is no plain file is nobody's event, and stays.
+    """
     found = []
     try:
-        with os.scandir(folder) as files:
+        with _folder(machine, aside) as folder, os.scandir(folder) as files:
             for file in files:
+                if not file.is_file(follow_symlinks=False):
+                    continue
                 if file.name.startswith("."):
                     with suppress(OSError):
-                        if time.time() - file.stat().st_mtime > _UNFINISHED:
-                            os.unlink(file.path)
+                        if time.time() - file.stat(follow_symlinks=False).st_mtime > _UNFINISHED:
+                            os.unlink(file.name, dir_fd=folder)
                 elif file.name.endswith(".json"):
                     found.append(file.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return []
+        raise
     return sorted(found)
 
 
 def read(machine: str, name: str, *, aside: bool = False) -> dict[str, str] | None:
     """The texts of an event; None if it is gone or no event."""
     import json
+    from stat import S_ISREG
 
-    folder = os.path.join(machine, FOLDER, ASIDE) if aside else os.path.join(machine, FOLDER)
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file)
+        with _folder(machine, aside) as folder:
+            descriptor = os.open(name, _OPENED | os.O_NONBLOCK, dir_fd=folder)
+        with open(descriptor, encoding="utf-8") as file:
+            status = os.fstat(descriptor)
+            value = json.load(file) if S_ISREG(status.st_mode) and status.st_size <= _LARGEST else None
     except (OSError, ValueError, RecursionError):
         return None
     return {str(key): each for key, each in value.items() if isinstance(each, str)} if isinstance(value, dict) else None
@@ -78,10 +92,25 @@ def read(machine: str, name: str, *, aside: bool = False) -> dict[str, str] | No
 
 def remove(machine: str, name: str) -> None:
     """Take an event out, on disk on return; one that is gone already is no error."""
-    folder = os.path.join(machine, FOLDER)
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(folder, name))
-        _sync(folder)
+    with suppress(FileNotFoundError), _folder(machine) as folder:
+        os.unlink(name, dir_fd=folder)
+        os.fsync(folder)
+
+
+@contextmanager
+def _folder(machine: str, aside: bool = False, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the spool, or of what was set aside; raises OSError for a link, which leads who knows where."""
+    here = os.open(machine, _OPENED | os.O_DIRECTORY)
+    try:
+        for part in (FOLDER, ASIDE) if aside else (FOLDER,):
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=here)
+            above, here = here, os.open(part, _OPENED | os.O_DIRECTORY, dir_fd=here)
+            os.close(above)
+        yield here
+    finally:
+        os.close(here)
 
 
 def quoted(text: str) -> str:
@@ -99,19 +128,12 @@ def _document(fields: Mapping[str, str]) -> bytes:
     return f"{{{inner}}}\n".encode("ascii")
 
 
-def _write(path: str, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def _write(folder: int, name: str, data: bytes) -> None:
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, how, 0o600, dir_fd=folder)
     try:
         while data:
             data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -355,10 +355,41 @@ def test_nothing_is_taken_in_while_memory_is_switched_off(memory: Memory, book: 
 def test_what_a_dying_hook_left_is_swept_away_in_time(memory: Memory) -> None:
     name = report(memory, "said")
     folder = Path(machine(memory), spool.FOLDER)
+    (folder / "folder.json").mkdir()
+    os.mkfifo(folder / "pipe.json")
+    (folder / "link.json").symlink_to("/dev/zero")
     (folder / ".half.json").write_text("{")
     (folder / "nonsense.json").write_text("[]")
     assert spool.names(machine(memory)) == [name, "nonsense.json"]
     os.utime(folder / ".half.json", (0, 0))
     spool.names(machine(memory))
     assert not (folder / ".half.json").exists()
-    assert spool.read(machine(memory), "nonsense.json") is None
+    for odd in ("nonsense.json", "pipe.json", "link.json", "folder.json"):
+        assert spool.read(machine(memory), odd) is None
+    assert memory.ingest().waiting == ""
+
+
+def test_a_spool_that_is_a_link_is_none(memory: Memory, tmp_path: Path, transcript: Path) -> None:
+    report(memory, "said", transcript)
+    folder = Path(machine(memory), spool.FOLDER)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert (spool.names(machine(memory)), memory.ingest().events) == ([], 0)
+    with pytest.raises(OSError, match="spool"):
+        report(memory, "said", transcript)
+
+
+def test_what_is_set_aside_holds_no_secret(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-ant-api03-" + "a1B2c3D4" * 11
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ValueError(f"no talk: {key}")
+
+    monkeypatch.setattr(spooled, "store", refuse)
+    report(memory, "said", host="gemini", session="g-1", prompt=f"the key is {key}")
+    [why] = memory.ingest().aside
+    [name] = spool.names(machine(memory), aside=True)
+    fields = spool.read(machine(memory), name, aside=True)
+    assert fields is not None
+    assert fields["prompt"].startswith("the key is [REDACTED")
+    assert key not in f"{fields}{why}"

@@ -23,6 +23,7 @@ from memorybook.importers.records import several
 from memorybook.verbs.left_open import HOSTED, end
 from memorybook.verbs.sessions import How, process_stored
 from memorybook.verbs.turns import Stored, store, talk_of, zone_of
+from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -121,10 +122,15 @@ def _events(machine: str) -> Iterator[_Event]:
 
 
 def _set_aside(memory: Memory, events: Sequence[_Event], reason: str) -> str:
-    """Keep the events of a session where nobody tries them again: the last one, or all that tell what was said."""
-    reason = " ".join(reason.split())
+    """Keep the events of a session where nobody tries them again: the last one, or all that tell what was said.
+
+    They may stay there for good, so secrets are masked in them.
+    """
+    mask = Mask(memory)
+    reason = mask.text(" ".join(reason.split()))
     for event in events if events[-1].host not in FORMATS else events[-1:]:
-        spool.put(_machine(memory), {**event.fields, "why": reason}, name=event.name, aside=True)
+        clean = {name: mask.text(text) for name, text in event.fields.items()}
+        spool.put(_machine(memory), {**clean, "why": reason}, name=event.name, aside=True)
     return reason
 
 
