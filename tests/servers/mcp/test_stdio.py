@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memorybook.errors import ConfigError
 from memorybook.memory import Memory
-from memorybook.servers.mcp.stdio import Mended, Opening
+from memorybook.servers.mcp.stdio import UNREADABLE, Mended, Opening
 
 
 class Closing:
@@ -64,6 +64,30 @@ def test_a_memory_that_could_not_be_opened_is_tried_again() -> None:
     with pytest.raises(ConfigError):
         memory()
     assert memory() is memory()
+
+
+@pytest.mark.parametrize(
+    ("line", "id"),
+    [
+        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"id": 8, "from": %s}}' % ("9" * 5000), 7),
+        (
+            '{"method": "tools/call", "params": {"id": "x", "from": %s}, "jsonrpc": "2.0", "id": "a\\"b"}'
+            % ("9" * 5000),
+            'a"b',
+        ),
+        ('{"jsonrpc": "2.0", "id": 7, "method": 5}', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params"', 7),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping"}', None),
+        ("hello", None),
+        ('{"id": 7, "result"', None),
+    ],
+)
+def test_a_line_that_cannot_be_read_asks_for_what_there_is_not(line: str, id: str | int | None) -> None:
+    read = io.BufferedReader(Mended(io.BytesIO(f"{line}\n".encode()))).read().decode()
+    if id is None:
+        assert read == f"{line}\n"
+    else:
+        assert json.loads(read) == {"jsonrpc": "2.0", "id": id, "method": UNREADABLE}
 
 
 @given(st.lists(st.text(st.sampled_from('\\"ud8茶\ud83c\udf75\n{')), max_size=4), st.booleans(), st.integers(1, 9))

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, BinaryIO
 
+from mcp.types import jsonrpc_message_adapter
+
 from memorybook.memory import Memory
 from memorybook.servers.mcp.server import build
 
@@ -45,10 +47,18 @@ _ESCAPES = re.compile(
 """A backslash that stands for itself, a whole pair, and what is left: half of one."""
 
 
-class Mended(io.RawIOBase):
-    """Lines of JSON with U+FFFD for half of a surrogate pair, as a host writes that cut a text in two.
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?!\d))')
 
-    The protocol's reader takes such a line for no JSON and answers nothing, for which the host would wait in vain.
+UNREADABLE = "a line that is no message of the protocol"
+"""The method that is asked for in place of a line that cannot be read: there is none, and that is answered."""
+
+
+class Mended(io.RawIOBase):
+    """A host's lines, such that each that asks something is answered.
+
+    The protocol's reader answers nothing to a line that it cannot read, for which the host would wait in vain. Half of
+    a surrogate pair, as a host writes that cut a text in two, becomes U+FFFD; what cannot be read for another reason
+    becomes a request of the same id for a method that there is not.
     """
 
     def __init__(self, lines: BinaryIO) -> None:
@@ -63,12 +73,22 @@ class Mended(io.RawIOBase):
         """What fits of the next line."""
         if not self._left:
             line = self._lines.readline()
-            self._left = (
-                _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], line) if b"\\u" in line else line
-            )
+            if b"\\u" in line:
+                line = _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
+            self._left = _answerable(line)
         count = min(len(buffer), len(self._left))
         buffer[:count], self._left = self._left[:count], self._left[count:]
         return count
+
+
+def _answerable(line: bytes) -> bytes:
+    try:
+        jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)  # as the reader does
+    except ValueError:
+        told = _ID.search(line.partition(b'"params"')[0]) or next(reversed(list(_ID.finditer(line))), None)
+        if told and b'"method"' in line:
+            return b'{"jsonrpc": "2.0", "id": %b, "method": "%b"}\n' % (told[1], UNREADABLE.encode())
+    return line
 
 
 def serve(opened: Callable[[], Memory]) -> None:
