@@ -34,7 +34,8 @@ class Conversations:
 
         Args:
             limit: At most this many, at least 1; None takes all.
-            since, until: Only those that were talked in within these days, inclusive; `YYYY-MM-DD` or a date.
+            since, until: Only those that were talked in within these days, inclusive; `YYYY-MM-DD`, a date, or words
+                such as "last week" and 上周, from their first to their last day.
 
         Raises:
             InvalidInput: A limit below 1, or days that cannot be used.
@@ -105,8 +106,8 @@ class Conversations:
         """One session: its summary and its turns in order.
 
         Args:
-            which: Its uuid, the beginning of one, its name, a day, or words of time and order in English or Chinese:
-                "last time", 上次, "last Tuesday", "the first session".
+            which: Its uuid, the beginning of one, its name, a day, words of time and order in English or Chinese ("last
+                time", 上次, "last Tuesday", "the first session"), or its title or how that begins.
             limit: At most this many turns, the last ones, at least 1; None takes all.
             current: The current session, by uuid or name, which words of time and order do not mean.
             max_tokens: As for `recall_history`.

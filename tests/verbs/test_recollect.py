@@ -481,6 +481,42 @@ def test_days_in_a_topic_say_when_and_weigh_nothing(talks: Memory, text: str) ->
         assert found.has_relevant
 
 
+@pytest.mark.parametrize("words", ["The kettle whistles in B flat", "the KETTLE", "The kettle whistles…"])
+def test_a_session_is_known_by_its_title_as_lists_show_it(book: Memory, words: str) -> None:
+    book.process_session_end([{"role": "user", "content": "The kettle whistles in B flat"}], "k")
+    say(book, "boat", BEGUN["boat"], *TALKS["boat"])
+    assert book.recall_session(words).sessions[0].name == "k"
+
+
+def test_of_titles_that_begin_alike_none_is_meant_and_a_day_without_a_talk_is_named(book: Memory) -> None:
+    for name, what in (("one", "The kettle is red"), ("two", "The kettle is blue")):
+        book.process_session_end([{"role": "user", "content": what}], name)
+    with pytest.raises(NotFound, match="no session is called 'The kettle'"):
+        book.recall_session("The kettle")
+    with pytest.raises(NotFound, match="nothing was said on 2026-02-17"):
+        book.recall_session("last Tuesday")
+
+
+def test_days_are_given_in_words_too(talks: Memory) -> None:
+    def names(since: str | None, until: str | None) -> list[str]:
+        return [session.name for session in talks.recall_history(since=since, until=until).sessions]
+
+    assert names("last week", None) == ["now", "搬家"]
+    assert names(None, "上上周") == ["boat", "garden"]
+    assert [session.name for session in talks.sessions(since="last week", until="last week").sessions] == ["搬家"]
+    with pytest.raises(InvalidInput, match="since 'whenever' is not a day"):
+        names("whenever", None)
+
+
+def test_the_last_session_is_none_that_is_held_beside_the_current_one(book: Memory) -> None:
+    say(book, "boat", BEGUN["boat"], *TALKS["boat"])
+    say(book, "beside", NOW - timedelta(minutes=5), *"abcdefghij", ended=False)
+    say(book, "here", NOW - timedelta(minutes=2), "Hello.", ended=False)
+    assert book.recall_session("last time", current="here").sessions[0].name == "boat"
+    assert book.recall_session("last time").sessions[0].name == "beside"
+    assert book.recall_session("today", current="here").sessions[0].name == "beside"
+
+
 def test_what_was_forgotten_is_not_recalled(book: Memory) -> None:
     say(book, "boat", BEGUN["boat"], *TALKS["boat"])
     say(book, "garden", BEGUN["garden"], *TALKS["garden"])

@@ -51,7 +51,7 @@ NOTHING: Within = ((), (), False)
 def sessions(memory: Memory, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
     """See `Memory.sessions`."""
     most = given.count_of(limit)
-    days = given.days_of(since, until)
+    days = which.days_given(memory, since, until)
     if not memory.config.enabled:
         return Talks(disabled=True)
     found = list(islice(talks.newest(memory, days), None if most is None else most + 1))
@@ -69,7 +69,7 @@ def recall_history(
 ) -> Recollection:
     """See `Memory.recall_history`."""
     most = given.size_of(limit, memory.config.recall.max_search_results, "limit")
-    days, budget = given.days_of(since, until), given.budget_of(max_tokens)
+    days, budget = which.days_given(memory, since, until), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("history", disabled=True)
     return _shown(memory, _history(memory, most, days, talks.uuid_of(memory, current)), "", budget)
@@ -91,7 +91,7 @@ def recall_topic(
     max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_topic`."""
-    text, days = given.text_of(query, "query"), given.days_of(since, until)
+    text, days = given.text_of(query, "query"), which.days_given(memory, since, until)
     most, budget = _top(memory, top), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("topic", disabled=True)
@@ -135,7 +135,7 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
     if not asked.named:
         return _of_days(memory, asked)
     days = which.around(asked.named)
-    told = f"nothing about it was said from {days[0]} to {days[1]}: all days were searched"
+    told = f"nothing about it was said {which.told(days)}: all days were searched"
     nearest: list[Recollection] = []
     for text in (asked.text, which.without_days(memory, asked.text)):
         one = asked._replace(text=text)
@@ -335,8 +335,7 @@ def _period(memory: Memory, named: Sequence[Span], current: str | None, *, reaso
     found = _history(memory, OF_DAYS, days, current)
     if found.sessions:
         return found._replace(reason=reason, has_relevant=not reason)
-    when = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
-    return found._replace(reason=f"nothing was said {when}")
+    return found._replace(reason=f"nothing was said {which.told(days)}")
 
 
 def _sessions(memory: Memory, text: str, about: str, current: str | None) -> Recollection | None:

@@ -110,8 +110,25 @@ def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
         session.path,
         score,
         session.updated,
-        session.ended is None and session.source in GOING_ON,
+        goes_on(session),
     )
+
+
+def goes_on(session: Session) -> bool:
+    """Whether it goes on by itself: a talk with an agent or a chat that nobody ended."""
+    return session.ended is None and session.source in GOING_ON
+
+
+def begun(memory: Memory, session: str) -> datetime | None:
+    """When a session (uuid) began; None if it is not known."""
+    known = known_session(memory, session)
+    return None if known is None else known.created
+
+
+def title_of(memory: Memory, session: Session) -> str:
+    """The title on its page, which a person may have edited; its own where it has none, "" if neither is there."""
+    page = _page(memory, session.path) if session.path else None
+    return page.title or session.title if page is not None else session.title
 
 
 def _unwritten(memory: Memory, session: Session) -> SessionSummary:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from memorybook.errors import Conflict, NotFound
+from memorybook import arguments as given
+from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.patterns import lazily
 from memorybook.recall import order, when
 from memorybook.recall.order import Listed
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from memorybook.verbs.talks import Days
 
 SHORTEST = 4
-"""Characters of a uuid by which a session is known, where no other begins so."""
+"""Bytes of a uuid or a title by which a session is known, where no other begins so."""
 
 LONGEST_NAME = 200
 """Characters from which words name no session."""
@@ -41,7 +42,7 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
     """The session that the words mean, and how they were read ("" for a uuid or a name).
 
     In this order: the path of its summary, a uuid or a name, the beginning of a uuid, words of order and time ("last
-    time", 第二次, a day), what a summary in the book calls it.
+    time", 第二次, a day), what a summary in the book calls it, its title or how that begins.
 
     Args:
         memory: Where it is looked for.
@@ -61,10 +62,9 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
         unknown = error
     found = _by_beginning(memory, words) or _by_order(memory, words, without)
     if found is None:
-        told = talks.told_of(memory, words) if len(words) <= LONGEST_NAME else None
+        told = talks.told_of(memory, words) or _titled(memory, words) if len(words) <= LONGEST_NAME else None
         if told is None:
-            more = "a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
-            raise NotFound(f"{unknown}; {more}") from unknown
+            raise NotFound(_missing(memory, words, str(unknown))) from unknown
         return told, ""
     one, reason = found
     return talks.known_session(memory, one.uuid, one.path) or one, reason
@@ -79,6 +79,31 @@ def _by_beginning(memory: Memory, words: str) -> tuple[Session, str] | None:
         names = ", ".join(repr(session.uuid) for session in found[:5])
         raise Conflict(f"{len(found)} sessions begin with {words!r}: {names}")
     return (found[0], f"its uuid begins with {words!r}") if found else None
+
+
+def _titled(memory: Memory, words: str) -> Session | None:
+    """The session of that title, else of the only one that begins so; None if none or several do."""
+    wanted = words.removesuffix("…").casefold()
+    known = [(one, talks.title_of(memory, one).casefold()) for one in talks.newest(memory)]
+    same = [one for one, title in known if title == wanted]
+    if len(wanted.encode(errors="replace")) < SHORTEST:
+        return same[0] if same else None
+    found = same[:1] or [one for one, title in known if title.startswith(wanted)]
+    return found[0] if len(found) == 1 else None
+
+
+def _missing(memory: Memory, words: str, unknown: str) -> str:
+    """Why there is no such session: nothing was said on the days that the words name, or nothing is called so."""
+    days = days_in(memory, words)
+    if days:
+        return f"nothing was said {told(around(days))}, which is how {words!r} was understood"
+    return f"{unknown}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
+
+
+def told(days: Days) -> str:
+    """Days, both of which are given, in words."""
+    first, last = days
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
@@ -105,13 +130,34 @@ def those(memory: Memory, words: str, *, without: str | None) -> tuple[list[Sess
 def _listed(memory: Memory, words: str, without: str | None, known: dict[str, Session]) -> Iterator[Listed]:
     """The sessions of the days that the words name, of all where they name none, newest first; added to `known`."""
     meant = days_of(words, memory.book.day(memory.book.now()))
+    begun = None if without is None or meant is not None else talks.begun(memory, without)
     for one in talks.newest(memory, _days(meant) if meant is not None else (None, None), without=without):
+        if begun is not None and talks.goes_on(one) and one.updated is not None and one.updated > begun:
+            continue  # held beside the current one, not before it
         known[one.uuid] = one
         yield Listed(one.uuid, one.name, _here(memory, one.created), _here(memory, one.updated))
 
 
 def _here(memory: Memory, time: datetime | None) -> datetime | None:
     return None if time is None else time.astimezone(memory.book.zone)
+
+
+def days_given(memory: Memory, since: str | date | None, until: str | date | None) -> Days:
+    """The first and the last day of a span, each as a day or in words: "last week" begins or ends it; None is open.
+
+    Raises InvalidInput for what names no day.
+    """
+    first = _day_given(memory, since, 0)
+    return given.days_of(first, _day_given(memory, until, 1))
+
+
+def _day_given(memory: Memory, day: str | date | None, end: int) -> str | date | None:
+    """The day on which the days begin (0) or end (1) that words name; what names none as it is."""
+    try:
+        return given.day_of(day, "day")
+    except InvalidInput:
+        meant = days_of(day, memory.book.day(memory.book.now())) if isinstance(day, str) else None
+        return day if meant is None else _days(meant)[end]
 
 
 # --- which days ------------------------------------------------------------------------------------
