@@ -120,6 +120,22 @@ def test_a_todo_carries_the_day_it_lapses(text: str, content: str, expires: date
 
 
 @pytest.mark.parametrize(
+    ("text", "category", "content"),
+    [
+        ("Remember that Anna's birthday is June 3rd.", "fact", "Anna's birthday is June 3rd."),
+        ("记住安娜的生日是6月3日", "fact", "安娜的生日是6月3日。"),
+        ("Remember that Anna was born on 3 June.", "fact", "Anna was born on 3 June."),
+        ("Remember that Anna's birthday is tomorrow.", "todo", "Anna's birthday is tomorrow. (2026-06-22)"),
+        ("记住安娜的生日是7月3日，要买花", "todo", "安娜的生日是7月3日，要买花。（2026-07-03）"),
+    ],
+)
+def test_a_day_of_every_year_is_known_and_not_to_be_done(text: str, category: str, content: str) -> None:
+    candidate = only(text)
+    assert (candidate.category, candidate.content) == (category, content)
+    assert (candidate.expires is None) == (category == "fact")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Do you remember that I prefer tea?",
@@ -517,6 +533,7 @@ def test_a_past_or_recurring_day_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "alone"),
     [
+        ("I row on Sundays.", "The user rows on Sundays."),
         ("I've used Go for my work", "The user has used Go for their work"),
         ("I'll teach myself", "The user will teach themselves"),
         ("I am here and I'm happy, I was sad", "The user is here and they are happy, they were sad"),

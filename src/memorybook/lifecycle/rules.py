@@ -164,7 +164,7 @@ _SHORT_ORDER = (
 
 
 def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
-    day = due(text, context.today)
+    day = None if compiled(_EVERY_YEAR).search(text) else due(text, context.today)
     said = context.turn.text
     cue = find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
     if cue is None:
@@ -191,6 +191,15 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | N
         trust=context.trust,
         told=_is_told(cue, category, text),
     )
+
+
+_EVERY_YEAR = (
+    r"(?i:\b(?:(?:birthday|anniversary|name\s+day)\s+(?:is|was|falls)|(?:was|were)\s+born)\s+(?:on\s+)?(?:the\s+)?"
+    r"(?:\d|(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\s+\d)"
+    r"(?!.*\b(?:need|must|have|should|let's|book|buy|get|by)\b))"
+    r"|(?:生日|纪念日|忌日)[是在为：:\s]*[\d一二三四五六七八九十]+\s*月(?!.*[要得买订送前])"
+)
+"""What says on which day of every year something is, which is neither to be done nor over by then."""
 
 
 def _quote(sentence: Sentence, part: str, turn: str) -> str:

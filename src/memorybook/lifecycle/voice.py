@@ -15,7 +15,8 @@ _UNCHANGED = (
 _PRESENT = (
     "prefer|like|love|hate|dislike|enjoy|need|want|use|work|live|study|teach|speak|play|run|own|avoid|drink|eat|keep|"
     "write|read|think|believe|plan|hope|wish|know|feel|find|get|take|make|start|commute|sleep|wake|travel|drive|cook|"
-    "care|tend|host|volunteer|coach|manage|lead|maintain"
+    "care|tend|host|volunteer|coach|manage|lead|maintain|row|swim|cycle|ski|climb|sing|dance|paint|draw|knit|garden|"
+    "smoke|code|trade|fly|walk|hike|ride|buy|sell|pay|grow|collect|practise|practice|train|visit|attend|stay|suffer"
 )
 _ADVERBS = (
     "really|also|just|actually|always|usually|generally|still|personally|definitely|mostly|normally|never|currently|now"
