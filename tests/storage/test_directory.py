@@ -349,6 +349,7 @@ def test_a_rewrite_keeps_the_mode_and_gives_it_to_the_backup(book: DirectoryDocu
     book.write("MEMORY.md", "2", expect=revision)
     assert (root / "MEMORY.md").stat().st_mode & 0o777 == 0o640
     assert (root / "MEMORY.md.bak").stat().st_mode & 0o777 == 0o640
+    assert [path.stat().st_mode & 0o777 for path in root.rglob("displaced")] == [0o600]
 
 
 def test_only_the_hot_document_has_a_backup_of_what_it_was(book: DirectoryDocuments, root: Path) -> None:

@@ -206,6 +206,7 @@ class Target:
         discard(versions.folder, DISPLACED)
         try:
             os.rename(swap.spare(self.name), DISPLACED, src_dir_fd=self.folder, dst_dir_fd=versions.folder)
+            os.chmod(DISPLACED, 0o600, dir_fd=versions.folder)
         except OSError:
             discard(self.folder, swap.spare(self.name))
         with contextlib.suppress(OSError):
