@@ -46,7 +46,14 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
         return beginning(config, root, session="" if told.get("source") in ("startup", "clear") else session)
     prompt = told.get("prompt")
     asked = prompt.strip() if isinstance(prompt, str) else ""
-    return _found(_opened(config, root), asked[:LONGEST_QUERY], session) if asked and asked[0] != "/" else ""
+    if not asked or _is_command(asked):
+        return ""
+    return _found(_opened(config, root), asked[:LONGEST_QUERY], session)
+
+
+def _is_command(prompt: str) -> bool:
+    """Whether a prompt is one of the host's own commands, `/clear`; a path is none."""
+    return prompt[0] == "/" and "/" not in prompt.split(None, 1)[0][1:]
 
 
 def beginning(config: Config, root: str, *, session: str = "") -> str:
