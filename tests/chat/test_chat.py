@@ -464,6 +464,19 @@ def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:
     assert found["remembered"] == []
 
 
+@pytest.mark.parametrize(
+    ("said", "told", "kept"),
+    [("We sail to Marstal.", "talks are not kept", "Kept"), ("我们去青岛出海。", "不保存对话", "已保存")],
+)
+def test_without_transcripts_the_words_are_nowhere(talk: Talk, tmp_path: Path, said: str, told: str, kept: str) -> None:
+    options = ["--set", "transcripts.enabled=false", "--set", f"language={'en' if said.isascii() else 'zh'}"]
+    shown = talk(said, options=options)
+    assert told in shown
+    assert kept not in shown
+    files = [path for path in (tmp_path / "book").rglob("*") if path.is_file()]
+    assert [path for path in files if said.encode() in path.read_bytes()] == []
+
+
 def test_nothing_is_kept_while_memory_is_switched_off(talk: Talk, tmp_path: Path) -> None:
     shown = talk("Remember that I like tea.", "/memory", options=["--set", "enabled=false"])
     assert "memory is switched off" in shown

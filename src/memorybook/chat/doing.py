@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memorybook.agent.loop import operations_in
 from memorybook.chat import commands
-from memorybook.chat.found import show_remembered
+from memorybook.chat.found import kept, show_remembered
 from memorybook.chat.words import WORDS
 from memorybook.cli.call import Call
 from memorybook.verbs.read import language_of
@@ -161,7 +161,8 @@ class Doing:
             return
         self._screen.remark(words.compacting)
         done = self._session.compact(keep=KEPT)
-        self._screen.remark(words.compacted.format(done=done.remembered.text or words.nothing_new))
+        new = words.nothing_new + kept(self._memory, words.talk_kept)
+        self._screen.remark(words.compacted.format(done=done.remembered.text or new))
 
     def tell_remembered(self) -> Sequence[str]:
         """Name what was remembered just now."""

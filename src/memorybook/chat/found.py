@@ -34,7 +34,7 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
         screen: Where it is shown.
     """
     if is_small(text):
-        screen.remark(screen.words.small)
+        screen.remark(kept(memory, screen.words.kept) + screen.words.small)
         return []
     if recalled is not None and not recalled.has_relevant:
         recalled = None
@@ -51,8 +51,13 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     elif recalled is not None:
         return _show_recalled(recalled, screen)
     else:
-        screen.remark(screen.words.nothing)
+        screen.remark(kept(memory, screen.words.kept) + screen.words.nothing)
     return list(answer["index"].get("degraded") or ())
+
+
+def kept(memory: Memory, words: str) -> str:
+    """The words, which say that a talk is kept; "" where it is not."""
+    return words if memory.config.enabled and memory.config.transcripts.enabled else ""
 
 
 def show_remembered(text: str, memory: Memory, screen: Screen) -> None:

@@ -16,7 +16,7 @@ from memorybook.agent.workspace import Workspace
 from memorybook.chat import commands
 from memorybook.chat.completion import lacks_editing, reader
 from memorybook.chat.doing import KEPT, Doing
-from memorybook.chat.found import show_found
+from memorybook.chat.found import kept, show_found
 from memorybook.chat.screen import Screen
 from memorybook.chat.status import Status, parts
 from memorybook.chat.words import Words, counted, error_text
@@ -122,6 +122,8 @@ class Chat:
             self._screen.remark(words.no_model)
         if not memory.config.enabled:
             self._screen.remark(words.off, "bad")
+        elif not memory.config.transcripts.enabled:
+            self._screen.remark(words.no_transcripts)
         if lacks_editing():
             self._screen.remark(words.extra)
         self._screen.remark(words.hint)
@@ -301,7 +303,7 @@ class Chat:
             return {"remembered": [], "waits": done.reason}
         texts = list(self._doing.tell_remembered())
         if not texts:
-            self._screen.remark(self._words.nothing_new)
+            self._screen.remark(self._words.nothing_new + kept(self._memory, self._words.talk_kept))
         return {"remembered": texts}
 
 

@@ -14,12 +14,14 @@ class Words(NamedTuple):
     you: str
     no_model: str
     off: str
+    no_transcripts: str
     hint: str
     extra: str
     goes_on: str
     unanswered: str
     from_session: str
     found: str
+    kept: str
     nothing: str
     small: str
     stored: str
@@ -39,6 +41,7 @@ class Words(NamedTuple):
     ending: str
     remembered: str
     nothing_new: str
+    talk_kept: str
     queued: str
     idle: str
     unknown: str
@@ -53,13 +56,15 @@ WORDS = {
         no_model="no language model is set (llm.model): I answer with what the book says",
         extra="lines are read plainly; for editing, history and completion: pip install 'memorybook[chat]'",
         off="memory is switched off: set enabled = true",
+        no_transcripts="talks are not kept (transcripts.enabled = false): only what is remembered of them stays",
         hint="/help shows the commands, Ctrl-D ends the session",
         goes_on="going on with the session of {time}: {turns}",
         unanswered="your last words are kept and were not answered: {text}",
         from_session="going on from {title} ({day}); what is said now is a session of its own",
         found="No model is set. This is what I found:",
-        nothing="Kept. The book says nothing about it yet.",
-        small="Kept. Ask me what the book says, or tell me what to remember.",
+        kept="Kept. ",
+        nothing="The book says nothing about it yet.",
+        small="Ask me what the book says, or tell me what to remember.",
         stored="stored {count}",
         forgot="forgot {count}",
         waits="{count} in review",
@@ -76,7 +81,8 @@ WORDS = {
         nothing_to_compact="there is nothing to compact",
         ending="remembering …",
         remembered="remembered: {texts}",
-        nothing_new="nothing new to remember; the talk is kept",
+        nothing_new="nothing new to remember",
+        talk_kept="; the talk is kept",
         queued="not remembered yet, the session waits: {reason}",
         idle="an earlier session that was left open is over",
         unknown="there is no command {name!r}",
@@ -89,13 +95,15 @@ WORDS = {
         no_model="没有设置语言模型（llm.model）：我用书里的内容回答",
         extra="逐行读取输入；要有编辑、历史和补全：pip install 'memorybook[chat]'",
         off="记忆已关闭：要使用请设 enabled = true",
+        no_transcripts="不保存对话（transcripts.enabled = false）：除记住的内容外，说过的话不会留下",
         hint="/help 查看命令，Ctrl-D 结束会话",
         goes_on="继续 {time} 的会话：{turns}",
         unanswered="您上一句话已保存，尚未得到回答：{text}",
         from_session="接着“{title}”（{day}）往下谈；现在说的是一个新会话",
         found="没有设置模型。以下是我找到的：",
-        nothing="已保存。书里还没有相关内容。",
-        small="已保存。您可以问我书里的内容，或告诉我要记住什么。",
+        kept="已保存。",
+        nothing="书里还没有相关内容。",
+        small="您可以问我书里的内容，或告诉我要记住什么。",
         stored="存入 {count} 条",
         forgot="忘掉 {count} 条",
         waits="{count} 项待审核",
@@ -112,7 +120,8 @@ WORDS = {
         nothing_to_compact="没有可压缩的内容",
         ending="正在记忆……",
         remembered="记住了：{texts}",
-        nothing_new="没有新的内容要记；对话已保存",
+        nothing_new="没有新的内容要记",
+        talk_kept="；对话已保存",
         queued="暂未记住，会话在排队：{reason}",
         idle="先前未结束的会话现已结束",
         unknown="没有命令 {name!r}",

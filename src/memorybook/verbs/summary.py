@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import EmbedderFailed, MissingDocument
 from memorybook.formats import session_md
-from memorybook.lifecycle.summarize import summarize, title_of
+from memorybook.lifecycle.summarize import TITLE_LENGTH, summarize, title_of
 from memorybook.model import Put, Session, SessionSummary, Turn
 
 if TYPE_CHECKING:
@@ -105,16 +105,17 @@ def made(
     """The summary of a session that has grown by `fresh` turns, and the reason to write it with.
 
     A model is told of what is new alone, so that what it or rules wrote before stays above it; rules tell all anew.
+    Where no transcripts are kept rules tell nothing, for all they have is what was said.
     """
-    language = memory.config.language
     whole = len(turns) if memory.config.transcripts.enabled else last.turns + len(fresh)
     if not found.summary and last.reason not in (BY_MODEL, BROUGHT):
-        return replace(summarize(turns, session=session, language=language), turns=whole), SUMMARIZED
-    now = summarize(fresh, session=session, language=language)
+        return replace(_by_rules(memory, turns, session), turns=whole), SUMMARIZED
+    now = _by_rules(memory, fresh, session)
     if found.summary:
+        first = found.summary.partition("\n")[0].split("。")[0].split(". ")[0]
         now = replace(
             now,
-            title=session.title[:60] or title_of(found.summary.partition("\n")[0].split("。")[0].split(". ")[0]),
+            title=session.title[:TITLE_LENGTH] or title_of(first),
             summary=found.summary,
             decisions=found.decisions,
             open_questions=found.open_questions,
@@ -122,6 +123,13 @@ def made(
         )
     before = session_md.parse(last.text) if last.text else None
     return replace(_joined(before, now) if before else now, turns=whole, ended=session.ended or now.ended), BY_MODEL
+
+
+def _by_rules(memory: Memory, turns: Sequence[Turn], session: Session) -> SessionSummary:
+    told = summarize(turns, session=session, language=memory.config.language)
+    if memory.config.transcripts.enabled:
+        return told
+    return replace(told, title=session.title[:TITLE_LENGTH], summary="", decisions=(), open_questions=())
 
 
 def _rests_on(found: Extraction, fresh: Sequence[Turn]) -> tuple[str, ...]:
