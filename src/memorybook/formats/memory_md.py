@@ -92,9 +92,8 @@ class MemoryDocument:
 
     @property
     def prose(self) -> str:
-        """What stands outside the managed sections, without the two header comments and what agents added."""
-        written = [prose_part.without_header(part) for part in self.parts if isinstance(part, str)]
-        return prose_part.by_people("".join(written))
+        """What stands outside the managed sections, verbatim, without the two header comments."""
+        return "".join([prose_part.without_header(part) for part in self.parts if isinstance(part, str)])
 
     def stamped(self, before: MemoryDocument) -> MemoryDocument:
         """With every line outside the managed sections that did not stand in `before` stamped as an agent's."""

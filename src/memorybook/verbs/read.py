@@ -107,6 +107,8 @@ def recall(
     memory: Memory, query: str, *, max_tokens: int, more: More | None = None, without: str | None = None
 ) -> Recalled:
     """See `Memory.recall`; `more` stands behind what the query finds, turns of the session `without` are left out."""
+    from memorybook.formats.prose import by_people
+
     if not memory.config.enabled:
         return Recalled("", 0)
     book = memory.book
@@ -119,7 +121,7 @@ def recall(
     cold = diverse([hit for hit in hits if hit.passage.entry not in shown], limit=memory.config.max_results)
     if more is not None:
         cold = [*cold, *more(document, hits, shown | {hit.passage.entry for hit in cold if hit.passage.entry})]
-    prose = [line for line in prose_lines(document.prose) if not screen(line)]
+    prose = [line for line in prose_lines(by_people(document.prose)) if not screen(line)]
     language = language_of(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
     told = WORDING[language].before
     texts = [_told(each.entry.text, before.get(each.entry.id), told) for each in hot]
