@@ -36,9 +36,16 @@ def test_hooks_are_put_beside_everybody_elses_and_taken_out_again(
     theirs: dict[str, Any] = {
         "model": "m",
         "hooks": {
-            "Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "say done"}]}],
+            "Stop": [
+                {"matcher": "", "hooks": [{"type": "command", "command": "say done"}]},
+                None,
+                {},
+                {"hooks": [{"command": "/usr/bin/my-memorybook-hook-logger Stop"}]},
+                {"hooks": [{"command": "cat '/home/me/notes about memorybook-hook.txt'"}, {"command": "say 'open"}]},
+            ],
             "SessionStart": [
-                {"hooks": [{"type": "command", "command": "memorybook-hook SessionStart"}, {"command": "theirs"}]}
+                {"hooks": [{"type": "command", "command": "memorybook-hook SessionStart"}, {"command": "theirs"}]},
+                {"hooks": [{"command": r'"C:\py\python.exe" -I -S "C:\lib\memorybook\hook.py" SessionStart --host x'}]},
             ],
         },
     }
@@ -47,8 +54,8 @@ def test_hooks_are_put_beside_everybody_elses_and_taken_out_again(
     assert main(["hook", "install", "--host", host]) == 0
     written = settings(path)
     assert written["model"] == "m"
-    assert written["hooks"]["Stop"][0] == theirs["hooks"]["Stop"][0]
-    assert written["hooks"]["SessionStart"][0] == {"hooks": [{"command": "theirs"}]}
+    assert written["hooks"]["Stop"][:5] == theirs["hooks"]["Stop"]
+    assert written["hooks"]["SessionStart"][:-1] == [{"hooks": [{"command": "theirs"}]}]
     assert Path(f"{path}.memorybook-backup").read_text(encoding="utf-8") == before
     for name in hosts.HOSTS[host].events.values():
         [ours] = written["hooks"][name][-1]["hooks"]
@@ -60,7 +67,7 @@ def test_hooks_are_put_beside_everybody_elses_and_taken_out_again(
     assert main(["hook", "install", "--host", host, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["action"] == "unchanged"
     assert main(["hook", "uninstall", "--host", host]) == 0
-    theirs["hooks"]["SessionStart"][0]["hooks"].pop(0)
+    theirs["hooks"]["SessionStart"] = [{"hooks": [{"command": "theirs"}]}]
     assert settings(path) == theirs
 
 

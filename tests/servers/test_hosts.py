@@ -51,6 +51,9 @@ def test_a_server_is_put_in_and_taken_out_again(name: str, tmp_path: Path) -> No
     assert (changed.action, Path(changed.backup).read_bytes()) == ("removed", before)
     assert "memorybook" not in path.read_text(encoding="utf-8")
     assert install(name, str(path), None).action == "unchanged"
+    kept = {install(name, str(path), each).backup for each in (entry(name), None, entry(name))}
+    assert kept == {f"{path}.memorybook-backup", f"{path}.memorybook-backup-2"}, "no state is kept twice"
+    assert Path(f"{path}.memorybook-backup").read_bytes() == before, "what was there first stays"
     assert install(name, str(tmp_path / "nothing"), None).action == "unchanged"
     assert not (tmp_path / "nothing").exists()
 
@@ -105,6 +108,11 @@ def test_what_a_person_added_to_our_entry_stays(tmp_path: Path) -> None:
         ("openclaw", '{"mcp": 1}', "'mcp' is no object"),
         ("cursor", "[]", "it is no object"),
         ("cursor", '{"a": 1, "a": 2}', "a name stands twice"),
+        ("cursor", '{"a": 1e400}', "1e400 is a number that would be rounded"),
+        ("cursor", '{"a": 1.00000000000000000001}', "is a number that would be rounded"),
+        ("cursor", '{"a": %s}' % ("9" * 5000), "an integer of thousands of digits"),
+        ("cursor", "[" * 100_000, "it is nested too deeply"),
+        ("cursor", '{"a": ' + "[" * 900 + "]" * 900 + "}", "it is nested too deeply"),
         ("codex", "[mcp_servers", "it is no TOML"),
         ("codex", 'mcp_servers = {memorybook = {command = "x"}}', "cannot be a table of its own there"),
         ("codex", "mcp_servers = {}", "cannot be a table of its own there"),
@@ -174,11 +182,15 @@ def test_only_our_lines_of_a_toml_file_change(end: str, tmp_path: Path) -> None:
     assert path.read_bytes().decode() == (head + rest[rest.index("# of the profile") :]).replace("\n", end)
 
 
-def test_a_new_table_stands_at_the_end(tmp_path: Path) -> None:
+def test_a_new_table_stands_at_the_end_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text('model = "gpt"', encoding="utf-8")
-    install("codex", str(path), entry("codex"))
-    assert path.read_text(encoding="utf-8") == 'model = "gpt"\n\n' + snippet("codex", entry("codex"))
+    before = '\ufeffmodel = "gpt"\nweight = nan\n'
+    for text in (before, before.removesuffix("\n")):
+        path.write_text(text, encoding="utf-8")
+        install("codex", str(path), entry("codex"))
+        assert path.read_text(encoding="utf-8") == before + "\n" + snippet("codex", entry("codex"))
+        install("codex", str(path), None)
+        assert path.read_text(encoding="utf-8") == before
 
 
 VALUE = st.recursive(

@@ -14,8 +14,8 @@ from memorybook.servers import host_files
 from memorybook.servers.host_files import Changed
 from memorybook.servers.hosts import Places
 
-_OURS = ("memorybook-hook", "memorybook/hook.py")
-"""What a command of ours has in it, as a plugin or this module writes it."""
+_OURS = ("memorybook-hook", "memorybook-hook.exe")
+"""The program of a plugin's commands; those that this module writes start `memorybook/hook.py` with Python."""
 
 _WAITS = {"start": 10, "prompt": 10, "said": 5, "compact": 5, "end": 5}
 """Seconds that a host waits for an answer: longer than it is ever worked on, see `event.LIMIT`."""
@@ -151,7 +151,7 @@ def _put(root: dict[str, Any], hooks: Mapping[str, list[dict[str, Any]]]) -> Non
         if ours == wanted:
             continue
         touched = True
-        known[event] = [*filter(None, map(_without_ours, groups)), *wanted]
+        known[event] = [*(_without_ours(group) for group in groups if not _is_all_ours(group)), *wanted]
         if not known[event]:
             del known[event]
     if known:
@@ -162,7 +162,14 @@ def _put(root: dict[str, Any], hooks: Mapping[str, list[dict[str, Any]]]) -> Non
 
 def _is_ours(hook: Any) -> bool:
     command = hook.get("command") if isinstance(hook, dict) else None
-    return isinstance(command, str) and any(mark in command for mark in _OURS)
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quotation mark that nothing closes
+        return False
+    started = [word.replace("\\", "/") for word in words if not word.startswith("-")][:2]
+    if not started:
+        return False
+    return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hook.py")
 
 
 def _has_ours(group: Any) -> bool:
@@ -170,9 +177,10 @@ def _has_ours(group: Any) -> bool:
     return isinstance(hooks, list) and any(map(_is_ours, hooks))
 
 
+def _is_all_ours(group: Any) -> bool:
+    return _has_ours(group) and all(map(_is_ours, group["hooks"]))
+
+
 def _without_ours(group: Any) -> Any:
-    """The group with others' hooks alone; None if none is left."""
-    if not _has_ours(group):
-        return group
-    left = [hook for hook in group["hooks"] if not _is_ours(hook)]
-    return {**group, "hooks": left} if left else None
+    """The group with others' hooks alone."""
+    return {**group, "hooks": [hook for hook in group["hooks"] if not _is_ours(hook)]} if _has_ours(group) else group

@@ -5,10 +5,12 @@ What cannot be changed without loss, such as JSON with comments, is refused.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from memorybook.errors import Conflict, InvalidInput
@@ -68,14 +70,18 @@ def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix(mark)
     try:
-        root = json.loads(body, object_pairs_hook=_once) if body.strip() else {}
+        root = json.loads(body, object_pairs_hook=_once, parse_float=_number) if body.strip() else {}
+        if not isinstance(root, dict):
+            raise InvalidInput("it is no object")
+        before = deepcopy(root)
+        change(root)
+        return text if root == before and body.strip() else mark + _dumped(root, body)
     except json.JSONDecodeError as error:
         raise InvalidInput(f"line {error.lineno} is not plain JSON, such as a comment") from None
-    if not isinstance(root, dict):
-        raise InvalidInput("it is no object")
-    before = deepcopy(root)
-    change(root)
-    return text if root == before and body.strip() else mark + _dumped(root, body)
+    except InvalidInput:
+        raise
+    except (RecursionError, ValueError):
+        raise InvalidInput("it is nested too deeply, or has an integer of thousands of digits") from None
 
 
 def _read(path: str) -> bytes | None:
@@ -100,6 +106,13 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _number(text: str) -> float:
+    number = float(text)
+    if Decimal(text) != Decimal(repr(number)):
+        raise InvalidInput(f"{text[:40]} is a number that would be rounded")
+    return number
+
+
 def _dumped(root: Any, like: str) -> str:
     """JSON laid out as the text was: its indentation, line ends, and whether it ends with one."""
     lines = [line for line in like.split("\n")[1:] if line.strip()]
@@ -116,10 +129,10 @@ def _replace(path: str, before: bytes | None, after: bytes) -> str:
     """Put the bytes in the file's place at once; returns the path of what was there before, "" if nothing was."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     mode = 0o666 if before is None else os.stat(path).st_mode & 0o777
-    backup = "" if before is None else path + _BACKUP
+    backup = "" if before is None else _backup(path, before)
     aside = f"{path}.memorybook-{os.getpid()}"
     try:
-        if before is not None:
+        if before is not None and not os.path.lexists(backup):
             _write(aside, before, mode)
             os.replace(aside, backup)
         _write(aside, after, mode)
@@ -131,6 +144,15 @@ def _replace(path: str, before: bytes | None, after: bytes) -> str:
             os.remove(aside)
         raise
     return backup
+
+
+def _backup(path: str, before: bytes) -> str:
+    """Where these bytes are kept, or have a place to be: what was kept before stays."""
+    for number in itertools.count(1):
+        place = path + _BACKUP + (f"-{number}" if number > 1 else "")
+        if not os.path.lexists(place) or (os.path.isfile(place) and _read(place) == before):
+            return place
+    raise AssertionError
 
 
 def _write(path: str, data: bytes, mode: int) -> None:

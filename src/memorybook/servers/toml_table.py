@@ -18,6 +18,8 @@ def with_entry(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, 
     Raises:
         InvalidInput: It is no TOML, or the table is written in a way that cannot be changed line by line.
     """
+    if text.startswith("\ufeff"):
+        return "\ufeff" + with_entry(text[1:], keys, entry, replaced)
     before = _parsed(text)
     known = _at(before, keys)
     if entry is None and known is None:
@@ -33,6 +35,8 @@ def with_entry(text: str, keys: Sequence[str], entry: Mapping[str, Any] | None, 
     spans = _spans(lines, keys)
     if entry is None:
         after = "".join(line for at, line in enumerate(lines) if not any(at in span for span in spans))
+        if spans and spans[-1].stop == len(lines) and after.endswith(end * 2):  # the gap that stood before it
+            after = after.removesuffix(end)
     elif own := next((span for span in spans if _header(lines[span.start]) == tuple(keys)), None):
         said = _statements(lines[own.start + 1 : own.stop], replaced)
         new = [lines[own.start].rstrip("\r\n") + end, *_assignments(entry, end), *said]
@@ -60,7 +64,7 @@ def _assignments(entry: Mapping[str, Any], end: str) -> list[str]:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=str)  # nan is not equal to itself
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"it is no TOML ({error})") from None
 
