@@ -267,6 +267,53 @@ def test_what_was_reworded_undone_or_forgotten_since_is_not_brought_back_twice(
     assert memory.import_file(third).entries == 1
 
 
+def part(name: str, hour: int, *said: str, **more: str) -> list[dict[str, str]]:
+    """Messages of a named session, a minute apart."""
+    return [
+        {"session": name, "role": "user", "content": text, "timestamp": f"2026-02-20T{hour:02}:{n:02}:00Z"} | more
+        for n, text in enumerate(said)
+    ]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_later_file_goes_on_with_the_session_of_its_name(
+    memory: Memory, write: Callable[[str, Any], str], together: bool
+) -> None:
+    one = write("one.json", part("trip", 9, "Remember that I fly to Oslo.", "I decided to take the train back."))
+    two = write("two.json", part("trip", 10, "Remember that my hotel is by the harbour."))
+    for paths in [(one, two)] if together else [(one,), (two,)]:
+        memory.import_file(*paths)
+    session = memory.book.transcripts.session("trip")
+    said = [turn.text for turn in memory.book.transcripts.turns(session.uuid)]
+    assert [text.split()[-1] for text in said] == ["Oslo.", "back.", "harbour."]
+    grown = write("two.json", part("trip", 10, "Remember that my hotel is by the harbour.", "I prefer window seats."))
+    assert (memory.import_file(grown).new_turns, memory.import_file(one, two).new_turns) == (1, 0)
+    assert len(memory.book.transcripts.turns(session.uuid)) == 4
+    memory.forget(session=session.uuid)
+    assert memory.import_file(one, two).new_turns == 0, "what was forgotten stays so"
+    assert memory.book.transcripts.sessions() == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        part("trip", 8, "Earlier."),
+        part("trip", 10, "Somebody else's.", speaker="Bo"),
+        part("trip", 10, "Another of that id.", id="t1"),
+        [{"session": "trip", "role": "user", "content": "Nobody knows when."}],
+        part("S1", 10, "Of another file."),
+        part("plan", 10, "Of one scope.", scope="a") + part("plan", 11, "Of another.", scope="b"),
+    ],
+    ids=["earlier", "another speaker", "another id", "no time", "a name that counts", "another scope"],
+)
+def test_another_conversation_of_that_name_is_another_session(
+    memory: Memory, write: Callable[[str, Any], str], other: list[dict[str, str]]
+) -> None:
+    memory.import_file(write("one.json", part("trip", 9, "I fly to Oslo.", id="t1") + part("S1", 9, "Hello.")))
+    memory.import_file(write("two.json", other))
+    assert len(memory.book.transcripts.sessions()) == 2 + len({one.get("scope") for one in other})
+
+
 def test_an_agents_pages_become_entries_and_the_notes_of_their_days(memory: Memory, folder: Path) -> None:
     assert memory.import_file(str(folder / "memory"), str(folder / "MEMORY.md")).notes == 2
     notes = memory.get("daily/2026-02-20.md").json()["text"].splitlines()

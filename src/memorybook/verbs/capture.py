@@ -23,6 +23,7 @@ from memorybook.importers.sources import Counted, Source, broken, sources
 from memorybook.model import Session, Turn
 from memorybook.verbs import export
 from memorybook.verbs.brought import brought, fit, keep
+from memorybook.verbs.continued import continued
 from memorybook.verbs.memorize import BY_IMPORT, Work, Written, foreseen, looked_through, taken, written
 from memorybook.verbs.sessions import How, memorize_stored
 from memorybook.verbs.statements import Stated, take
@@ -32,6 +33,9 @@ from memorybook.verbs.turns import store, zone_of
 if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
+
+_NAMED = "chat"
+"""The format in which a session has the name that somebody gave it."""
 
 BATCH = 1000
 """Turns of sessions that an import takes in together: they are as many documents, and MEMORY.md once."""
@@ -144,6 +148,7 @@ class _Taking:
         self._held: list[_Held] = []
         self._holding = 0
         self._uuids: set[str] = set()
+        self._names: set[str] = set()
         self._foreseen: dict[str, set[str]] = {}
         self._files = self._sessions = self._turns = self._early = self._undated = 0
 
@@ -193,8 +198,11 @@ class _Taking:
         found: Iterable[importers.Taken] = reading.found if reading.lazy else list(reading.found)
         whole = 0 if isinstance(found, Iterator) else sum(map(_size, found))
         done = 0
+        here: set[str] = set()
         for one in found:
             done += _size(one)
+            if isinstance(one, ImportedSession) and reading.format == _NAMED:
+                one = self._continued(one, here)
             if self._wanted(one):
                 self._hold(_Held(one, reading.format, os.path.basename(source.origin or source.name)))
             self._at = self._before + counted.read_so_far * done // (whole or done)
@@ -204,6 +212,15 @@ class _Taking:
         self._formats[reading.format] = None
         prefix = "" if source.named else f"{os.path.basename(source.name)}: "
         self.warnings += [prefix + warning for warning in importers.few(reading.warnings)]
+
+    def _continued(self, one: ImportedSession, here: set[str]) -> ImportedSession:
+        """The session as the one that it goes on with, which is none of those `here`, in its file."""
+        if one.session.name in self._names:
+            self.flush()
+        one = continued(self.memory, one, apart=here, dry_run=self.asked.draft is not None)
+        here.add(one.session.uuid)
+        self._names.add(one.session.name)
+        return one
 
     def _wanted(self, one: importers.Taken) -> bool:
         """Whether it is of the days that are asked for: a session whole, if anything in it is."""
@@ -241,7 +258,7 @@ class _Taking:
             stated = [held.one for held in group if isinstance(held.one, Statement | Page)]
             if stated:
                 self._stated.append(take(self.memory, stated, format=format, name=name, draft=self.asked.draft))
-        self._held, self._holding, self._uuids = [], 0, set()
+        self._held, self._holding, self._uuids, self._names = [], 0, set(), set()
         if self._progress is not None:
             self._progress(self._at, self.total)
 
