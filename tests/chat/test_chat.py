@@ -349,6 +349,17 @@ def test_a_recall_takes_words_for_a_time(talk: Talk, said: str, when: str) -> No
     assert said in talk(said, "/new", f"/recall {when}").partition("New session" if said.isascii() else "新会话")[2]
 
 
+def test_a_recall_knows_a_session_by_its_name_and_says_that_nothing_was_said_on_a_day(
+    talk: Talk, tmp_path: Path
+) -> None:
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        memory.process_session_end([{"role": "user", "content": "The mast is made of ash."}], "e3")
+    shown = talk("/recall e3", "What did we talk about on 3 May 1999?")
+    assert "The mast is made of ash." in shown
+    assert "nearest" not in shown
+    assert "Nothing was said then: 1999-05-03." in shown
+
+
 @pytest.mark.parametrize(("said", "word"), [("peanuts make me ill.", "peanuts"), ("我对花生过敏。", "花生")])
 def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str, word: str) -> None:
     talk(f"/remember {said}", "/remember I like green tea.")

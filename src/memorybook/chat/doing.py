@@ -10,6 +10,7 @@ from memorybook.chat import commands
 from memorybook.chat.found import kept, show_remembered
 from memorybook.chat.words import WORDS
 from memorybook.cli.call import Call
+from memorybook.errors import Conflict, NotFound
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from memorybook.chat.screen import Screen
     from memorybook.cli.call import Options
     from memorybook.memory import Memory
+    from memorybook.recollection import Recollection
 
 KEPT = 10
 """Messages that stay of a talk that is compacted."""
@@ -92,9 +94,10 @@ class Doing:
         return True
 
     def _help(self, rest: str) -> None:
-        """Show each command with what it does."""
+        """Show each command with what it does, and what the line under a reply says."""
         for usage, told in commands.help_lines(self._screen.language):
             self._screen.line(("place", f"{usage:<30}"), told)
+        self._screen.remark(self._screen.words.legend)
 
     def _new(self, rest: str) -> None:
         """Have the session remembered, and begin another, of this name if there is one."""
@@ -136,12 +139,19 @@ class Doing:
             self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
             return
         current, asking = self._session.uuid or None, WORDS[language_of(self._memory.config.language, [rest])].asking
-        found = self._memory.recollect(rest, current=current)
+        found = self._named(rest) or self._memory.recollect(rest, current=current)
         found = found or self._memory.recollect(asking.format(words=rest), current=current)
         if found is not None:
             self._screen.draw(f"recall-{found.scene}", found.json())
         else:
             self._do("recall-topic", [rest])
+
+    def _named(self, words: str) -> Recollection | None:
+        """The session of that very name; None if none is called so."""
+        try:
+            return self._memory.recall_session(self._memory.book.transcripts.session(words).uuid)
+        except (NotFound, Conflict):
+            return None
 
     def _undo(self, rest: str) -> None:
         """Take back an operation: the one that is named, else the last one of this chat that stands."""

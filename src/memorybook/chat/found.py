@@ -36,7 +36,10 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     if is_small(text):
         screen.remark(kept(memory, screen.words.kept) + screen.words.small)
         return []
+    nothing = screen.words.nothing
     if recalled is not None and not recalled.has_relevant:
+        if recalled.span is not None and not recalled.sessions:
+            nothing = screen.words.nothing_then.format(" – ".join(filter(None, dict.fromkeys(recalled.span))))
         recalled = None
     if recalled is not None and recalled.turns and recalled.scene != "history":
         return _show_recalled(recalled, screen)
@@ -51,7 +54,7 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     elif recalled is not None:
         return _show_recalled(recalled, screen)
     else:
-        screen.remark(kept(memory, screen.words.kept) + screen.words.nothing)
+        screen.remark(kept(memory, screen.words.kept) + nothing)
     return list(answer["index"].get("degraded") or ())
 
 

@@ -16,6 +16,7 @@ class Words(NamedTuple):
     off: str
     no_transcripts: str
     hint: str
+    legend: str
     extra: str
     goes_on: str
     unanswered: str
@@ -23,6 +24,7 @@ class Words(NamedTuple):
     found: str
     kept: str
     nothing: str
+    nothing_then: str
     small: str
     stored: str
     forgot: str
@@ -58,12 +60,18 @@ WORDS = {
         off="memory is switched off: set enabled = true",
         no_transcripts="talks are not kept (transcripts.enabled = false): only what is remembered of them stays",
         hint="/help shows the commands, Ctrl-D ends the session",
+        legend=(
+            "under each reply: how long it took; recalled: past talks that were looked up for it; stored, forgot: what "
+            "was written into the book, taken out of it; in review: waits for your word; turns: of this session; "
+            "context: what the model was given besides the talk"
+        ),
         goes_on="going on with the session of {time}: {turns}",
         unanswered="your last words are kept and were not answered: {text}",
         from_session="going on from {title} ({day}); what is said now is a session of its own",
         found="No model is set. This is what I found:",
         kept="Kept. ",
         nothing="The book says nothing about it yet.",
+        nothing_then="Nothing was said then: {}.",
         small="Ask me what the book says, or tell me what to remember.",
         stored="stored {count}",
         forgot="forgot {count}",
@@ -97,12 +105,17 @@ WORDS = {
         off="记忆已关闭：要使用请设 enabled = true",
         no_transcripts="不保存对话（transcripts.enabled = false）：除记住的内容外，说过的话不会留下",
         hint="/help 查看命令，Ctrl-D 结束会话",
+        legend=(
+            "每次回复下面一行：用时；想起了：为此取回的以往会话；存入、忘掉：写进书里的、从书里去掉的；待审核：等您决定的；"
+            "条消息：本次会话的；上下文：除对话外交给模型的内容"
+        ),
         goes_on="继续 {time} 的会话：{turns}",
         unanswered="您上一句话已保存，尚未得到回答：{text}",
         from_session="接着“{title}”（{day}）往下谈；现在说的是一个新会话",
         found="没有设置模型。以下是我找到的：",
         kept="已保存。",
         nothing="书里还没有相关内容。",
+        nothing_then="那时没有对话：{}。",
         small="您可以问我书里的内容，或告诉我要记住什么。",
         stored="存入 {count} 条",
         forgot="忘掉 {count} 条",
