@@ -59,7 +59,7 @@ def only(text: str, *, speaker: str = "", role: Role = "user") -> Candidate:
         ),
         ("We decided to drop Kafka.", "decision", "high", "We decided to drop Kafka."),
         ("Let's go with Postgres for the index.", "decision", "high", "Let's go with Postgres for the index."),
-        ("My name is Ann and I live in Oslo.", "fact", "high", "The user's name is Ann and they live in Oslo."),
+        ("My name is Ann, I live in Oslo.", "fact", "high", "The user's name is Ann, they live in Oslo."),
         ("I'm allergic to peanuts since I was small", "preference", "medium", None),
         ("I work at Acme as a backend engineer.", "fact", "medium", "The user works at Acme as a backend engineer."),
         ("I moved to Bergen with my wife.", "fact", "medium", "The user moved to Bergen with their wife."),
@@ -204,6 +204,31 @@ def test_hashtags_and_names_are_kept() -> None:
     candidate = only("We decided to run `make all` on GitHub Actions with Ann's plan #ci #build-2")
     assert candidate.tags == ("ci", "build-2")
     assert candidate.entities == ("make all", "GitHub Actions", "Ann")
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        (
+            "My budget is 1200 euros and I'm allergic to shellfish.",
+            ["The user's budget is 1200 euros.", "The user is allergic to shellfish."],
+        ),
+        ("记住我的预算是1200欧元，我对虾过敏。", ["用户的预算是1200欧元。", "用户对虾过敏。"]),
+        ("My name is Ann and I live in Oslo.", ["The user's name is Ann.", "The user lives in Oslo."]),
+        ("I moved to Porto and I love it.", ["The user moved to Porto and they love it."]),
+        (
+            "I prefer tabs because my editor is old and my boss is strict.",
+            ["The user prefers tabs because their editor is old and their boss is strict."],
+        ),
+        ("我喜欢喝茶，我妈妈说茶好。", ["用户喜欢喝茶，用户的妈妈说茶好。"]),
+        ("因为我的胃不好，我不喝酒。", ["因为用户的胃不好，用户不喝酒。"]),
+    ],
+)
+def test_facts_of_one_sentence_are_each_known_where_none_hangs_on_another(text: str, contents: list[str]) -> None:
+    found = found_in(text).candidates
+    assert [one.content for one in found] == contents
+    assert len({one.quote for one in found}) == len(contents)
+    assert len({one.told for one in found}) == 1
 
 
 @pytest.mark.parametrize(

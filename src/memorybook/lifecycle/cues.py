@@ -157,6 +157,35 @@ def find(sentence: str, *, talk: Talk, dated: bool, turn: str | None = None) -> 
     return None
 
 
+def several(sentence: str) -> tuple[Cue, ...]:
+    """The facts and likings that a person tells an agent in one sentence, each to be known and forgotten by itself.
+
+    () where they are not surely independent: each has a subject of its own that stands for itself (I, my, 我的), and a
+    cue or `is`; none hangs on another.
+    """
+    whole = find(sentence, talk="agent", dated=False)
+    if whole is None or whole.kind not in (*_STATED, "explicit") or compiled(_HANGING).search(whole.content):
+        return ()
+    cues = []
+    for piece in compiled(_BETWEEN).split(whole.content):
+        own = find(piece, talk="agent", dated=False)
+        if (own is None and not compiled(_IS).match(piece)) or (own is not None and own.kind not in _STATED):
+            return ()
+        told = Cue("explicit", "high", piece) if whole.kind == "explicit" else own
+        cues.append(told or Cue("fact", "medium", piece))
+    return tuple(cues) if len(cues) > 1 else ()
+
+
+_STATED = ("fact", "preference", "skill_usage")
+_BETWEEN = r"\s*,?\s+and\s+(?=(?:I|my|our|we)\b)|\s*[，；]\s*(?=我(?!们))"
+_IS = r"(?i:(?:my|our)\s+(?:[\w'-]+\s+){1,3}(?:is|are)\s+\S)|我们?的[^，,。]{1,8}(?:是|为|叫)"
+_HANGING = (
+    r"(?i:\b(?:because|since|as|so|if|unless|when|while|until|although|though|whether|that|who|which|where|but|both)\b)|"
+    r"因为|所以|因此|如果|虽然|但|却|而|时|的话|[这那]"
+)
+"""What ties one statement to another."""
+
+
 def _opened(text: str) -> str:
     """`text` with its first letter small, so that a pattern need not care where a sentence begins."""
     return text if re.match(r"I\b|[A-Z]{2}", text) else text[:1].lower() + text[1:]

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.lifecycle.cue_table import Talk
-from memorybook.lifecycle.cues import Cue, find, is_event, likely, without_lead
+from memorybook.lifecycle.cues import Cue, find, is_event, likely, several, without_lead
 from memorybook.lifecycle.due import due
 from memorybook.lifecycle.forgetting import asked_to_forget, parted
 from memorybook.lifecycle.hints import compiled
@@ -102,8 +102,16 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
         if not text or len(text) > MAX_LENGTH or not _says_enough(text) or (agreed and content_size(rest) < 3):
             continue
         found = (_of_sentence(sentence, rest, context) if rest else None) or _of_sentence(sentence, text, context)
-        parts = parted(found.text) if isinstance(found, ForgetRequest) else ()
-        yield from filter(None, (_of_sentence(sentence, part, context) for part in parts) if parts[1:] else (found,))
+        yield from filter(None, _each(found, sentence, text, context))
+
+
+def _each(found: _Found | None, sentence: Sentence, text: str, context: _Context) -> Iterable[_Found | None]:
+    """What was found in a sentence, or in each of its parts that says another thing."""
+    if isinstance(found, ForgetRequest) and (parts := parted(found.text))[1:]:
+        return (_of_sentence(sentence, part, context) for part in parts)
+    if isinstance(found, Candidate) and context.talk == "agent" and (cues := several(text)):
+        return (_of_sentence(sentence, cue.content, context, cue) for cue in cues)
+    return (found,)
 
 
 def _politely_told(asked: str) -> str:
@@ -163,10 +171,10 @@ _SHORT_ORDER = (
 """`Forget everything.`, 忘掉预算: `forget it` is none."""
 
 
-def _of_sentence(sentence: Sentence, text: str, context: _Context) -> _Found | None:
+def _of_sentence(sentence: Sentence, text: str, context: _Context, cue: Cue | None = None) -> _Found | None:
     day = None if compiled(_EVERY_YEAR).search(text) else due(text, context.today)
     said = context.turn.text
-    cue = find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
+    cue = cue or find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
     if cue is None:
         return _note(text, context) if is_event(text, talk=context.talk, turn=said) else None
     if cue.kind == "forget":
