@@ -105,6 +105,8 @@ def test_the_days_of_the_table_are_read(chinese: bool) -> None:
         ("最近一周我们聊的绿茶", "我们聊的绿茶"),
         ("去年5月以来的绿茶", "的绿茶"),
         ("May I ask about tea", "May I ask about tea"),
+        ("the 2021 budget, in 2022", "the 2021 budget,"),
+        ("2021年的预算", "2021年的预算"),
     ],
 )
 def test_the_words_that_name_days_are_taken_out_where_they_stand(words: str, left: str) -> None:

@@ -42,6 +42,7 @@ _LEADS = lazily(
     r"|around|about|by)(?:\s+(?:all\s+)?(?:of\s+)?the|\s+this)?\s+$|\b(?:the|this)\s+$|[在从自于]$"
 )
 """What leads to a day, and means nothing without it."""
+_IN = lazily(r"(?i)\b(?:in|of|during|since|from|until|till|between)\s+$|[在从自于]$")
 _OF_IT = lazily(r"^(?:'s\b)?\s*")
 _WEEKDAYS = lazily(
     rf"(?i)\b(?:(?P<between>between)\s+)?(?P<from>{_DAY})\s*(?:to|until|till|through|thru|[-–—~]|(?P<and>and))\s*(?P<to>{_DAY})\b"
@@ -75,6 +76,8 @@ def spans_in(question: str, today: date) -> tuple[Span, ...]:
 def without_days(words: str, today: date) -> str:
     """The words, in characters of the usual width (NFKC), without those that name days, and the "since" before them.
 
+    A year stays that may belong to a thing: "the 2021 budget".
+
     >>> without_days("what did we decide about tea over the past two weeks?", date(2023, 5, 12))
     'what did we decide about tea ?'
     >>> without_days("过去两周我们聊了什么", date(2023, 5, 12))
@@ -82,6 +85,8 @@ def without_days(words: str, today: date) -> str:
     """
     words = _read(words)
     for start, end in sorted({place for place, _ in days_at(words, today)}, reverse=True):
+        if words[start:end].rstrip("年").isdecimal() and not _IN.search(words[:start]):
+            continue
         before = _LEADS.sub("", words[:start])
         words = f"{before.rstrip()} {_OF_IT.sub('', words[end:])}"
     return words.strip()
