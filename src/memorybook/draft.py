@@ -224,7 +224,7 @@ class Draft:
     def _existing(self, id: str) -> Entry:
         entry = self.get(id)
         if entry is None:
-            raise NotFound(f"no entry {id!r} in this book: see `memorybook list`")
+            raise NotFound(f"no entry {id!r} in this book: a search names the ids")
         return entry
 
     def _place(self, entry: Entry) -> None:

@@ -160,7 +160,7 @@ def _said(path: str, line: str) -> str:
 def _by_id(memory: Memory, id: str) -> Meant:
     entry = next((entry for entry in memory.book.entries() if entry.id == id), None)
     if entry is None:
-        raise NotFound(f"no entry {id!r} in this book: see `memorybook list`")
+        raise NotFound(f"no entry {id!r} in this book: a search names the ids")
     return Meant((entry,))
 
 

@@ -165,7 +165,7 @@ def why(memory: Memory, id: str) -> Why:
     entry = entries.get(id)
     operations = list(reversed(book.journal.operations(target=id)))
     if entry is None and not any(map(_is_of_entry(id), operations)):
-        raise NotFound(f"no entry {id!r} in this book or its journal: see `memorybook list`")
+        raise NotFound(f"no entry {id!r} in this book or its journal: a search names the ids")
     undone = book.journal.undone()
     by = entry.superseded_by if entry is not None else None
 

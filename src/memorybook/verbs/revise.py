@@ -107,4 +107,4 @@ def _entry(memory: Memory, id: str) -> Entry:
     for entry in memory.book.entries():
         if entry.id == id:
             return entry
-    raise NotFound(f"no entry {id!r} in this book: see `memorybook list`")
+    raise NotFound(f"no entry {id!r} in this book: a search names the ids")

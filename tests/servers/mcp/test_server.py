@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +105,8 @@ def test_the_text_says_the_same_in_a_few_lines(host: Host) -> None:
     assert text_of(host.call("memory_flush", text="- We decided to buy more tea on Friday.")).startswith("written: ")
     assert text_of(host.call("memory_flush", text="- We decided to buy more tea on Friday.")).startswith("left out (")
     assert text_of(host.call("memory_get", target="MEMORY.md")).startswith("MEMORY.md, lines 1 to ")
+    past = text_of(host.call("memory_get", target="MEMORY.md", **{"from": 10**30}))
+    assert "lines: there are none from that one on" in past
     assert "only a person accepts" in text_of(host.call("memory_review"))
     assert text_of(host.call("memory_status")).startswith("book: ")
 
@@ -142,6 +145,7 @@ def test_conversations_are_recalled(host: Host, memory: Memory, tmp_path: Path) 
         ("memory_get", {}, "memory_get needs 'target'"),
         ("memory_search", {"query": "tea", "max_results": "5"}, "memory_search takes 'max_results' as an integer"),
         ("memory_search", {"query": " "}, "query is blank"),
+        ("memory_update", {"id": "x" * 1_000_000, "text": "tea"}, "xxx' in this book"),
         ("memory_forget", {}, "exactly one of the four"),
         ("memory_forget", {"target": "x", "yes": "sure"}, "takes 'yes' as a boolean"),
         ("memory_remember", {"text": "tea", "category": "\ud800"}, "category"),
@@ -152,6 +156,7 @@ def test_a_wrong_call_is_told_in_one_sentence(host: Host, name: str, arguments: 
     assert result.is_error
     assert told in text_of(result)
     assert "Traceback" not in text_of(result)
+    assert len(text_of(result)) <= 1001
     assert "\n" not in text_of(result)
 
 
@@ -184,6 +189,10 @@ def test_nothing_is_opened_before_it_is_needed() -> None:
         Host(opened, mode).do(greeted)
 
 
+async def _prompted(client: Any, name: str, given: dict[str, str]) -> object:
+    return await client.get_prompt(name, given)
+
+
 def test_while_memory_is_switched_off_everything_says_so(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False), door="mcp") as memory:
         host = Host(lambda: memory, "auto")
@@ -195,6 +204,9 @@ def test_while_memory_is_switched_off_everything_says_so(tmp_path: Path) -> None
         assert host.do(lambda client: client.list_resources()).resources == []
         with pytest.raises(MCPError, match="switched off"):
             host.do(lambda client: client.read_resource("memory://MEMORY.md"))
+        for name, given in (("recall", {"question": "tea?"}), ("end_of_session", {})):
+            with pytest.raises(MCPError, match="switched off"):
+                host.do(functools.partial(_prompted, name=name, given=given))
     assert not (tmp_path / "book").exists()
 
 

@@ -46,6 +46,8 @@ def _lines_of(hit: Shown) -> str:
 def _opened(answer: Shown) -> list[str]:
     last = answer["from"] + answer["lines"] - 1
     turn = answer.get("turn")
+    if turn is None and not answer["lines"]:
+        return [f"{answer['path']} has {answer['total_lines']} lines: there are none from that one on"]
     if turn is None:
         return [f"{answer['path']}, lines {answer['from']} to {last} of {answer['total_lines']}:", answer["text"]]
     about = [turn["speaker"] or turn["role"], turn["time"], turn["session_name"] or turn["session"]]

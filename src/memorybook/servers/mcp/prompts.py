@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from mcp.server import MCPServer
 from pydantic import Field
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, Unavailable
 from memorybook.memory import Memory
 from memorybook.recall.format import CLOSE, OPEN, marked
 from memorybook.servers.mcp.results import refusals
@@ -82,7 +82,7 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     def recall(question: Annotated[str, Field(description="What is to be answered.")], language: Language = "") -> str:
         """Answer a question from memory: what fits it, and the word to look further."""
         with refusals():
-            opened = memory()
+            opened = _on(memory())
             words = WORDING[_language(opened, language, question)]
             known = opened.recall(question).text.removeprefix(OPEN).removesuffix(CLOSE).strip()
             return f"{marked(words.recall.format(known=known or words.none))}\n\n{question}"
@@ -91,7 +91,13 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
     def end_of_session(language: Language = "") -> str:
         """Keep what a later session needs before this one ends."""
         with refusals():
-            return marked(WORDING[_language(memory(), language)].end)
+            return marked(WORDING[_language(_on(memory()), language)].end)
+
+
+def _on(memory: Memory) -> Memory:
+    if not memory.config.enabled:
+        raise Unavailable("memory is switched off: set enabled = true")
+    return memory
 
 
 def _language(memory: Memory, asked: str, question: str = "") -> str:

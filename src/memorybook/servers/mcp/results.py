@@ -16,6 +16,9 @@ from memorybook.recall.format import marked
 from memorybook.servers.mcp.bounds import bounded, writable
 from memorybook.servers.mcp.brief import brief
 
+_LONGEST = 1_000
+"""Characters of an error."""
+
 
 def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]) -> CallToolResult:
     """Call the tool; what it raises on purpose becomes an error that the model can act on.
@@ -32,7 +35,13 @@ def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]
 
 def refused(sentence: str) -> CallToolResult:
     """An error of the tool, not of the protocol: the sentence says what is wrong and what would do."""
-    return CallToolResult(content=[TextContent(type="text", text=writable(sentence))], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=_short(sentence))], is_error=True)
+
+
+def _short(sentence: str) -> str:
+    """The sentence, for a value that it quotes may be as long as a caller likes: its beginning and its end."""
+    told = str(writable(sentence))
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST // 2]}…{told[-_LONGEST // 2 :]}"
 
 
 @contextmanager
@@ -42,4 +51,4 @@ def refusals() -> Iterator[None]:
         yield
     except MemoryBookError as error:
         code = INVALID_PARAMS if isinstance(error, InvalidInput | NotFound) else INTERNAL_ERROR
-        raise MCPError(code=code, message=writable(str(error))) from error
+        raise MCPError(code=code, message=_short(str(error))) from error
