@@ -570,6 +570,12 @@ def test_messages_never_hold_the_key(service: Service, wire: str, answer: Answer
     assert "***" in str(error)
 
 
+def test_a_key_too_short_to_be_one_masks_no_words(service: Service) -> None:
+    service.script = [status(401, b"Check that it works.")]
+    with opened(service, api_key="k") as llm:
+        assert "Check that it works." in str(failure(llm))
+
+
 def test_connections_are_used_again(service: Service) -> None:
     with opened(service) as llm:
         for _ in range(3):

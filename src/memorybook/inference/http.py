@@ -25,6 +25,7 @@ LONGEST_WAIT = 30.0
 
 _PAUSES = (0.5, 1.0, 2.0)  # seconds after each failed try, unless the service asks for others
 _ERROR_PAGE = 4096
+_SHORTEST_KEY = 8
 _HEADERS = {"accept-encoding": "identity", "content-type": "application/json", "user-agent": "memorybook"}
 
 
@@ -164,8 +165,8 @@ class Service:
         return self._connected().stream("POST", self.url, content=body, timeout=timeout)
 
     def masked(self, message: str) -> str:
-        """The message without the key."""
-        return message.replace(self._key, "***") if self._key else message
+        """The message without the key; one shorter than keys are is no secret, and a part of ordinary words."""
+        return message.replace(self._key, "***") if len(self._key) >= _SHORTEST_KEY else message
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
