@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import memorybook
 from benchmarks import corpus, measure
@@ -27,7 +28,7 @@ HOST = "claude-code"
 BARE = (sys.executable, "-c", "pass")
 
 
-def events(folder: Path) -> Mapping[str, Mapping[str, object]]:
+def events(folder: Path) -> Mapping[str, Mapping[str, Mapping[str, object]]]:
     """What the host gives to each event, by the words of the table."""
     said = {"session_id": "5e5510", "transcript_path": str(folder / "talk.jsonl"), "cwd": str(folder)}
     return {
@@ -59,21 +60,24 @@ def measured(folder: Path, runs: int) -> dict[str, dict[str, object]]:
         installed = shlex.split(hosts.started(HOST, kinds[event], str(folder / "book"), ingest=False))
         by_name = [named, event, "--host", HOST, "--book", str(folder / "book")]
         for told, given in inputs.items():
-            path = folder / "given.json"
-            path.write_text(json.dumps(given), encoding="utf-8")
             found[told] = {
-                "installed": compared(installed, str(path), runs).json(),
-                "by_name": compared(by_name, str(path), runs).json(),
+                "installed": compared(installed, folder, given, runs).json(),
+                "by_name": compared(by_name, folder, given, runs).json(),
             }
     return found
 
 
-def compared(command: Sequence[str], given: str, runs: int) -> measure.Timing:
-    """A hook's whole process in turn with a bare interpreter's, after one of each that does not count."""
-    for warm in (BARE, command):
-        measure.process_ms(warm, given)
-    pairs = [(measure.process_ms(command, given), measure.process_ms(BARE)) for _ in range(runs)]
-    return measure.timing([ours for ours, _ in pairs], [bare for _, bare in pairs])
+def compared(command: Sequence[str], folder: Path, given: Mapping[str, object], runs: int) -> measure.Timing:
+    """A hook's whole process in turn with a bare interpreter's, after one of each that does not count.
+
+    Each is of another session: the same prompt of one would be answered once.
+    """
+    path = folder / "given.json"
+    pairs = []
+    for _ in range(runs + 1):
+        path.write_text(json.dumps({**given, "session_id": str(uuid4())}), encoding="utf-8")
+        pairs.append((measure.process_ms(command, str(path)), measure.process_ms(BARE)))
+    return measure.timing([ours for ours, _ in pairs[1:]], [bare for _, bare in pairs[1:]])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -281,6 +281,20 @@ def test_a_block_never_exceeds_its_tokens(memory: Memory, tell: Tell) -> None:
     assert 500 < count_tokens(told(tell("UserPromptSubmit", prompt="harbour crane containers"))) <= context.OF_A_PROMPT
 
 
+def test_a_prompt_that_two_hooks_are_told_is_answered_once(
+    filled: Tell, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "Which port does staging use?"
+    assert "5433" in filled("UserPromptSubmit", prompt=asked)
+    assert filled("UserPromptSubmit", prompt=asked) == ""
+    assert "5433" in filled("UserPromptSubmit", prompt=asked, session_id="other")
+    for _ in range(2):
+        filled("AfterAgent", host="gemini", prompt=asked, prompt_response="5433.")
+    assert len(kept(book)) == 1
+    monkeypatch.setattr(event, "AGAIN", 0)
+    assert "5433" in filled("UserPromptSubmit", prompt=asked, session_id="other")
+
+
 def test_a_pasted_log_is_not_searched_with(filled: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

@@ -42,6 +42,9 @@ LIMIT = 3.0
 LARGEST = 8 << 20
 """Bytes of an event; a larger one is ignored."""
 
+AGAIN = 5.0
+"""Seconds within which the same words of a session are the same prompt, told by another hook too, as of a plugin."""
+
 _TEXT = ("session_id", "transcript_path", "reason", "trigger", "prompt", "prompt_response")
 """What is kept of an event. Claude Code and Codex write what was said into a transcript, Gemini tells it here."""
 
@@ -78,6 +81,8 @@ def answer(words: Sequence[str]) -> None:
 
 def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str) -> None:
     kind = KINDS[asked.event]
+    if (kind == "prompt" or (kind == "said" and asked.host == "gemini")) and _is_told(asked, told, root):
+        return
     if kind in ("start", "prompt"):
         from memorybook.hooks.context import context
 
@@ -118,6 +123,30 @@ def end_after(seconds: float) -> None:
         os._exit(0)
 
     _thread.start_new_thread(end, ())
+
+
+def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
+    """Whether another hook was told the same just now; else the next is to know that this one was."""
+    from binascii import crc32
+    from fcntl import LOCK_EX, flock
+    from time import time
+
+    words = [told.get(name) for name in ("session_id", "prompt", "prompt_response")]
+    mark = b"%s %08x\n" % (asked.event.encode(), crc32(ascii(words).encode()))
+    try:
+        path = os.path.join(root, ".memorybook", "told")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            flock(descriptor, LOCK_EX)
+            if os.pread(descriptor, 100, 0) == mark and abs(time() - os.fstat(descriptor).st_mtime) < AGAIN:
+                return True
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, mark, 0)
+        finally:
+            os.close(descriptor)
+    except OSError:  # then a model is rather told twice than never
+        pass
+    return False
 
 
 # --- reading ---------------------------------------------------------------------------------------
