@@ -39,11 +39,11 @@ def test_sessions_are_listed_newest_first(shell: Any, book: str) -> None:
     assert shell("sessions", "--book", book, "--until", "2026-01-01").out == "No conversations.\n"
 
 
-def test_a_session_that_was_given_whole_is_not_open(shell: Any, tmp_path: Path) -> None:
+def test_a_session_that_was_given_whole_is_not_open_and_its_name_is_one_line(shell: Any, tmp_path: Path) -> None:
     root = str(tmp_path / "book")
     with memorybook.open(root) as memory:
-        memory.process_session_end([{"role": "user", "content": "Nobody knows when this was said."}], "shed")
-    assert shell("sessions", "--book", root).out.endswith("1 turn  shed\n")
+        memory.process_session_end([{"role": "user", "content": "Nobody knows when this was said."}], "the\n\u2028shed")
+    assert shell("sessions", "--book", root).out.endswith("1 turn  the shed\n")
 
 
 def test_days_and_hours_are_the_books(shell: Any, tmp_path: Path) -> None:

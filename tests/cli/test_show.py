@@ -291,6 +291,10 @@ def test_memory_text_cannot_act_on_a_terminal(said: Any) -> None:
         assert "\\x1b]0;owned\\x07" in out
 
 
+def test_visible_shows_what_ends_a_line_unseen() -> None:
+    assert visible("a\u2028b") == "a\\u2028b"
+
+
 def test_visible_leaves_ordinary_text_alone() -> None:
     for text in ("plain", "换行\n和\t制表", "👩‍👩‍👧 é", "a\u3000b\u00a0c", ""):
         assert visible(text) == text

@@ -119,6 +119,12 @@ WORDS = {
 _TITLE = 40  # characters of a session's title
 
 
+def _clipped(title: str) -> str:
+    """A title in one line, with … where it is cut."""
+    title = " ".join(title.split())
+    return title if len(title) <= _TITLE else title[: _TITLE - 1].rstrip() + "…"
+
+
 def remembered(count: int, language: str) -> str:
     """`remembered 1 thing`, `记住了 2 件事`."""
     return _counted(WORDS[language].remembered, count)
@@ -162,7 +168,7 @@ def found_text(found: Recollection, language: str, zone: tzinfo | None) -> str:
     counts = [(words.sessions, len(found.sessions)), (words.turns, len(found.turns))]
     many = ("，" if language == "zh" else ", ").join(_counted(word, count) for word, count in counts if count)
     titles = [
-        f"{(one.title or one.name)[:_TITLE]}{f' ({one.started.astimezone(zone):%Y-%m-%d})' if one.started else ''}"
+        f"{_clipped(one.title or one.name)}{f' ({one.started.astimezone(zone):%Y-%m-%d})' if one.started else ''}"
         for one in found.sessions[:2]
         if one.title or one.name
     ]

@@ -170,7 +170,7 @@ def _head(session: Mapping[str, Any], page: Page) -> None:
     words = page.words
     day = page.minute(time)[:10] if time else words("undated")
     size = words.counted(session["turns"], "turn") + (words(", open") if session["open"] else "")
-    name = session["name"] or session["uuid"]
+    name = " ".join(session["name"].split()) or session["uuid"]
     taken = cells(day) + cells(size) + cells(visible(name)) + 8
     title = page.clipped(session["title"] or words("(untitled)"), taken)
     page.line(("faint", day), "  ", ("strong", title), ("faint", f"  {size}  "), ("place", name))
@@ -195,7 +195,7 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
         for turn in turns:
             _turn(turn, page)
     if shown["reason"]:
-        page.remark(shown["reason"])
+        page.remark(words(shown["reason"]))
     for reason in shown["degraded"]:
         page.remark(reason)
 

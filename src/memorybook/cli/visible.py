@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _ACTING = (
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences, OSC, bells
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"  # C0 without tab and newline, DEL, C1: escapes, bells; ends of lines
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text that reads otherwise than it is
     "\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"  # annotations, tags (unseen text), bytes that are not UTF-8
 )
