@@ -130,6 +130,11 @@ class AgentSession(Turning):
         talk = self._talk
         return talk is not None and (talk.idle or (self._behind and self._remembering.ready(talk)))
 
+    @property
+    def given(self) -> str:
+        """What the last turn was given besides the talk; "" before there was one."""
+        return self._given
+
     # --- messages ----------------------------------------------------------------------------------
 
     @property

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING
 from memorybook.chat.commands import COMMANDS
 from memorybook.cli.call import check_stdin, write
 from memorybook.cli.visible import visible
+from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
     from prompt_toolkit.document import Document
 
+LONGEST = 1_000_000
+"""Bytes of a line that is read from a file or pipe."""
+
+_ODD = 8  # such characters that may always be in a line
+
 Read = Callable[[], str]
-"""The next line that the user says. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C."""
+"""The next line that the user says. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C, InvalidInput."""
 
 Ids = Callable[[str], Iterable[tuple[str, str]]]
 """Of `entries` or `sessions`: each id with what it stands for, newest or strongest first."""
@@ -49,14 +55,23 @@ def _is_terminal() -> bool:
 
 
 def _piped(prompt: str | None) -> str:
-    """The next line of a file or pipe, shown behind the prompt if there is one."""
-    line = sys.stdin.buffer.readline()
+    """The next line of a file or pipe, shown behind the prompt if there is one. Raises InvalidInput for no text."""
+    line = sys.stdin.buffer.readline(LONGEST + 1)
     if not line:
         raise EOFError
     text = line.decode("utf-8", "surrogateescape").removeprefix("\ufeff").rstrip("\r\n")
+    if len(line) > LONGEST or _is_binary(text):
+        why = f"has a line of more than {LONGEST:,} bytes" if len(line) > LONGEST else "is no text in UTF-8"
+        raise InvalidInput(f"the input {why}: give lines of text; the rest of it is not read")
     if prompt is not None:
         write(f"{prompt}{visible(text)}\n")
     return text
+
+
+def _is_binary(text: str) -> bool:
+    """Whether more than a fifth of a line is no text: bytes that are not UTF-8, control characters."""
+    odd = sum(1 for char in text if (char < " " and char != "\t") or "\udc80" <= char <= "\udcff")
+    return odd >= _ODD and odd * 5 > len(text)
 
 
 def _edited(prompt: Callable[[], str], ids: Ids, past: Callable[[], Iterable[str]], language: str) -> Read:

@@ -21,7 +21,7 @@ from memorybook.chat.screen import Screen
 from memorybook.chat.status import Status, parts
 from memorybook.chat.words import Words, counted, error_text
 from memorybook.cli.call import Call
-from memorybook.errors import MemoryBookError, Unavailable
+from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
 from memorybook.text.tokens import count_tokens
 from memorybook.verbs.read import language_of
 
@@ -172,6 +172,9 @@ class Chat:
                 line = self._read()
             except EOFError:
                 return
+            except InvalidInput as error:
+                self._screen.remark(error_text(error, self._screen.language), "bad")
+                return
             except KeyboardInterrupt:
                 interrupts += 1
                 if interrupts < 2:
@@ -212,7 +215,9 @@ class Chat:
             status = self._answered(text) if self._llm is not None else self._looked_up(text)
         except KeyboardInterrupt:
             self._screen.end()
-            status = status._replace(failed=True, cut=True, lost=self._ids_said() <= before)
+            lost = self._ids_said() <= before
+            tokens = 0 if lost else count_tokens(self._session.given)
+            status = status._replace(failed=True, cut=True, lost=lost, tokens=tokens)
             self._finish(text, status, began)
             raise
         except MemoryBookError as error:
