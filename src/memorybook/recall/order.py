@@ -52,7 +52,8 @@ _START = lazily(
     "|一开始|最开始|开始时|开头|最初|最先|最早|起初|起头|头里|[第头]一[个条句轮次]"
 )
 _END = lazily(
-    rf"(?i)\b(?:last|latest|previous|preceding|most\s+recent)\s+(?:\w+\s+)?{_SAYING}\b|\bjust\b"
+    rf"(?i)\b(?:last|latest|previous|preceding|most\s+recent)\s+(?:\w+\s+)?{_SAYING}\b"
+    r"|\bjust\s+(?:now|\w+ed|said|told|wrote|sent|gave)\b|\bdid\s+\w+\s+just\b"
     r"|\b(?:say|said|ask|asked)\s+last\b|\b(?:a|one)\s+(?:moment|minute|second)\s+ago\b"
     "|刚才|刚刚|方才|上一?[条句轮]|上一个(?:问题|回答|回复|答复)|最后[一那]?[个条句轮]|[我你]刚"
 )
@@ -134,6 +135,11 @@ def end_of(words: str) -> str:
     if _START.search(words):
         return "start"
     return "end" if _END.search(words) else ""
+
+
+def without_end(words: str) -> str:
+    """The words without those by which `end_of` knows the end."""
+    return _END.sub(" ", _START.sub(" ", words))
 
 
 def counted(words: str) -> int | None:

@@ -9,7 +9,7 @@ from memorybook import arguments as given
 from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
 from memorybook.recall.gathered import Spoken, about, best_turns, gathered
-from memorybook.recall.order import end_of, names_place
+from memorybook.recall.order import end_of, names_place, without_end
 from memorybook.recall.past import PastSession, Said, block
 from memorybook.recall.search import RELEVANT
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
@@ -227,16 +227,17 @@ def recall_within(memory: Memory, session: str, query: str, *, top: int | None, 
 def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
     """The turns of a session that are about the text, then those beside them, but for the one that says `echo`.
 
-    Of a text that says at which end something was said: those that are clearly about it, then those at that end.
+    Of a text that says at which end something was said: those that are about it, half as many if none clearly is, then
+    those at that end.
     """
     one, reason = which.chosen(memory, name)
     end = end_of(text)
-    query = _subject(text) if end else text
+    query = _subject(without_end(text)) if end else text
     hits, degraded, relevant = (
         NOTHING if end and not _tells(query) else _hits_within(memory, one.uuid, query, top, echo)
     )
-    places = [(one.uuid, hit.passage.turn or "", hit.score) for hit in hits]
-    turns = talks.turns_at(memory, places if relevant or not end else [])
+    most = top if relevant or not end else top // 2
+    turns = talks.turns_at(memory, [(one.uuid, hit.passage.turn or "", hit.score) for hit in hits[:most]])
     if end:
         turns = (*turns, *talks.at_end(memory, one.uuid, end, top - len(turns), turns, without=echo))
     elif 0 < len(turns) < top:
