@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -10,7 +11,8 @@ import re
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
@@ -57,9 +59,10 @@ def owner_token(path: str) -> str:
     except OSError as error:
         raise Unavailable(f"the token {path!r} cannot be read: {error.strerror}") from None
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        _write(path, secrets.token_urlsafe(32) + "\n")
-        return _read(path)
+        with _alone_in(os.path.dirname(path)):
+            if not os.path.exists(path):  # another server may have been faster
+                _write(path, secrets.token_urlsafe(32) + "\n")
+            return _read(path)
     except OSError as error:
         raise Unavailable(f"the token {path!r} cannot be made: {error.strerror}") from None
 
@@ -72,6 +75,19 @@ def _read(path: str) -> str:
     if len(token) < 16:
         raise ConfigError(f"the token in {path!r} is too short: remove the file, and a new one is made")
     return token
+
+
+@contextmanager
+def _alone_in(folder: str) -> Iterator[None]:
+    """Wait to be the only server that writes into a folder, which is made, and be it until the block ends."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: str, text: str) -> None:
@@ -93,7 +109,7 @@ class Tokens:
     """The tenants of a server and the tokens that were given out, in one file; safe to share between threads.
 
     Args:
-        path: The file; made when something is written. What another process writes into it is noticed.
+        path: The file; made when something is written. Other servers may read and change it, too.
         owner: The owner's token.
         now: The time now.
     """
@@ -128,22 +144,18 @@ class Tokens:
             raise InvalidInput(
                 f"tenant {name[:120]!r} is no name: use up to 100 letters, digits, '_', '-', '.', '@', '+'"
             )
-        with self._lock:
-            kept = self._loaded()
+        with self._changing() as kept:
             if name in kept["tenants"]:
                 raise Conflict(f"there is a tenant {name!r} already")
             made = kept["tenants"][name] = {"created": self._moment()}
-            self._save(kept)
         return {"name": name, **made}
 
     def drop_tenant(self, name: str) -> None:
         """Close a tenant: its tokens are no good any more. Raises NotFound."""
-        with self._lock:
-            kept = self._loaded()
+        with self._changing() as kept:
             if kept["tenants"].pop(name, None) is None:
                 raise no_tenant(name)
             kept["tokens"] = {id: token for id, token in kept["tokens"].items() if token["tenant"] != name}
-            self._save(kept)
 
     # --- tokens ----------------------------------------------------------------------------------
 
@@ -160,8 +172,7 @@ class Tokens:
             raise InvalidInput("the label of a token is one line of up to 200 characters")
         id = secrets.token_hex(6)
         text = f"mb_{id}_{secrets.token_urlsafe(32)}"
-        with self._lock:
-            kept = self._loaded()
+        with self._changing() as kept:
             made = kept["tokens"][id] = {
                 "sha256": _digest(text),
                 "tenant": tenant,
@@ -169,17 +180,14 @@ class Tokens:
                 "label": label,
                 "created": self._moment(),
             }
-            self._save(kept)
         return {**_listed(id, made), "token": text}
 
     def revoke(self, tenant: str, id: str) -> None:
         """Let a token be no good any more. Raises NotFound."""
-        with self._lock:
-            kept = self._loaded()
+        with self._changing() as kept:
             if kept["tokens"].get(id, {}).get("tenant") != tenant:
                 raise NotFound(f"there is no token {id[:80]!r}")
             del kept["tokens"][id]
-            self._save(kept)
 
     # --- the file --------------------------------------------------------------------------------
 
@@ -190,9 +198,17 @@ class Tokens:
         with self._lock:
             return self._read_anew()
 
-    def _loaded(self) -> dict[str, Any]:
-        """What the file holds, as a copy to change."""
-        return {part: dict(values) for part, values in self._read_anew().items()}
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        """What the file holds, as a copy that is kept once it is changed; no other server changes it meanwhile."""
+        try:
+            with self._lock, _alone_in(os.path.dirname(self._path)):
+                self._stamp = ()  # a file that took its place within the tick of the clock may look the same
+                kept = {part: dict(values) for part, values in self._read_anew().items()}
+                yield kept
+                _write(self._path, json.dumps(kept, indent=1) + "\n")
+        except OSError as error:
+            raise Unavailable(f"the tokens cannot be kept: {error.strerror}") from None
 
     def _read_anew(self) -> Mapping[str, Any]:
         """What the file holds, read again if it is another one by now; it is not to be changed."""
@@ -208,13 +224,6 @@ class Tokens:
         except (OSError, ValueError):
             raise Unavailable("the tokens that were given out cannot be read") from None
         return self._kept
-
-    def _save(self, kept: dict[str, Any]) -> None:
-        try:
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            _write(self._path, json.dumps(kept, indent=1) + "\n")
-        except OSError as error:
-            raise Unavailable(f"the tokens cannot be kept: {error.strerror}") from None
 
 
 def no_tenant(name: str) -> NotFound:
