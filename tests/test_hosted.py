@@ -55,9 +55,12 @@ def test_items_come_back_as_they_were_and_are_taken_away_from_the_end(memory: Me
 def test_what_is_kept_as_said_is_short_and_no_echo(memory: Memory) -> None:
     session = HostedSession(memory, "Ann", host="sdk")
     session.add([TOLD, NOTED._replace(text="Noted.\n" + memory.recall("tea").text)])
-    told, noted = (turn.text for turn in memory.book.transcripts.turns(session.uuid))
+    found = Item({"n": 4}, '{"results": ["tea"]}', "tool", "mcp__shelf__memory_search")
+    session.add([found])
+    told, noted, answered = (turn.text for turn in memory.book.transcripts.turns(session.uuid))
     assert len(told) < 4100
-    assert noted == "Noted."
+    assert (noted, answered) == ("Noted.", "")
+    assert session.items(1) == [found.data]
 
 
 def test_it_is_remembered_when_it_ends_and_goes_on_when_its_program_likes(memory: Memory) -> None:

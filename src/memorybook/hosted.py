@@ -21,7 +21,7 @@ from memorybook.model import Role, Session, Turn
 from memorybook.verbs import read
 from memorybook.verbs.forgotten import turn_key
 from memorybook.verbs.left_open import HOSTED, end
-from memorybook.verbs.turns import mask_turns
+from memorybook.verbs.turns import ANSWERS, mask_turns
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ class HostedSession:
 
 
 def _said(item: Item) -> str:
-    """What of an item is kept as text: not what a recall had put into it, nor all that a tool told."""
+    """What of an item is kept as text: not what came out of a book, nor all that a tool told."""
+    if item.role == "tool" and ANSWERS.search(item.speaker):
+        return ""
     text = without_recalled(clean(item.text)).strip()
     return cut(text, TOOL_TEXT_LIMIT) if item.role == "tool" else text
 
