@@ -42,3 +42,5 @@ def test_a_host_is_served_the_book_of_its_token_and_acts_as_an_agent(many: Serve
     assert [(each["door"], each["actor"]) for each in history["operations"]] == [("mcp", "agent")]
     wanted = {"Authorization": f"Bearer {token}", "X-Memorybook-Tenant": other}
     assert httpx2.post(f"{many.url}/mcp", headers=wanted, json={}).status_code == 403
+    stream = httpx2.get(f"{many.url}/mcp", headers=wanted | {"Accept": "text/event-stream"})
+    assert (stream.status_code, stream.headers["Allow"]) == (405, "POST")

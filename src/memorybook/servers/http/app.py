@@ -105,7 +105,7 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     """The methods of a place: the framework tells those of one route alone."""
     paths = app.openapi()["paths"].items()
     found = {method.upper() for place, methods in paths if _fits(place, path) for method in methods}
-    return sorted(found) or ["GET", "POST", "DELETE"]  # of MCP, which is described elsewhere
+    return sorted(found) or ["POST"]  # of MCP, which is described elsewhere
 
 
 def _fits(place: str, path: str) -> bool:

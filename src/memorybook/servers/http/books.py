@@ -82,6 +82,7 @@ class Books:
         self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
         self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
         self._turns: dict[str, asyncio.Semaphore] = {}
+        self._probing = threading.Lock()
         self._probed: tuple[float, bool] = (0.0, True)
         self.works = 0
 
@@ -251,14 +252,12 @@ class Books:
 
     def ready(self) -> bool:
         """Whether something can be written where the books are; asked of the disk every other second at most."""
-        with self._lock:
+        with self._probing:
             asked, found = self._probed
-            if asked and time.monotonic() - asked < _READY_FOR:
-                return found
-        found = self._writes()
-        with self._lock:
-            self._probed = time.monotonic(), found
-        return found
+            if not asked or time.monotonic() - asked >= _READY_FOR:
+                found = self._writes()
+                self._probed = time.monotonic(), found
+            return found
 
     def _writes(self) -> bool:
         try:

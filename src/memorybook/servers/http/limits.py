@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.config import ServerSettings
+from memorybook.servers.http.access import PUBLIC
 from memorybook.servers.http.refusals import Refusal, refuse, too_many_at_a_time
 
 _KNOWN = 10_000
@@ -60,7 +61,7 @@ class Limits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        if scope["type"] not in ("http", "websocket"):
+        if scope["type"] not in ("http", "websocket") or scope["path"] in PUBLIC:  # these answer however busy it is
             await self.app(scope, receive, send)
             return
         try:

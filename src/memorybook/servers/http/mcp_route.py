@@ -65,8 +65,11 @@ class McpApp:
         )
 
     def route(self) -> Route:
-        """Where it stands: at its path as it is, without a slash after it."""
-        return Route(PATH, endpoint=self)
+        """Where it stands: at its path as it is, without a slash after it.
+
+        It takes POST alone: nothing is told unasked, and a stream for that would hold one of the requests at a time.
+        """
+        return Route(PATH, endpoint=self, methods=["POST"])
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """What must go on as long as it answers."""
