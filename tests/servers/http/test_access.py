@@ -68,7 +68,7 @@ WRONG: list[tuple[str, dict[str, str], int]] = [
 ]
 
 
-EVERYWHERE = {"no token", "another token", "another host", "another origin"}
+EVERYWHERE = {"no token", "another host"}
 SOMEWHERE = {"/mcp", "/metrics", f"{API}/documents/secret.md", f"{API}/memory/search", *PUBLIC}
 """Where the other wrongs are tried: a place of each kind."""
 
