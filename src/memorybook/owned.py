@@ -1,4 +1,4 @@
-"""What one user of a program told it, in a book that others' users share: nothing else of it is found or forgotten."""
+"""What one user of a program told it, in a book of their own: found with all that the book holds, and forgotten."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from memorybook.hosted import Item
     from memorybook.memory import Memory
 
-_POOL, _SHARED_POOL = 200, 2_000
-"""How many candidates are looked through in a user's own book, and in one that others share."""
+_POOL = 200
+"""How many candidates are looked through."""
 
 
 class Found(NamedTuple):
@@ -42,16 +42,14 @@ class Owned:
     """The conversations of one user, and what is remembered of them. Safe to share between threads and processes.
 
     Args:
-        memory: An open memory.
+        memory: An open memory, the user's alone: what is made of a talk is held against all that the book knows.
         host: What the program is called.
-        owner: Names that tell its users apart.
-        alone: Whether the whole book is the user's: then all of it is found, and all may be forgotten.
+        owner: Names that tell its users apart; conversations of the same name are each one's own.
     """
 
-    def __init__(self, memory: Memory, host: str, owner: Sequence[str], *, alone: bool = False) -> None:
+    def __init__(self, memory: Memory, host: str, owner: Sequence[str]) -> None:
         self._memory = memory
         self._host = "/".join(quote(each, safe="") for each in (host, *owner))
-        self._alone = alone
 
     def session(self, name: str) -> HostedSession:
         """The conversation of that name, of this user; "" is the one of what was said in none."""
@@ -67,14 +65,12 @@ class Owned:
         """At most so much that is worth a look, most relevant first; nothing while memory is switched off."""
         if not (self._memory.config.enabled and query.strip()):
             return []
-        sessions = self._sessions()
 
         def keep(passage: Passage) -> bool:
-            ours = sessions is None or passage.session in sessions
-            return ours and passage.trust != "suspect" and passage.state != "superseded"
+            return passage.trust != "suspect" and passage.state != "superseded"
 
         least = max(WORTH_A_LOOK, self._memory.config.min_score)
-        asked = Query(query, pool=_POOL if sessions is None else _SHARED_POOL)
+        asked = Query(query, pool=_POOL)
         hits = self._memory.book.search(asked, limit=2 * limit, min_score=least, keep=keep).hits
         fit = [hit for hit in hits if not screen(hit.passage.text)]
         return [*map(self._told, fit[:limit])]
@@ -93,21 +89,10 @@ class Owned:
 
     def forget(self, id: str) -> bool:
         """Forget a turn or an entry, see `Memory.forget`; whether there was such a one."""
-        sessions = self._sessions()
-        turns = [
-            turn for turn in self._memory.book.transcripts.find(id) if sessions is None or turn.session in sessions
-        ]
+        turns = self._memory.book.transcripts.find(id)
         for turn in turns:
             self._memory.forget(source=f"turn:{turn.session}/{turn.id}")
         entries = [entry for entry in self._memory.book.entries() if entry.id == id]
-        found = [entry for entry in entries if sessions is None or entry.session in sessions]
-        for entry in found:
+        for entry in entries:
             self._memory.forget(entry.id)
-        return bool(turns or found)
-
-    def _sessions(self) -> frozenset[str] | None:
-        """The sessions that are the user's (uuid); None for all there are."""
-        if self._alone:
-            return None
-        known = self._memory.book.transcripts.sessions(turn_ids=False)
-        return frozenset({self.session("").uuid, *(each.uuid for each in known if each.channel == self._host)})
+        return bool(turns or entries)

@@ -13,6 +13,7 @@ import memorybook
 from integrations import page
 from integrations.steps import STEPS, seeded
 from memorybook.config import Config
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
 pytest.importorskip("google.adk", reason="run by tests/integrations/run")
@@ -82,9 +83,10 @@ async def found(service: Any, user: tuple[str, str], word: str) -> list[Any]:
 
 
 @pytest.mark.timeout(600)
-def test_every_step_comes_out_as_with_the_reference(memory: Memory) -> None:
+def test_every_step_comes_out_as_with_the_reference(tmp_path: Path) -> None:
     seed, random = seeded()
-    ours, reference = BookMemoryService(memory), InMemoryMemoryService()
+    books = {user: memorybook.open(str(tmp_path / str(number))) for number, user in enumerate(USERS)}
+    ours, reference = BookMemoryService(lambda *user: books[user]), InMemoryMemoryService()
     sessions: dict[tuple[tuple[str, str], str], list[Any]] = {}
     count = 0
 
@@ -109,32 +111,40 @@ def test_every_step_comes_out_as_with_the_reference(memory: Memory) -> None:
             assert await found(ours, each, word) == await found(reference, each, word), (seed, number)
 
     asyncio.run(run())
+    for book in books.values():
+        book.close()
 
 
 # --- what is deliberate --------------------------------------------------------------------------
 
 
-def test_users_of_a_shared_book_find_their_own_and_the_one_of_a_book_finds_all(memory: Memory) -> None:
-    memory.remember("The tea is on the upper shelf.")
-    shared, own = BookMemoryService(memory), BookMemoryService(lambda app_name, user_id: memory)
+def test_what_one_user_said_is_neither_shown_nor_held_equal_to_another_s(tmp_path: Path, memory: Memory) -> None:
+    asked: list[str] = []
 
-    async def texts(service: Any, user: str) -> list[str]:
-        found = await service.search_memory(app_name="tea", user_id=user, query="where is the tea?")
-        return [memory.content.parts[0].text for memory in found.memories]
+    def answered(messages: Any, **_: Any) -> str:
+        asked.append(str(messages))
+        return '{"memories": []}'
 
-    async def run() -> None:
-        entry = MemoryEntry(content=types.Content(parts=[types.Part(text="Ann keeps her tea in a tin.")]))
-        await shared.add_memory(app_name="tea", user_id="ann", memories=[entry])
-        assert await texts(shared, "ann") == ["Ann keeps her tea in a tin."]
-        assert await texts(shared, "bob") == []
-        assert set(await texts(own, "bob")) == {"Ann keeps her tea in a tin.", "The tea is on the upper shelf."}
-        found = await shared.search_memory(app_name="tea", user_id="ann", query="tea tin")
-        await shared.delete_memory(app_name="tea", user_id="bob", memory_id=found.memories[0].id)
-        assert await texts(shared, "ann")
-        await shared.delete_memory(app_name="tea", user_id="ann", memory_id=found.memories[0].id)
-        assert await texts(shared, "ann") == []
+    def entry(text: str) -> Any:
+        return MemoryEntry(content=types.Content(parts=[types.Part(text=text)]))
 
-    asyncio.run(run())
+    async def run(books: dict[str, Memory]) -> None:
+        service = BookMemoryService(lambda app_name, user_id: books[user_id])
+        for user in books:
+            await service.add_memory(app_name="tea", user_id=user, memories=[entry("The tea is in the blue tin.")])
+        await service.add_memory(app_name="tea", user_id="ann", memories=[entry("Ann has epilepsy.")])
+        talk = [said("I always drink black tea at noon, remember that.", id="e1")]
+        await service.add_session_to_memory(Session(id="s", app_name="tea", user_id="bob", events=talk))
+        for user in books:
+            found = await service.search_memory(app_name="tea", user_id=user, query="blue tin of tea")
+            assert "The tea is in the blue tin." in [each.content.parts[0].text for each in found.memories]
+
+    with memorybook.open(str(tmp_path / "bob"), config=Config(timezone="UTC"), llm=answered) as other:
+        asyncio.run(run({"ann": memory, "bob": other}))
+    assert asked
+    assert "epilepsy" not in str(asked)
+    with pytest.raises(InvalidInput, match="every user has a book"):
+        BookMemoryService(memory)  # type: ignore[arg-type]
 
 
 def test_secrets_and_thoughts_are_not_told(memory: Memory) -> None:
@@ -142,7 +152,7 @@ def test_secrets_and_thoughts_are_not_told(memory: Memory) -> None:
     event = said("", id="e1", parts=[thought, types.Part(text="my password: hunter2-Xyz-99")])
 
     async def run() -> Any:
-        service, user = BookMemoryService(memory), {"app_name": "tea", "user_id": "ann"}
+        service, user = BookMemoryService(lambda *_: memory), {"app_name": "tea", "user_id": "ann"}
         await service.add_events_to_memory(events=[event], **user)
         assert not (await service.search_memory(query="dear tea", **user)).memories
         return (await service.search_memory(query="password", **user)).memories

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memorybook.agent.loop import AgentTool, tools_of
-from memorybook.errors import MissingExtra
+from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.hosted import Item
 from memorybook.importers.records import role_of
 from memorybook.memory import Memory
@@ -25,12 +25,13 @@ except ImportError:
 class BookMemoryService(base.BaseMemoryService):
     """A memory service for a `Runner`: events are turns, and a search gives at most `limit` memories.
 
-    `memory` is one that all users share, where each finds their own sessions, or gives that of an app and a user.
+    `memory_of` gives the open memory of an app's user: users who are to know nothing of each other have a book each.
     """
 
-    def __init__(self, memory: Memory | Callable[[str, str], Memory], *, limit: int = 10) -> None:
-        self._memory = memory if callable(memory) else lambda app_name, user_id: memory
-        self._alone, self._limit = callable(memory), limit
+    def __init__(self, memory_of: Callable[[str, str], Memory], *, limit: int = 10) -> None:
+        if not callable(memory_of):
+            raise InvalidInput("every user has a book: give a function of app name and user id, not a memory")
+        self._memory_of, self._limit = memory_of, limit
 
     async def add_session_to_memory(self, session: Any) -> None:
         """Keep the events that are new and remember what was said, see `Memory.process_session_end`."""
@@ -58,7 +59,7 @@ class BookMemoryService(base.BaseMemoryService):
         await to_thread(self._of(app_name, user_id).forget, memory_id or "")
 
     def _of(self, app_name: str, user_id: str, **_: Any) -> Owned:
-        return Owned(self._memory(app_name, user_id), "adk", (app_name, user_id), alone=self._alone)
+        return Owned(self._memory_of(app_name, user_id), "adk", (app_name, user_id))
 
 
 class BookTool(BaseTool):
