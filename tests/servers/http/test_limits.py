@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.config import ServerSettings
 from memorybook.servers.http.limits import Limits
+from memorybook.servers.http.refusals import Refusal
 
 
 async def unsent(message: Message) -> None:
@@ -40,3 +42,17 @@ def test_a_probe_is_answered_however_much_is_asked() -> None:
     tasks = list[asyncio.Task[None]]()
     asyncio.run(asked())
     assert begun == ["/api/v1/entries", "/healthz", "/readyz"]
+
+
+def test_a_body_that_comes_in_drops_must_be_there_in_time() -> None:
+    async def drop() -> Message:
+        await asyncio.sleep(0.02)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        for _ in range(20):
+            await receive()
+
+    limits = Limits(app, ServerSettings(timeout=0.1))
+    with pytest.raises(Refusal, match="did not come within"):
+        asyncio.run(limits(request("/mcp"), drop, unsent))

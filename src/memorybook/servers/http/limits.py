@@ -94,11 +94,12 @@ class Limits:
     def _counted(self, receive: Receive) -> Receive:
         """What is received, up to the limit: a body may come without its length, or so slowly that it never ends."""
         left, more = self.settings.max_body, True
+        ends = time.monotonic() + self.settings.timeout  # for all of it: a byte now and then is no progress
 
         async def counted() -> Message:
             nonlocal left, more
             try:
-                message = await asyncio.wait_for(receive(), self.settings.timeout if more else None)
+                message = await asyncio.wait_for(receive(), max(0.0, ends - time.monotonic()) if more else None)
             except TimeoutError:
                 told = f"the body did not come within {self.settings.timeout:g} s"
                 raise Refusal(408, "too_slow", told, {"Connection": "close"}) from None
