@@ -136,15 +136,16 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
         return _of_days(memory, asked)
     days = which.around(asked.named)
     told = f"nothing about it was said {which.told(days)}: all days were searched"
-    nearest: list[Recollection] = []
-    for text in (asked.text, which.without_days(memory, asked.text)):
-        one = asked._replace(text=text)
-        for within, reason in ((one._replace(days=days), ""), (one._replace(named=()), told)):
-            found = _of_days(memory, within)._replace(reason=reason)
-            if found.has_relevant:
-                return found
-            nearest.append(found)
-    return next((found for found in nearest if found.sessions), nearest[0])
+    found = _of_days(memory, asked._replace(days=days))
+    if found.has_relevant:
+        return found
+    everything = _of_days(memory, asked._replace(named=()))._replace(reason=told)
+    if everything.has_relevant:
+        return everything
+    bare = _of_days(memory, asked._replace(text=which.without_days(memory, asked.text), days=days))
+    if bare.has_relevant:
+        return bare
+    return found if found.sessions else everything
 
 
 def _of_days(memory: Memory, asked: _Topic) -> Recollection:
