@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
 from memorybook.formats import memory_md
+from memorybook.lifecycle.fade import importance_score
 from memorybook.lifecycle.merge import lowest
 from memorybook.model import Change, Drop, Entry, Put
 from memorybook.text.screen import screen
@@ -124,16 +125,17 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
     """The text with entries as whoever writes may leave them: their records are kept, and trust is the door's.
 
     A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
-    they are trusted, how strong they are and where they come from is not taken from its text. What a person said and
-    the text leaves out is archived; lines that it adds to a person's part are stamped as an agent's.
+    they are trusted, how strong they are and where they come from is not taken from its text, nor that of
+    new ones. What a person said and the text leaves out is archived; lines that it adds to a person's part are stamped as an agent's.
     """
     if memory.actor == "user" or not _holds_entries(path):
         return text
     now = memory.book.now()
     standing = memory_md.parse(before or "", modified=now)
     written = memory_md.parse(text, modified=now)
+    elsewhere = {entry.id: entry for entry in memory.book.entries()}
     for entry in written.entries:
-        written = written.with_entry(_held(memory, entry, standing.get(entry.id)))
+        written = written.with_entry(_held(memory, entry, standing.get(entry.id) or elsewhere.get(entry.id)))
     for entry in _of_people(standing):
         if written.get(entry.id) is None:
             written = written.with_entry(replace(entry, archived=True))
@@ -162,7 +164,21 @@ def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:
     """The entry with the record of the one that it was, or a new one's."""
     trust = "suspect" if screen(entry.text) else memory.trust
     if known is None:
-        return replace(entry, trust=lowest(entry.trust, trust), source=None, superseded_by=None, contradicts=())
+        now = memory.book.now()
+        return replace(
+            entry,
+            trust=lowest(entry.trust, trust),
+            score=importance_score("medium"),
+            scored=now.date(),
+            last_activated=now.date(),
+            hits=1,
+            created=now,
+            session=None,
+            source=None,
+            superseded_by=None,
+            contradicts=(),
+            pinned=False,
+        )
     return replace(
         known,
         text=entry.text,
