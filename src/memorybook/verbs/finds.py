@@ -29,7 +29,7 @@ def worth(memory: Memory, query: str) -> list[Hit]:
         if hit.relevance >= WORTH_A_LOOK
         and hit.passage.trust != "suspect"
         and not screen(hit.passage.text)
-        and not (hit.passage.path == "MEMORY.md" and hit.passage.entry is None)
+        and (hit.passage.path != "MEMORY.md" or hit.passage.entry is not None or hit.passage.trust == "agent")
     ]
 
 
