@@ -126,7 +126,8 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
 
     A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
     they are trusted, how strong they are and where they come from is not taken from its text, nor that of
-    new ones. What a person said and the text leaves out is archived; lines that it adds to a person's part are stamped as an agent's.
+    new ones. What a person said and the text leaves out is archived; lines that it adds to a person's part are
+    stamped as an agent's.
     """
     if memory.actor == "user" or not _holds_entries(path):
         return text
