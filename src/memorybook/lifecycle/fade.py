@@ -98,6 +98,8 @@ def importance_score(value: str | float) -> float:
         score = float("nan") if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         score = float("nan")
+    except OverflowError:
+        score = value = float("inf")
     if not 0.0 <= score <= 1.0:
         raise InvalidInput(f"importance {value!r} is not known; say high, medium, low or a number from 0 to 1")
     return score

@@ -6,6 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from memorybook.errors import Unavailable
 from memorybook.servers.http.tokens import Tokens, owner_token
 from servers.http.conftest import OWNER
 
@@ -27,3 +30,18 @@ def test_servers_that_start_together_have_one_owners_token(tmp_path: Path) -> No
     place = str(tmp_path / "state" / "token")
     with ThreadPoolExecutor(8) as servers:
         assert len(set(servers.map(lambda _: owner_token(place), range(8)))) == 1
+
+
+@pytest.mark.parametrize(
+    "kept", ["[]", "{}", "null", '{"tenants": {}, "tokens": {"0123456789ab": {}}}', '{"tenants": [], "tokens": {}}']
+)
+def test_a_file_of_something_else_lets_nobody_in_and_is_left_as_it_is(tmp_path: Path, kept: str) -> None:
+    place = tmp_path / "tokens.json"
+    place.write_text(kept)
+    place.chmod(0o600)
+    tokens = Tokens(str(place), OWNER)
+    with pytest.raises(Unavailable):
+        tokens.caller("mb_0123456789ab_x")
+    with pytest.raises(Unavailable):
+        tokens.issue("ann")
+    assert place.read_text() == kept

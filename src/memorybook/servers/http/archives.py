@@ -59,7 +59,13 @@ async def import_file(
     dry_run: Annotated[bool, Query(description="Only say what would be added.")] = False,
 ) -> Response:
     """Take in a file of what another program keeps, the body; see `docs/import.md` for what is known."""
-    if not name or len(name) > 200 or not name.isprintable() or "/" in name or name.startswith((".", "-")):
+    if (
+        not name
+        or len(name.encode("utf-8", "replace")) > 200
+        or not name.isprintable()
+        or "/" in name
+        or name.startswith((".", "-"))
+    ):
         raise InvalidInput(f"name {name[:80]!r} is not a plain name of a file")
     content = await request.body()
     show, kind = form(request)

@@ -217,7 +217,7 @@ class Tokens:
             stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size)
             if stamp != self._stamp:
                 with open(self._path, encoding="utf-8") as file:
-                    self._kept = json.load(file)
+                    self._kept = _sound(json.load(file))
                 self._stamp = stamp
         except FileNotFoundError:
             self._stamp, self._kept = (), {"tenants": {}, "tokens": {}}
@@ -229,6 +229,17 @@ class Tokens:
 def no_tenant(name: str) -> NotFound:
     """The error of a tenant that is not there."""
     return NotFound(f"there is no tenant {name[:120]!r}")
+
+
+def _sound(kept: Any) -> dict[str, Any]:
+    """What was read, if it is what is written here. Raises ValueError."""
+    parts = [kept.get(part) if isinstance(kept, dict) else None for part in ("tenants", "tokens")]
+    for part, needed in zip(parts, (("created",), ("sha256", "tenant", "acts_as", "label", "created")), strict=True):
+        if not isinstance(part, dict) or not all(isinstance(told, dict) for told in part.values()):
+            raise ValueError("no tokens")
+        if not all(isinstance(told.get(name), str) for told in part.values() for name in needed):
+            raise ValueError("half a token")
+    return dict(kept)
 
 
 def _listed(id: str, token: Mapping[str, Any]) -> dict[str, Any]:
