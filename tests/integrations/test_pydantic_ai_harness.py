@@ -148,6 +148,16 @@ def test_a_store_is_what_the_harness_asks_for_and_refuses_what_no_document_can_b
     assert [info.path for info in memory.documents()] == []
 
 
+def test_what_is_asked_for_many_times_at_once_is_done_once_and_each_is_told_so(memory: Memory) -> None:
+    store, once = BookStore(memory), harness.MemoryOperation("op", "a")
+
+    async def run() -> list[Any]:
+        asked = (store.write("a.md", "tea", expected_version=None, operation=once) for _ in range(8))
+        return await asyncio.gather(*asked)
+
+    assert sorted(made.replayed for made in asyncio.run(run())) == [False, *[True] * 7]
+
+
 def test_a_search_finds_the_files_of_one_scope_within_its_bounds(memory: Memory) -> None:
     async def run() -> None:
         store, bounds = BookStore(memory), {"max_files": 99, "max_chars": 400, "max_file_chars": 1000}

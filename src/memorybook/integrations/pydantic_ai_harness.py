@@ -50,6 +50,8 @@ class BookStore:
         try:
             made = await to_thread(self._files.write, path, content, expected_version, operation, metadata)
         except Conflict as error:
+            if operation and (before := await self.get_operation(operation)):  # it was asked twice at once
+                return before
             raise harness.MemoryConflictError(str(error)) from error
         return harness.MemoryMutation(made.version, replayed=False, existed=made.existed)
 
