@@ -13,7 +13,7 @@ import pytest
 from starlette.routing import BaseRoute, Route
 
 from memorybook.config import ServerSettings
-from memorybook.errors import ConfigError, InvalidInput
+from memorybook.errors import ConfigError, InvalidInput, NotFound
 from memorybook.servers.http import running
 from memorybook.servers.http.access import PUBLIC, Logins, names_of
 from memorybook.servers.http.app import API
@@ -295,3 +295,8 @@ def test_a_book_in_use_is_closed_and_not_removed(many: Served, monkeypatch: pyte
             assert memory.search("painting").hits
         assert client.get("/entries").status_code == 401
     assert [name for name in os.listdir(many.books.root) if name.startswith("server-max-")]
+    with pytest.raises(NotFound), many.books.opened("max", person=False):
+        pass
+    assert many.client.delete("/tenants/max").status_code == 404
+    assert many.client.delete("/tenants/max?erase=true").status_code == 204
+    assert not [name for name in os.listdir(many.books.root) if name.startswith("server-max-")]

@@ -120,6 +120,8 @@ def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest
 
 def test_of_many_tenants_none_has_all_threads(tmp_path: Path) -> None:
     books = books_at(tmp_path, many=True, threads=2)
+    for name in ("ann", "bob"):
+        books.tokens.add_tenant(name)
     go, begun = threading.Event(), list[str]()
 
     def slowly(memory: Memory) -> str:

@@ -9,13 +9,14 @@ import os
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from memorybook.agent.workspace import Workspace
-from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.memory import MACHINE, Memory
 from memorybook.servers.http.refusals import Refusal, too_many_at_a_time
 from memorybook.servers.http.tokens import Caller, Tokens, no_tenant
@@ -78,6 +79,8 @@ class Books:
         self.tokens = tokens
         self._workspace = Workspace(root, book=None if many else root, config=config, llm=llm, door="http")
         self._sessions: dict[str, AgentSession] = {}
+        self._uses = Counter[str]()
+        self._closing: set[str] = set()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
         self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
@@ -112,18 +115,36 @@ class Books:
 
     @contextmanager
     def opened(self, tenant: str, *, person: bool, door: Door = "http") -> Iterator[Memory]:
-        """The tenant's memory, as whoever asks may use it, open until the block ends."""
-        with self._lock:
-            session = self._sessions.get(tenant)
-        if session is None:
-            session = self._workspace.session(CHANNEL, tenant)
-            with self._lock:
-                session = self._sessions.setdefault(tenant, session)
-        with session.memory() as memory:
+        """The tenant's memory, as whoever asks may use it, open until the block ends.
+
+        Raises:
+            NotFound: The tenant was closed meanwhile.
+        """
+        with self._used(tenant) as session, session.memory() as memory:
             if memory.config.llm.model:
                 with suppress(MemoryBookError):  # said when it is needed
                     _ = memory.llm  # made once, not by each that sees it through a door
             yield Through(memory, door=door, person=person)
+
+    @contextmanager
+    def _used(self, tenant: str) -> Iterator[AgentSession]:
+        """The tenant's session, counted as used until the block ends, so that its book is not removed meanwhile."""
+        with self._lock:
+            if tenant in self._closing or (self.many and tenant not in self.tokens.tenants()):
+                raise no_tenant(tenant)
+            self._uses[tenant] += 1
+            session = self._sessions.get(tenant)
+        try:
+            if session is None:
+                session = self._workspace.session(CHANNEL, tenant)
+                with self._lock:
+                    session = self._sessions.setdefault(tenant, session)
+            yield session
+        finally:
+            with self._lock:
+                self._uses[tenant] -= 1
+                if not self._uses[tenant]:
+                    del self._uses[tenant]
 
     async def work(self, tenant: str, person: bool, do: Callable[[Memory], T]) -> T:
         """What `do` answers for the tenant's memory, done in a thread.
@@ -175,29 +196,49 @@ class Books:
     # --- tenants ---------------------------------------------------------------------------------
 
     def drop(self, tenant: str, *, erase: bool) -> None:
-        """Close a tenant; with `erase` its book is removed for good.
+        """Close a tenant; with `erase` its book is removed for good, that of one that was closed before, too.
 
         Raises:
             NotFound: There is no such tenant.
             Unavailable: Its book is in use all the while, or cannot be removed; it is closed all the same.
         """
-        self.tokens.drop_tenant(tenant)
+        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant))
         with self._lock:
-            session = self._sessions.pop(tenant, None)
-            self._heard.pop(tenant, None)
+            if tenant in self._closing:
+                raise Unavailable(f"tenant {tenant!r} is being closed already")
+            self._closing.add(tenant)
+        try:
+            try:
+                self.tokens.drop_tenant(tenant)
+            except NotFound:
+                if not (self.many and erase and os.path.isdir(place)):
+                    raise
+            self._shut(tenant)
+            if erase and os.path.isdir(place):
+                shutil.rmtree(place)
+        except OSError as error:
+            raise Unavailable(f"the book of {tenant!r} cannot be removed: {error.strerror}") from None
+        finally:
+            with self._lock:
+                self._closing.discard(tenant)
+
+    def _shut(self, tenant: str) -> None:
+        """Close a tenant's book once nobody uses it. Raises Unavailable."""
         patience = time.monotonic() + _PATIENCE
-        while session is not None and session.uses:
+        while True:
+            with self._lock:
+                session = self._sessions.get(tenant)
+                if not (self._uses[tenant] or (session is not None and session.uses)):
+                    self._sessions.pop(tenant, None)
+                    self._heard.pop(tenant, None)
+                    break
             if time.monotonic() > patience:
-                raise Unavailable(f"the book of {tenant!r} is still in use: it is closed, and was not removed")
+                raise Unavailable(
+                    f"the book of {tenant!r} is still in use: it is closed, and was not removed; try again"
+                )
             time.sleep(0.02)
         if session is not None:
             session.shut()
-        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant))
-        if erase and os.path.isdir(place):
-            try:
-                shutil.rmtree(place)
-            except OSError as error:
-                raise Unavailable(f"the book of {tenant!r} cannot be removed: {error.strerror}") from None
 
     # --- looking after them ----------------------------------------------------------------------
 
@@ -238,6 +279,8 @@ class Books:
             try:
                 with self.opened(tenant, person=False) as memory:
                     left = len(memory.close_idle(limit=_AT_ONCE)) == _AT_ONCE
+            except NotFound:  # closed meanwhile
+                left = False
             except Exception as error:  # one tenant's book must not be another's trouble
                 _log.warning("sessions that were left open were not closed: %s", error)
                 left = True
