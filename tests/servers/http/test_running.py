@@ -195,6 +195,15 @@ def test_it_is_ready_while_something_can_be_written(tmp_path: Path, monkeypatch:
         assert not ready_now()
         state.unlink()
         assert ready_now()
+        (tmp_path / "book" / "daily").mkdir()
+        monkeypatch.setattr(os, "access", lambda folder, _: not folder.endswith("daily"))
+        assert not ready_now(), "documents cannot be written"
+        monkeypatch.undo()
+        kept = tmp_path / "book" / "tokens.json"
+        kept.write_text("[]")
+        assert not ready_now(), "nobody is let in"
+        kept.unlink()
+        assert ready_now()
         write = os.write
         monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:100]))
         assert not ready_now(), "the disk is full"

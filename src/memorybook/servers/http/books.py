@@ -38,6 +38,7 @@ _TICK = 30.0
 _AT_ONCE = 3
 _PATIENCE = 10.0
 _READY_FOR = 2.0
+_WRITTEN = ("daily", "sessions", "archive")
 _PROBE = b"ready?\n" * 600
 
 _log = logging.getLogger("memorybook.server")
@@ -307,7 +308,10 @@ class Books:
             if self.many:
                 os.makedirs(self._workspace.root, mode=0o700, exist_ok=True)
                 folder = self._workspace.root
+                books = [os.path.join(folder, tenant_key(CHANNEL, name)) for name in self.tokens.tenants()]
             else:
+                self.tokens.tenants()  # raises for a file that would let nobody in
+                books = [self.root]
                 folder = os.path.join(self.root, MACHINE)
                 with self.opened("", person=False) as memory:
                     memory.book.journal.pending()
@@ -315,10 +319,18 @@ class Books:
                         with memory.book.documents.lock():  # makes it
                             pass
             _write_something(folder)
+            if books and not any(map(_may_write, books)):  # the trouble of one is not that of all
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         except (OSError, MemoryBookError) as error:
             _log.warning("not ready: %s", error)
             return False
         return True
+
+
+def _may_write(book: str) -> bool:
+    """Whether the system would let documents be written into a book; True for one that is not made yet."""
+    folders = (os.path.join(book, name) for name in ("", *_WRITTEN))
+    return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders if os.path.exists(folder))
 
 
 def _write_something(folder: str) -> None:
