@@ -14,6 +14,7 @@ import llm_server
 import memorybook
 from integrations import page
 from memorybook import tools
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
 pytest.importorskip("hermes_constants", reason="run by tests/integrations/run")
@@ -101,6 +102,10 @@ def test_the_built_in_memory_is_followed(home: Path, manager: Any) -> None:
     assert told(action="add", content="Ann drinks tea.") == ["Ann drinks tea.", "Tea from Porto is not Hermes' own."]
     changed = told(action="replace", old_text="tea", content="Ann drinks coffee.")
     assert changed == ["Ann drinks coffee.", "Tea from Porto is not Hermes' own."]
+    assert len(told(action="add", content="Ann drinks no juice.")) == 3
+    for unclear in ("", "Ann"):
+        assert len(told(action="remove", old_text=unclear)) == 3
+    assert len(told(action="remove", old_text="juice")) == 2
     assert told(action="remove", old_text="coffee") == ["Tea from Porto is not Hermes' own."]
 
 
@@ -110,6 +115,14 @@ def test_tools_answer_json_and_say_what_is_wrong(home: Path, manager: Any) -> No
     assert '"action": "created"' in done["result"]
     wrong = json.loads(manager.handle_tool_call("memory_remember", {"text": " "}))
     assert wrong == {"result": "Error: text is blank: give some words"}
+    [provider] = [each for each in manager.providers if each.name == "memorybook"]
+    with pytest.raises(InvalidInput, match="memory_purge"):
+        provider.handle_tool_call("memory_purge", {"query": "tea"})
+    provider.shutdown()
+    provider.on_memory_write("remove", "user", "tea")
+    assert provider.prefetch("tea") == ""
+    with pytest.raises(InvalidInput, match="initialize"):
+        provider.handle_tool_call("memory_search", {"query": "tea"})
 
 
 def test_the_page_is_what_happens(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybook import tools
 from memorybook.agent.loop import tools_of
-from memorybook.errors import MissingExtra
+from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.hosted import HostedSession, Item
 from memorybook.importers.records import role_of
 from memorybook.memory import open as open_memory
@@ -46,8 +46,8 @@ class BookProvider(MemoryProvider):
         return _ABOUT
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """What the book knows that matters for the words, without what was said in this session."""
-        return self._kept(session_id).recall(query)
+        """What the book knows that matters for the words, without what was said in this session; "" while closed."""
+        return "" if self._memory is None else self._kept(session_id).recall(query)
 
     def sync_turn(self, user_content: str, assistant_content: str, *, session_id: str = "", **_: Any) -> None:
         """Keep what was said; on disk when this returns."""
@@ -62,16 +62,19 @@ class BookProvider(MemoryProvider):
         return [tools.schema(name) for name in tools.offered()]
 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **_: Any) -> str:
-        """What the tool answers, as JSON."""
+        """What the tool answers, as JSON. Raises InvalidInput for a tool that is not offered, for any while closed."""
+        if self._memory is None or tool_name not in tools.offered():
+            raise InvalidInput(f"no tool {tool_name!r} is offered here, or the provider is not initialized")
         [tool] = tools_of(self._memory, names=[tool_name])
         return json.dumps({"result": tool.told(args)}, ensure_ascii=False)
 
     def on_memory_write(self, action: str, target: str, content: str, metadata: Any = None) -> None:
-        """Remember what the built-in memory is told to add; forget of that what it replaces or removes."""
+        """Remember what the built-in memory is told to add; forget of that the one that it replaces or removes."""
         old, mark = (metadata or {}).get("old_text") or content, {"hermes": target}
-        known = self._memory.entries().entries if self._writes and action != "add" else ()
-        for entry in (each.entry for each in known if each.entry.metadata == mark and old in each.entry.text):
-            self._memory.forget(entry.id)
+        known = self._memory.entries().entries if self._writes and action != "add" and old.strip() else ()
+        told = [each.entry for each in known if each.entry.metadata == mark and old in each.entry.text]
+        if len(told) == 1:  # as with Hermes, words that stand in several mean none of them
+            self._memory.forget(told[0].id)
         if self._writes and action != "remove":
             self._memory.remember(content, metadata=mark)
 
@@ -90,7 +93,7 @@ class BookProvider(MemoryProvider):
         if self._memory is not None:
             self.on_session_end([])
             self._memory.close()
-            self._memory = None
+            self._memory, self._writes = None, False
 
     def _kept(self, session_id: str = "") -> HostedSession:
         return HostedSession(self._memory, session_id or self._session, host="hermes")
