@@ -23,10 +23,7 @@ except ImportError:
 
 
 class BookMemoryService(base.BaseMemoryService):
-    """A memory service for a `Runner`: events are turns, and a search gives at most `limit` memories.
-
-    `memory_of` gives the open memory of an app's user: users who are to know nothing of each other have a book each.
-    """
+    """A memory service for a `Runner`: events are turns; `memory_of` gives the open memory of an app and its user."""
 
     def __init__(self, memory_of: Callable[[str, str], Memory], *, limit: int = 10) -> None:
         if not callable(memory_of):
@@ -50,7 +47,7 @@ class BookMemoryService(base.BaseMemoryService):
             await to_thread(self._of(app_name, user_id).remember, _text(each.content), each.custom_metadata)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> base.SearchMemoryResponse:
-        """Events as they were said, entries and pieces of documents as text, most relevant first."""
+        """At most `limit` events as they were said, entries and pieces of documents as text, most relevant first."""
         found = await to_thread(self._of(app_name, user_id).search, query, limit=self._limit)
         return base.SearchMemoryResponse(memories=[_memory(each) for each in found])
 

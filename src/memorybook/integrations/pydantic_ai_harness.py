@@ -30,8 +30,8 @@ class BookStore:
             raise InvalidInput(f"max_chars {max_chars} is below 1")
         if not (file := await to_thread(self._files.read, path)):
             return None
-        cut = len(file.text) > max_chars
-        return harness.MemoryFile(file.text[:max_chars], file.version, file.asked, cut, file.metadata)
+        cut, text = len(file.text) > max_chars, file.text[:max_chars]
+        return harness.MemoryFile(text, file.version, file.asked, cut, file.metadata)
 
     async def get_operation(self, operation: Any) -> Any:
         """What came of the operation when it was carried out; None if it was not."""
@@ -82,8 +82,7 @@ class BookStore:
                 break
             matches.append(harness.MemorySearchMatch(path, hit.snippet[:max_chars], hit.relevance))
             max_chars -= len(matches[-1].snippet)
-        cut = found.left or len(found.hits) > len(matches)
-        return harness.MemorySearchResult(matches, scanned=found.files, truncated=cut)
+        return harness.MemorySearchResult(matches, found.files, truncated=found.left or len(found.hits) > len(matches))
 
 
 def book_tools(memory: Memory, names: Collection[str] | None = None) -> FunctionToolset[Any]:
