@@ -45,3 +45,15 @@ def test_a_file_of_something_else_lets_nobody_in_and_is_left_as_it_is(tmp_path: 
     with pytest.raises(Unavailable):
         tokens.issue("ann")
     assert place.read_text() == kept
+
+
+def test_a_file_that_others_may_change_lets_nobody_in(tmp_path: Path) -> None:
+    place = tmp_path / "tokens.json"
+    tokens = Tokens(str(place), OWNER)
+    token = tokens.issue("ann")["token"]
+    assert tokens.caller(token)
+    place.chmod(0o666)
+    with pytest.raises(Unavailable, match="chmod 600"):
+        tokens.caller(token)
+    place.chmod(0o600)
+    assert tokens.caller(token)

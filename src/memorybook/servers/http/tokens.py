@@ -214,8 +214,10 @@ class Tokens:
         """What the file holds, read again if it is another one by now; it is not to be changed."""
         try:
             found = os.stat(self._path)
-            stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size)
+            stamp: tuple[int, ...] = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
             if stamp != self._stamp:
+                if found.st_mode & 0o077:
+                    raise Unavailable("others may read or change the tokens that were given out: chmod 600 their file")
                 with open(self._path, encoding="utf-8") as file:
                     self._kept = _sound(json.load(file))
                 self._stamp = stamp
