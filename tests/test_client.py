@@ -283,7 +283,7 @@ def test_every_error_comes_back_as_itself() -> None:
 
 
 def test_files_of_this_machine_come_and_go(far: Client, served: Served, tmp_path: Path) -> None:
-    chats = [tmp_path / "聊天 one.jsonl", tmp_path / "two.jsonl"]
+    chats = [tmp_path / "聊天 one.jsonl", tmp_path / ".two.jsonl"]
     for number, path in enumerate(chats):
         turn = {"id": f"i{number}", "session": f"import-{number}", "speaker": "Ann", "content": "I prefer oat milk."}
         path.write_text(json.dumps(turn | {"timestamp": "2026-02-24T09:00:00Z"}) + "\n", encoding="utf-8")
@@ -330,6 +330,17 @@ def test_who_may_not_is_told_so(served: Served, far: Client) -> None:
         assert refused(lambda: agent.accept(every=True))[:2] == (Refused, "person_only")
     with connect(served.url, OWNER, tenant="ann") as tenant:
         assert refused(tenant.entries)[0] is InvalidInput
+    with connect(f"{served.url}/api/v1", OWNER) as lost:
+        assert refused(lambda: lost.get("MEMORY.md"))[0] is Unavailable
+    for ask in (lost.status, lambda: lost.export("out.json")):
+        assert "closed" in refused(ask)[2]
+
+
+def test_an_export_that_does_not_say_what_it_is_leaves_no_file(tmp_path: Path) -> None:
+    silent = httpx2.MockTransport(lambda request: httpx2.Response(200, text="{}"))
+    with Client("http://x", httpx2.Client(base_url="http://x/", transport=silent)) as book:
+        assert refused(lambda: book.export(str(tmp_path / "out.json")))[0] is Unavailable
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(
@@ -383,6 +394,7 @@ Scripted = Sequence[httpx2.Response | Exception | None]
         ("status", [httpx2.Response(502, text="<html>")], Unavailable, 1),
         ("status", [httpx2.Response(200, json={})], Unavailable, 1),
         ("entries", [None], Unavailable, 1),
+        ("entries", [httpx2.Response(200, text="[" * 50_000, headers={"content-type": values.KIND})], Unavailable, 1),
     ],
 )  # fmt: skip
 def test_nothing_is_asked_twice_that_may_have_been_done(

@@ -46,6 +46,9 @@ _LONGEST_WAIT = 5.0
 _NOT_BEGUN = frozenset({"busy", "too_many"})
 """Codes of refusals before anything was done."""
 
+_NO_PLACE = "there is no such place"
+"""How a server says that it knows no such address, as against no such entry or document."""
+
 
 def _verb(method: Callable[Concatenate[Any, P], R], *, reads: bool = False) -> Callable[Concatenate[Client, P], R]:
     """The verb of `Memory`, asked of the server; one that only reads may be asked again if the connection breaks."""
@@ -183,7 +186,8 @@ class Client:
     def _imported(self, path: str, query: Mapping[str, str]) -> answers.Imported:
         with refusals(f"{path!r} cannot be read"), open(path, "rb") as file:
             content = file.read()
-        place = f"import?{urlencode({'name': os.path.basename(path), **query}, errors='replace')}"
+        name = os.path.basename(path).lstrip(".-") or "upload"  # a server takes no hidden ones
+        place = f"import?{urlencode({'name': name, **query}, errors='replace')}"
         response = self._sent("POST", place, content=content, headers={"Accept": values.KIND})
         return cast("answers.Imported", self._read(Memory.import_file, response))
 
@@ -209,6 +213,7 @@ class Client:
         """Put the file of that place of the API where it is wanted; the server's counts of what is in it."""
         import httpx2
 
+        self._check_open()
         try:
             with put_in_place(path) as new, open(new, "wb") as file, self._http.stream("GET", place) as response:
                 if not response.is_success:
@@ -216,9 +221,11 @@ class Client:
                     raise self._failed(response)
                 for chunk in response.iter_bytes():
                     file.write(chunk)
+                return cast("Mapping[str, Any]", json.loads(response.headers["x-memorybook-wrote"]))
         except httpx2.HTTPError as error:
             raise Unavailable(self._unreached(error)) from None
-        return cast("Mapping[str, Any]", json.loads(response.headers["x-memorybook-wrote"]))
+        except (KeyError, ValueError):
+            raise Unavailable(f"{self.url} does not say what is in its {place}: it may be of another version") from None
 
     # --- upkeep --------------------------------------------------------------------------------
 
@@ -248,7 +255,7 @@ class Client:
             if response.headers.get("content-type") != values.KIND:
                 raise ValueError("it does not speak of values")
             return values.from_json(_answer(method), response.json())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             told = f"{method.__name__} cannot be read from {self.url}, which may be of another version: {error}"
             raise Unavailable(told) from None
 
@@ -256,6 +263,7 @@ class Client:
         """The answer of a server that did it; asks again only where nothing can have been done, or with `again`."""
         import httpx2
 
+        self._check_open()
         for pause in (*_WAITS, None):
             try:
                 response = self._http.request(verb, path, **request)
@@ -274,6 +282,10 @@ class Client:
             time.sleep(pause)
         raise AssertionError
 
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise Unavailable(f"this client of {self.url} is closed: connect anew")
+
     def _unreached(self, error: Exception) -> str:
         import httpx2
 
@@ -291,8 +303,12 @@ class Client:
         try:
             told = response.json()["error"]
             code, message = str(told["code"]), str(told["message"])
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return Unavailable(f"{self.url} answered {status} as no memorybook does: is the address right?")
+        if status == 404 and message == _NO_PLACE:
+            return Unavailable(
+                f"{self.url} has no such verb: is it of another version, or the address not the server's?"
+            )
         error = error_of(code, status)(message)
         error.code = code
         return error
