@@ -30,8 +30,7 @@ class BookStore:
             raise InvalidInput(f"max_chars {max_chars} is below 1")
         if not (file := await to_thread(self._files.read, path)):
             return None
-        cut, text = len(file.text) > max_chars, file.text[:max_chars]
-        return harness.MemoryFile(text, file.version, file.asked, cut, file.metadata)
+        return harness.MemoryFile(file.text[:max_chars], *file[1:3], len(file.text) > max_chars, file.metadata)
 
     async def get_operation(self, operation: Any) -> Any:
         """What came of the operation when it was carried out; None if it was not."""
