@@ -94,7 +94,7 @@ def _books(call: Call, config: Config) -> tuple[Any, str]:
         root = book_root(config, cwd=here, book=o.book, project=o.project)
         kept = os.path.join(root, MACHINE, "tokens.json")
     place = os.path.join(_state(), "token")
-    owner = os.environ.get("MEMORYBOOK_TOKEN", "")
+    owner = os.environ.get("MEMORYBOOK_TOKEN", "").strip()  # files that it is read from end with a newline
     if owner and len(owner) < 16:
         raise InvalidInput("MEMORYBOOK_TOKEN is too short: give at least 16 characters")
     tokens = Tokens(kept, owner or owner_token(place))

@@ -227,7 +227,7 @@ def test_one_that_is_not_ready_says_so_to_anybody(one: Served, monkeypatch: pyte
 def test_a_stop_loses_no_line_that_was_acknowledged(tmp_path: Path) -> None:
     book = tmp_path / "book"
     command = [sys.executable, "-m", "memorybook", "--book", str(book), "serve", "--port", "0", "--json", "-q"]
-    env = os.environ | {"MEMORYBOOK_TOKEN": OWNER, "HOME": str(tmp_path), "MEMORYBOOK_SERVER_RATE": "0"}
+    env = os.environ | {"MEMORYBOOK_TOKEN": f"{OWNER}\n", "HOME": str(tmp_path), "MEMORYBOOK_SERVER_RATE": "0"}
     with subprocess.Popen(
         [*command, "--set", "backend=scan"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=tmp_path
     ) as process:
