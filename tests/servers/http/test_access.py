@@ -114,6 +114,12 @@ def test_a_browser_comes_in_by_a_link_that_is_good_once(book: Served) -> None:
         assert all(word in cookie.lower() for word in ("httponly", "samesite=strict", "path=/"))
         assert browser.get("/").json()["name"] == "memorybook"
         assert browser.get(f"{API}/entries").status_code == 200
+        own = cookie.partition(";")[0]
+        with httpx2.Client(base_url=book.url) as shared:
+            for sent in (f'a={{"x": 1}}; {own}', f"na@me=[x y]; flag; {own}; b", f"{own.partition('=')[0]}=old; {own}"):
+                assert shared.get(f"{API}/entries", headers={"Cookie": sent}).status_code == 200
+            for sent in (own.replace("-", ""), f"{own}x", own.partition("=")[0]):
+                assert shared.get(f"{API}/entries", headers={"Cookie": sent}).status_code == 401
         assert browser.get(f"{API}/entries", headers={"Origin": "http://evil.example"}).status_code == 403
     with httpx2.Client(base_url=book.url) as late:
         assert late.get(link).status_code == 401

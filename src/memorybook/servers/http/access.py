@@ -7,7 +7,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -21,7 +20,6 @@ from memorybook.servers.http.tokens import OWNER, Caller
 PUBLIC = frozenset({"/healthz", "/readyz"})
 """What anybody may ask: it says nothing of what is kept."""
 
-COOKIE = "memorybook"
 _LINK_LASTS = 900.0
 _LOGIN_LASTS = 30 * 86400.0
 
@@ -115,7 +113,7 @@ class Access:
                 await came(scope, receive, send)
                 return
             public = scope["type"] == "http" and scope["path"] in PUBLIC
-            scope["caller"] = None if public else self._caller(headers)
+            scope["caller"] = None if public else self._caller(scope, headers)
         except Refusal as refusal:
             await refuse(scope, receive, send, refusal)
             return
@@ -146,7 +144,7 @@ class Access:
 
         response = Response(status_code=303, headers={"Location": quote(path) + (f"?{left}" if left else "")})
         response.set_cookie(
-            COOKIE,
+            _cookie_name(scope),
             cookie,
             max_age=int(_LOGIN_LASTS),
             httponly=True,
@@ -155,14 +153,14 @@ class Access:
         )
         return response
 
-    def _caller(self, headers: Headers) -> Caller:
+    def _caller(self, scope: Scope, headers: Headers) -> Caller:
         given = headers.getlist("authorization")
         if given:
             kind, _, token = given[0].partition(" ")
             caller = self.gate.caller(token.strip()) if len(given) == 1 and kind.lower() == "bearer" else None
             if caller is not None:
                 return caller
-        elif self.gate.logins.knows(_cookie(headers)):
+        elif any(map(self.gate.logins.knows, _cookies(scope, headers))):
             return OWNER
         raise Refusal(401, "unauthorized", "show a token of this server: Authorization: Bearer …", _CHALLENGE)
 
@@ -170,12 +168,16 @@ class Access:
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}
 
 
-def _cookie(headers: Headers) -> str:
-    try:
-        found = SimpleCookie("; ".join(headers.getlist("cookie"))).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+def _cookie_name(scope: Scope) -> str:
+    """Name of the cookie of a browser that is let in: with the port, as servers of one host share their cookies."""
+    server = scope.get("server")
+    return f"memorybook-{server[1]}" if server else "memorybook"
+
+
+def _cookies(scope: Scope, headers: Headers) -> list[str]:
+    """Ours among the cookies, of which other programs on the host may have set some that no rule knows."""
+    pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
+    return [value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope)]
 
 
 def _name(host: str) -> str:
