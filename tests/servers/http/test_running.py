@@ -91,8 +91,13 @@ def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatc
         late = client.post("/memory/append", json={"text": "late"}, headers={"X-Request-ID": "mine-1"})
         assert (late.status_code, late.json()["error"]["code"]) == (504, "late")
         assert late.json()["error"]["request_id"] == late.headers["X-Request-ID"] == "mine-1"
+        called = {"name": "memory_append", "arguments": {"text": "tool"}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+        accepts = {"Accept": "application/json, text/event-stream"}
+        tool = client.post(f"{small.url}/mcp", json=asked, headers=accepts)
+        assert (tool.status_code, tool.json()["error"]["code"]) == (504, "late")
         go.set()
-        until(lambda: "late" in client.get("/documents").text or bool(find(small, "late")))
+        until(lambda: bool(find(small, "late") and find(small, "tool")) and small.books.works == 0)
 
 
 def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:

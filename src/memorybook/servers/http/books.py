@@ -10,10 +10,10 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memorybook.agent.workspace import Workspace
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
@@ -161,6 +161,12 @@ class Books:
 
         return await self.run(done, self._turn_of(tenant))
 
+    async def answering(self, tenant: str, do: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What `do`, which looks after its threads itself, answers once it is the tenant's turn; raises as `work`."""
+        turn = self._turn_of(tenant)
+        await self._begun(turn)
+        return await self._ended(asyncio.create_task(do()), turn)
+
     def _turn_of(self, tenant: str) -> asyncio.Semaphore:
         """What lets a tenant work: where there are many, one alone has at most half of the threads."""
         most = self.config.server.threads
@@ -168,19 +174,24 @@ class Books:
 
     async def run(self, do: Callable[[], T], turn: asyncio.Semaphore | None = None) -> T:
         """What `do` answers, done in a thread once it is its turn; raises as `work`."""
-        seconds = self.config.server.timeout
+        await self._begun(turn)
+        return await self._ended(asyncio.get_running_loop().run_in_executor(self._threads, do), turn)
+
+    async def _begun(self, turn: asyncio.Semaphore | None) -> None:
         if self.works >= self.config.server.max_requests:
             raise too_many_at_a_time()
         self.works += 1
         try:
             if turn is not None:
-                await asyncio.wait_for(turn.acquire(), seconds)
+                await asyncio.wait_for(turn.acquire(), self.config.server.timeout)
         except BaseException as error:
             self.works -= 1
             if isinstance(error, TimeoutError):
                 raise too_many_at_a_time() from None
             raise
-        future = asyncio.get_running_loop().run_in_executor(self._threads, do)
+
+    async def _ended(self, future: asyncio.Future[T], turn: asyncio.Semaphore | None) -> T:
+        seconds = self.config.server.timeout
         future.add_done_callback(lambda done: self._over(done, turn))
         done, _ = await asyncio.wait([future], timeout=seconds)
         if not done:

@@ -10,10 +10,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from memorybook.memory import Memory
 from memorybook.servers.http.books import Books
+from memorybook.servers.http.refusals import Refusal
 from memorybook.servers.mcp import build
 
 PATH = "/mcp"
@@ -76,11 +77,28 @@ class McpApp:
         return self._server.session_manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI; for the book of the token, or the one that the owner names."""
+        """ASGI; for the book of the token, or the one that the owner names. Raises Refusal as `Books.work`."""
         named = Request(scope).headers.get("x-memorybook-tenant")
-        use = _Use(self._books, self._books.tenant(scope["caller"], named))
-        _use.set(use)
+        tenant = self._books.tenant(scope["caller"], named)
+        begun, late = False, False
+
+        async def told(message: Message) -> None:
+            nonlocal begun
+            if not late:
+                begun = True
+                await send(message)
+
+        async def answer() -> None:
+            use = _Use(self._books, tenant)
+            _use.set(use)
+            try:
+                await self._app(scope, receive, told)
+            finally:
+                await run_in_threadpool(use.close)
+
         try:
-            await self._app(scope, receive, send)
-        finally:
-            await run_in_threadpool(use.close)
+            await self._books.answering(tenant, answer)
+        except Refusal:
+            late = True
+            if not begun:
+                raise
