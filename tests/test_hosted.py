@@ -88,8 +88,11 @@ def test_one_that_nobody_ends_is_remembered_once_it_is_idle(memory: Memory, cloc
 
 def test_what_cannot_be_kept_is_refused(memory: Memory, tmp_path: Path) -> None:
     session = HostedSession(memory, "Ann", host="sdk")
-    with pytest.raises(InvalidInput, match="JSON"):
-        session.add([SAID, Item({"set": {1}})])
+    for wrong in ({1}, float("nan")):
+        with pytest.raises(InvalidInput, match="JSON"):
+            session.add([SAID, Item({"value": wrong})])
+    with pytest.raises(InvalidInput, match="named by a text"):
+        HostedSession(memory, None, host="sdk")  # type: ignore[arg-type]
     assert session.items() == []
     config = Config(transcripts=Config().transcripts._replace(enabled=False))
     with memorybook.open(str(tmp_path), config=config) as without, pytest.raises(Unavailable, match="not kept"):

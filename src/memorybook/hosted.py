@@ -5,6 +5,7 @@ It goes on whenever that program likes; what nobody ends is remembered once it i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from memorybook.answers import Memorized
 from memorybook.arguments import budget_of
-from memorybook.errors import NotFound, Unavailable
+from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
 from memorybook.importers.records import clean, cut
 from memorybook.lifecycle.sentences import without_recalled
@@ -63,6 +64,8 @@ class HostedSession:
     """
 
     def __init__(self, memory: Memory, name: str, *, host: str) -> None:
+        if not isinstance(name, str):
+            raise InvalidInput(f"a conversation is named by a text, not {name!r}")
         self.uuid = str(uuid5(NAMESPACE_URL, f"memorybook:{host}:{name}"))
         self._memory = memory
         self._name = name
@@ -92,7 +95,7 @@ class HostedSession:
                 speaker=item.speaker,
                 time=item.time or now,
                 tool_calls=item.tool_calls,
-                metadata={ITEM: item.data},
+                metadata={ITEM: _plain(item.data)},
             )
             for item in items
             if item.id not in forgotten
@@ -158,6 +161,15 @@ def _said(item: Item) -> str:
         return ""
     text = without_recalled(clean(item.text)).strip()
     return cut(text, TOOL_TEXT_LIMIT) if item.role == "tool" else text
+
+
+def _plain(data: Any) -> Any:
+    """The item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
+    try:
+        json.dumps(data, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"an item of a conversation must be JSON: {error}") from None
+    return data
 
 
 def _data(turn: Turn) -> Any:

@@ -43,7 +43,7 @@ PAGE = """\
 ```
 """
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=8,
 )
@@ -106,8 +106,9 @@ def test_plain_names_are_paths_as_they_are() -> None:
 
 
 def test_what_is_no_json_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="value of item 'breakfast' is not JSON"):
-        render(ITEM._replace(value={"at": MOMENT}))
+    for wrong in (MOMENT, float("nan")):
+        with pytest.raises(InvalidInput, match="value of item 'breakfast' is not JSON"):
+            render(ITEM._replace(value={"at": wrong}))
 
 
 @pytest.mark.parametrize(

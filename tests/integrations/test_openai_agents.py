@@ -121,9 +121,11 @@ def test_without_transcripts_a_session_says_so(tmp_path: Path) -> None:
 # --- tools ---------------------------------------------------------------------------------------
 
 
-def test_tools_are_those_asked_for(memory: Memory) -> None:
+def test_tools_are_those_asked_for_and_items_are_objects(memory: Memory) -> None:
     assert [tool.name for tool in book_tools(memory)] == [name for name in tools.TOOLS if name != "memory_purge"]
     assert [tool.name for tool in book_tools(memory, ["memory_search"])] == ["memory_search"]
+    with pytest.raises(InvalidInput, match="object of the Responses API"):
+        asyncio.run(BookSession("Ann", memory).add_items(["tea"]))
     with pytest.raises(InvalidInput, match="no tool 'memory_dance'"):
         book_tools(memory, ["memory_dance"])
 

@@ -121,7 +121,7 @@ def render(item: Item, *, texts: Sequence[str] | None = None) -> str:
         InvalidInput: The value is none of JSON.
     """
     try:
-        value = json.dumps(item.value, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        value = json.dumps(item.value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", "\n  ")
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"the value of item {item.key!r} is not JSON: {error}") from error
     held = {

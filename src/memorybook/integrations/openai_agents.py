@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.answers import Memorized
-from memorybook.errors import MissingExtra
+from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.hosted import HostedSession, Item
 from memorybook.importers.chat_jsonl import content_of
 from memorybook.importers.records import role_of
@@ -78,6 +78,8 @@ def _function(tool: AgentTool) -> FunctionTool:
 
 def _item(data: Mapping[str, Any]) -> Item:
     """An item of the Responses API with what of it is said."""
+    if not isinstance(data, Mapping):
+        raise InvalidInput(f"an item is an object of the Responses API, not {type(data).__name__}")
     kind = str(data.get("type") or "message")
     if kind == "message":
         return Item(data, content_of(data.get("content"))[0], role_of(data.get("role")))
