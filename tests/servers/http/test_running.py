@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ import memorybook
 from memorybook.cli import main
 from memorybook.config import Config, ServerSettings
 from memorybook.memory import Memory
+from memorybook.servers.http import running
 from memorybook.servers.http.limits import Rates
 from memorybook.servers.http.running import listen, url_of
 from servers.http.conftest import OWNER, TLS, Served, books_at, serving
@@ -58,6 +60,20 @@ def test_a_body_that_never_ends_is_not_waited_for(small: Served) -> None:
         head = f"POST /api/v1/memory/append HTTP/1.1\r\nHost: {place.netloc}\r\nAuthorization: {token}\r\n"
         slow.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_head_that_never_ends_is_not_waited_for_and_connections_are_not_without_number(
+    one: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_HEAD", 0.1)
+    place = urlsplit(one.url)
+    with socket.create_connection((place.hostname, place.port), timeout=20) as slow:
+        slow.sendall(f"GET /healthz HTTP/1.1\r\nHost: {place.netloc}\r\n\r\nGET /healthz HTTP/1.1\r\nX: ".encode())
+        told = b"".join(iter(lambda: slow.recv(1000), b""))
+        assert told.startswith(b"HTTP/1.1 200")
+    monkeypatch.setattr("resource.getrlimit", lambda _: (0, 0))
+    with socket.create_connection((place.hostname, place.port), timeout=20) as refused, suppress(ConnectionError):
+        assert refused.recv(1000) == b""
 
 
 def test_a_token_has_a_rate(small: Served) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import math
+import resource
 import signal
 import socket
 import ssl
@@ -14,6 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memorybook.errors import InvalidInput, Unavailable
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from memorybook.config import ServerSettings
+
+_HEAD = 10.0
+"""Seconds within which the head of a request must have come."""
 
 _LAST_WORDS = 30.0
 """Seconds that answers may take once the server is told to stop; work on books goes on to its end all the same."""
@@ -85,6 +91,35 @@ def url_of(listening: socket.socket, settings: ServerSettings) -> str:
     return f"{'https' if settings.tls_cert else 'http'}://{shown}:{port}"
 
 
+class Connection(H11Protocol):
+    """A connection, which is closed if no request comes on it in time, or if there are too many.
+
+    Whoever has no token yet may hold it as long as it takes to ask, and leaves files for the books.
+    """
+
+    _idle_since: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if soft != resource.RLIM_INFINITY and len(self.connections) > soft * 3 // 4:
+            transport.abort()
+            return
+        self.loop.call_later(_HEAD, self._look)
+
+    def _look(self) -> None:
+        """Close it if it has waited for the same next request before."""
+        if self.transport.is_closing():
+            return
+        cycle = self.cycle
+        if (cycle is None or cycle.response_complete) and cycle is self._idle_since:
+            self.transport.close()
+            return
+        self._idle_since = cycle if cycle is not None and cycle.response_complete else self
+        self.loop.call_later(_HEAD, self._look)
+
+
 class Server(uvicorn.Server):
     """Serves until it is told to stop, by `should_exit` or a signal; then answers what it has begun.
 
@@ -98,6 +133,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Connection,
                 lifespan="on",
                 log_config=None,
                 access_log=False,
