@@ -716,3 +716,14 @@ def test_an_entry_whose_title_is_broken_is_still_found(memory: Memory) -> None:
     assert hits[0].passage.source == "document"
     assert "dinghy" in hits[0].snippet
     assert memory.status()["warnings"]
+
+
+def test_what_is_closed_answers_no_more(tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path)) as memory:
+        memory.remember("Tea is green.")
+    memory.close()
+    asked: list[Callable[[], object]] = [lambda: memory.search("tea"), memory.entries, lambda: memory.append("x")]
+    for ask in asked:
+        with pytest.raises(Unavailable, match="closed"):
+            ask()
+    assert memory.root == str(tmp_path)

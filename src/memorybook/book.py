@@ -8,7 +8,7 @@ from memorybook.lifecycle import fade
 from memorybook.recall.search import find
 from memorybook.recall.weights import weights_for
 from memorybook.standard import UTC, Callable, Iterable, Mapping, Sequence, date, datetime, suppress, tzinfo
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from memorybook.documents import Document
@@ -363,3 +363,19 @@ class Book:
             if part is not None:
                 part.close()
         self._embedding = None
+
+
+class _Closed:
+    """Stands where a book was."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unavailable("this memory is closed: open it again")
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def closed(book: Book) -> Book:
+    """Close the book; what is given for it raises Unavailable for whatever is asked of it, but closing."""
+    book.close()
+    return cast("Book", _Closed())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memorybook import arguments as given
-from memorybook.book import Book
+from memorybook.book import Book, closed
 from memorybook.conversations import Conversations
 from memorybook.errors import NotFound
 from memorybook.hits import Answer, Query
@@ -57,6 +57,8 @@ class Memory(Lifetime, Conversations, Shelf):
         llm: LLM | Function | None = None,
     ) -> None:
         self.book = book
+        self.root: str = book.documents.root
+        """Where the book is."""
         self.config = config
         self.door = door
         self.embedder = embedder
@@ -74,11 +76,6 @@ class Memory(Lifetime, Conversations, Shelf):
         self.close()
 
     @property
-    def root(self) -> str:
-        """Where the book is."""
-        return self.book.documents.root
-
-    @property
     def actor(self) -> Trust:
         """Who acts through this door, `user` or `agent`."""
         return "user" if self.door == "cli" else "agent"
@@ -87,14 +84,14 @@ class Memory(Lifetime, Conversations, Shelf):
     """Trust stamped on what comes through this door."""
 
     def close(self) -> None:
-        """Store the tasks that are finished, release files and connections; closing twice does nothing."""
+        """Store finished tasks, release files and connections; then verbs raise Unavailable, closing does nothing."""
         if self.keeper is not None:
             self.keeper.close()
         self._end()
         opened = [*self._others.values(), *([self._llm] if self._given is None else [])]
         for close in filter(None, (getattr(llm, "close", None) for llm in opened)):
             close()
-        self.book.close()
+        self.book = closed(self.book)
 
     def alone(self, work: str) -> AbstractContextManager[bool]:
         """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
