@@ -78,7 +78,7 @@ def serving(
         assert not thread.is_alive()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server of one book."""
     with serving(tmp_path_factory.mktemp("one") / "book") as served:
@@ -89,7 +89,7 @@ def _judge(messages: Any) -> dict[str, Any]:
     return {"text": "Tea: green.", "refused": ""}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server of tenants' books, which has a model."""
     with serving(tmp_path_factory.mktemp("many"), many=True, llm=_judge) as served:
