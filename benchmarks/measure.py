@@ -151,7 +151,7 @@ def _answer(out: Connection, call: Callable[..., dict[str, Any]], arguments: tup
 
 
 def process_ms(command: Sequence[str], given: str = os.devnull) -> float:
-    """Milliseconds of a whole process that reads the file `given`, its output thrown away; raises CalledProcessError."""
+    """Milliseconds of a whole process reading the file `given`, its output thrown away. Raises CalledProcessError."""
     started = time.perf_counter()
     silent = [
         (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0),
