@@ -11,7 +11,7 @@ import os
 
 from memorybook import config_files
 from memorybook.config_files import Given
-from memorybook.errors import ConfigError, NotFound
+from memorybook.errors import ConfigError, NotFound, Unavailable
 from memorybook.standard import Iterator, Mapping
 from memorybook.typed import Any, Literal, NamedTuple
 
@@ -234,6 +234,11 @@ class Config(NamedTuple):
     server: ServerSettings = ServerSettings()
     sources: Mapping[str, str] = _NOTHING
     warnings: tuple[str, ...] = ()
+
+    def check_enabled(self) -> None:
+        """Raises Unavailable while memory is switched off."""
+        if not self.enabled:
+            raise Unavailable("memory is switched off: set enabled = true")
 
     @property
     def embedding_base_url(self) -> str:

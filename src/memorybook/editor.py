@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.filetree import FileTree
 from memorybook.text import editing
 from memorybook.tool_schema import checked, schema_of
@@ -40,8 +40,7 @@ class Editor:
             InvalidInput: No such command, or it lacks something.
             Unavailable: Memory is switched off.
         """
-        if not self._memory.config.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
+        self._memory.config.check_enabled()
         name = command.get("command")
         if name not in COMMANDS:
             raise InvalidInput(f"no command {name!r}: there are {', '.join(COMMANDS)}")

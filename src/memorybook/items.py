@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
-from memorybook.errors import InvalidInput, MissingDocument, Unavailable
+from memorybook.errors import InvalidInput, MissingDocument
 from memorybook.formats import item_md
 from memorybook.formats.item_md import Item, path_of
 from memorybook.hits import Query
@@ -41,7 +41,7 @@ class Items:
         Raises:
             InvalidInput: A person's edit left no JSON in its document.
         """
-        self._check_enabled()
+        self._memory.config.check_enabled()
         path = path_of(namespace, key)
         try:
             item = _at(path, self._memory.document(path).text)
@@ -62,7 +62,7 @@ class Items:
         Raises:
             InvalidInput: The value is not JSON, or the name, or a number in it, looks like a secret.
         """
-        self._check_enabled()
+        self._memory.config.check_enabled()
         path, mask = path_of(namespace, key), Mask(self._memory)
         known = None
         with suppress(MissingDocument):
@@ -79,7 +79,7 @@ class Items:
 
     def remove(self, namespace: Sequence[str], key: str) -> bool:
         """Take the item away; whether there was one."""
-        self._check_enabled()
+        self._memory.config.check_enabled()
         try:
             self._memory.remove_document(path_of(namespace, key))
         except MissingDocument:
@@ -91,7 +91,7 @@ class Items:
 
         Only documents that changed since the last call are read; those that hold no item any more are left out.
         """
-        self._check_enabled()
+        self._memory.config.check_enabled()
         known = {}
         for info in self._memory.documents():
             if info.path.startswith(f"{item_md.FOLDER}/"):
@@ -108,7 +108,7 @@ class Items:
 
     def search(self, query: str, among: Sequence[Item], *, limit: int) -> list[tuple[Item, float]]:
         """At most `limit` of these items with their relevance to a question, 0 to 1, best first."""
-        self._check_enabled()
+        self._memory.config.check_enabled()
         paths = {path_of(item.namespace, item.key): item for item in among}
         found: dict[str, float] = {}
         seen = 0
@@ -127,10 +127,6 @@ class Items:
             if len(found) >= min(limit, len(paths)) or (seen < pool and len(answer.hits) < 4 * limit):
                 break
         return [(paths[path], relevance) for path, relevance in found.items()][:limit]
-
-    def _check_enabled(self) -> None:
-        if not self._memory.config.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
 
 
 def _at(path: str, text: str) -> Item | None:

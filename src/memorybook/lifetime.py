@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memorybook.errors import Unavailable
 from memorybook.standard import Callable, Mapping, Sequence, date
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
@@ -33,8 +32,7 @@ class Lifetime:
     @property
     def _on(self) -> Memory:
         """This memory, for whatever may write. Raises Unavailable while it is switched off."""
-        if not self._memory.config.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
+        self._memory.config.check_enabled()
         return self._memory
 
     def _spent(self) -> Usage:

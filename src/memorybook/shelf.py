@@ -14,7 +14,8 @@ class Shelf:
     """The part of `Memory` that keeps documents as a person's editor does: each write is one operation, can be undone.
 
     A `path` is relative, ends in `.md` and stays inside the book. `expect` is the revision that was read, "" if there
-    must be no such document, None if that does not matter.
+    must be no such document, None if that does not matter. While memory is switched off they are read, and writing
+    raises Unavailable.
     """
 
     @property
@@ -51,7 +52,7 @@ class Shelf:
         """
         from memorybook.verbs import documents
 
-        return documents.write_document(self._shelved, path, text, expect=expect)
+        return documents.write_document(self._shelved._on, path, text, expect=expect)
 
     def rename_document(self, path: str, to: str, *, expect: str | None = None) -> Written:
         """Move a document to a path where there is none.
@@ -63,7 +64,7 @@ class Shelf:
         """
         from memorybook.verbs import documents
 
-        return documents.rename_document(self._shelved, path, to, expect=expect)
+        return documents.rename_document(self._shelved._on, path, to, expect=expect)
 
     def remove_document(self, path: str, *, expect: str | None = None) -> Written:
         """Take a document out of the book; `undo` brings it back, `purge` erases it for good.
@@ -75,4 +76,4 @@ class Shelf:
         """
         from memorybook.verbs import documents
 
-        return documents.remove_document(self._shelved, path, expect=expect)
+        return documents.remove_document(self._shelved._on, path, expect=expect)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from memorybook.errors import Conflict, MissingDocument, Unavailable
+from memorybook.errors import Conflict, MissingDocument
 from memorybook.filetree import document_of, name_of
 from memorybook.hits import Query
 from memorybook.model import Applied, Discarded, Operation
@@ -101,7 +101,7 @@ class VersionedFiles:
         Raises:
             Conflict: Something else was asked for under that id.
         """
-        self._check_enabled()
+        self._memory.config.check_enabled()
         before = self._memory.book.journal.operations(session=f"{self._host}:{asked.id}", limit=1)
         if not before:
             return None
@@ -157,7 +157,7 @@ class VersionedFiles:
 
     def names(self, prefix: str = "") -> list[str]:
         """The names of all files that begin so, sorted."""
-        self._check_enabled()
+        self._memory.config.check_enabled()
         top = f"{self._folder}/"
         paths = (info.path for info in self._memory.documents())
         names = (name_of(path)[len(top) :] for path in paths if path.startswith(top))
@@ -179,16 +179,12 @@ class VersionedFiles:
         return Found(tuple(best.items())[:limit], len(paths), len(names) > most)
 
     def _path(self, name: str) -> str:
-        self._check_enabled()
+        self._memory.config.check_enabled()
         return document_of(f"{self._folder}/{name}")
 
     def _asked(self, operation: Operation) -> str | None:
         host, _, id = (operation.session or "").partition(":")
         return id if host == self._host else None
-
-    def _check_enabled(self) -> None:
-        if not self._memory.config.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
 
 
 def _version(text: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import memorybook
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
+from memorybook.config import Config
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats import memory_md
 
 
@@ -78,6 +79,23 @@ def test_what_is_not_there_and_what_cannot_be_a_path_is_said(memory: memorybook.
     for path in ("../a.md", "/a.md", "a.txt", ".memorybook/a.md", ""):
         with pytest.raises(UnsafePath):
             memory.write_document(path, "text\n")
+
+
+def test_while_memory_is_switched_off_documents_are_read_and_not_written(tmp_path: Path) -> None:
+    root = tmp_path / "book"
+    with memorybook.open(str(root)) as memory:
+        memory.write_document("a.md", "text\n")
+    with memorybook.open(str(root), config=Config(enabled=False)) as memory:
+        acts: list[Callable[[], object]] = [
+            lambda: memory.write_document("b.md", "text\n"),
+            lambda: memory.rename_document("a.md", "b.md"),
+            lambda: memory.remove_document("a.md"),
+        ]
+        for act in acts:
+            with pytest.raises(Unavailable, match="switched off"):
+                act()
+        assert memory.document("a.md").text == "text\n"
+        assert [info.path for info in memory.documents()] == ["a.md"]
 
 
 def test_secrets_are_masked_on_this_way_in_too(memory: memorybook.Memory) -> None:

@@ -61,7 +61,7 @@ class Agentic(Tiered):
             Conflict: As `Book.apply`.
         """
         memory = self.memory
-        self._check_enabled()
+        self.memory.config.check_enabled()
         candidate = self._candidate(Mask(memory).text(arguments.statement_of(content).strip()))
         book = memory.book
         if not remembered(memory, [candidate.content])(candidate.content):

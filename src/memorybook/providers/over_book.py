@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memorybook.errors import LLMFailed, MemoryBookError, Unavailable
+from memorybook.errors import LLMFailed, MemoryBookError
 from memorybook.providers.values import MemorizeInput, MemorizeResult, window
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class OverBook:
         """Remember `window(given)`; whatever fails leaves offset and memory as they were, with the reason."""
         start, end, after = window(given)
         try:
-            self._check_enabled()
+            self.memory.config.check_enabled()
             operation = self._memorize(given.messages[start:end], given) if start < end else None
         except Exception as error:  # the model is anybody's; whatever it was, the messages are tried again
             reason = str(error) if isinstance(error, MemoryBookError) else f"{type(error).__name__}: {error}"
@@ -68,10 +68,6 @@ class OverBook:
 
     def close(self) -> None:
         """Release what is held, which is nothing: the memory is its opener's. Closing twice does nothing."""
-
-    def _check_enabled(self) -> None:
-        if not self.memory.config.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
 
     def _model(self, given: MemorizeInput) -> Metered:
         """The model to ask, within the budgets. Raises LLMFailed if there is none."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 from mcp.server import MCPServer
 from pydantic import Field
 
-from memorybook.errors import InvalidInput, Unavailable
+from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.recall.format import CLOSE, OPEN, marked
 from memorybook.servers.mcp.results import refusals
@@ -95,8 +95,7 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
 
 
 def _on(memory: Memory) -> Memory:
-    if not memory.config.enabled:
-        raise Unavailable("memory is switched off: set enabled = true")
+    memory.config.check_enabled()
     return memory
 
 

@@ -11,7 +11,6 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.types import Annotations, Resource
 
-from memorybook.errors import Unavailable
 from memorybook.servers.mcp.bounds import writable
 from memorybook.servers.mcp.results import refusals
 
@@ -58,8 +57,7 @@ class Shelf:
     def _read(self, look: Callable[[Memory], str]) -> str:
         with refusals():
             memory = self._memory()
-            if not memory.config.enabled:
-                raise Unavailable("memory is switched off: set enabled = true")
+            memory.config.check_enabled()
             text: str = writable(look(memory))
             return text
 
