@@ -18,7 +18,12 @@ BOOK = "book"
 
 
 def opened(
-    folder: Path, given: Mapping[str, str], *, embedder: Embedder | None = None, now: datetime | None = None
+    folder: Path,
+    given: Mapping[str, str],
+    *,
+    embedder: Embedder | None = None,
+    now: datetime | None = None,
+    door: str = "python",
 ) -> memorybook.Memory:
     """The book in the folder under these settings and no others: neither files nor the environment count.
 
@@ -26,7 +31,7 @@ def opened(
     """
     config = memorybook.load_config(cwd=str(folder), env={"HOME": str(folder)}, arguments=given)
     clock = None if now is None else lambda: now
-    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder, clock=clock)
+    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder, clock=clock, door=door)
 
 
 def finish(memory: memorybook.Memory) -> None:

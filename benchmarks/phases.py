@@ -244,8 +244,11 @@ def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
         asked = corpus.questions(count, 10)
         calm = [measure.milliseconds(partial(memory.search, question.text)) for question in asked]
         before = _wall_and_cpu(embed)
-        with opened(folder, given, embedder=_Again(_new_embedder(folder, given))) as again:
-            taken, answered = _rebuilt_while_searched(again, memory, asked)
+        with (
+            opened(folder, given, embedder=_Again(_new_embedder(folder, given))) as again,
+            opened(folder, given, embedder=_Still(memory.embedder), door="cli") as reader,
+        ):
+            taken, answered = _rebuilt_while_searched(again, reader, asked)
         alone = [measure.mean(pair) for pair in zip(before, _wall_and_cpu(embed), strict=True)]
     share = passages / len(texts)
     return {
@@ -289,6 +292,20 @@ class _Again:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._embedder.embed(texts)
+
+
+class _Still:
+    """The same embedder, of whoever only searches: once its vectors have gone with the old index it makes none."""
+
+    inline = 0
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.dimensions, self.local, self.embed = (
+            embedder.name,
+            embedder.dimensions,
+            embedder.local,
+            embedder.embed,
+        )
 
 
 def _new_embedder(folder: Path, given: Mapping[str, str]) -> Embedder:
