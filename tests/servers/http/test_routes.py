@@ -240,10 +240,10 @@ def test_an_entry_is_changed_only_by_who_knows_how_it_stands(one: Served) -> Non
     current = {"If-Match": changed.headers["ETag"]}
     assert error_of(client.patch(f"/entries/{id}", json={}, headers=current), 400) == "invalid_input"
     assert error_of(client.patch(f"/entries/{id}", json={"colour": "x"}, headers=current), 400) == "invalid_input"
+    assert client.get("/entries?category=fact&limit=1").json()["entries"]
     assert client.delete(f"/entries/{id}", headers=current).json()["receipt"]["entries"] == [id]
     assert error_of(client.get(f"/entries/{id}"), 404) == "not_found"
     assert error_of(client.get("/entries/MEMORY.md"), 404) == "not_found"
-    assert client.get("/entries?category=fact&limit=1").json()["entries"]
 
 
 # --- sessions, archives --------------------------------------------------------------------------
