@@ -92,7 +92,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"agent", "answers", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}
     | {"values", "workspace"},
     "hosted": CORE | {"answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
-    "filetree": VALUES | {"memory"},
+    "filetree": VALUES | {"memory", "verbs"},
     "items": CORE | {"memory", "verbs"},
     "owned": CORE | {"hosted", "memory", "verbs"},
     "versioned": CORE | {"filetree", "memory", "verbs"},

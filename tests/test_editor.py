@@ -72,6 +72,19 @@ def test_folders_move_and_go_with_all_that_is_in_them(memory: Memory) -> None:
     assert [info.path for info in memory.documents()] == ["c.md"]
 
 
+def test_what_one_command_did_to_a_folder_one_undo_takes_back(memory: Memory) -> None:
+    for path in ("/work/a.md", "/work/api/b.txt"):
+        run(memory, "create", path, file_text=path)
+    before = {info.path: memory.document(info.path).text for info in memory.documents()}
+    for command in ({"command": "rename", "old_path": "/memories/work", "new_path": "/memories/工作"}, DELETED):
+        Editor(memory).run(command)
+        assert not before.keys() & {info.path for info in memory.documents()}
+        memory.undo(memory.history(limit=1).operations[0].operation.id)
+        assert {info.path: memory.document(info.path).text for info in memory.documents()} == before
+
+
+DELETED = {"command": "delete", "path": "/memories/work"}
+
 REFUSED: list[tuple[type[MemoryBookError], str, dict[str, Any]]] = [
     (InvalidInput, "Path must start with /memories, got: /etc", {"command": "view", "path": "/etc"}),
     (InvalidInput, "would escape", {"command": "view", "path": "/memories/../etc"}),

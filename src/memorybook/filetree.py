@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.typed import TYPE_CHECKING
+from memorybook.verbs import documents
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from memorybook.documents import Document
     from memorybook.memory import Memory
 
@@ -33,7 +36,7 @@ def name_of(path: str) -> str:
 
 
 class FileTree:
-    """The files of an open memory's book. Names are relative, with `/` between parts."""
+    """The files of an open memory's book, each write one operation. Names are relative, with `/` between parts."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -55,13 +58,13 @@ class FileTree:
             Conflict: Another revision stands there, or a folder, or a file where there would have to be a folder.
             UnsafePath: No document can be called so.
         """
-        self._check_place(name)
+        self._check_places([name])
         self._memory.write_document(document_of(name), text, expect=expect)
 
     def remove(self, name: str) -> None:
         """Take away a file, or a folder with all that is in it. Raises MissingDocument."""
-        for each in self._all_of(name):
-            self._memory.remove_document(document_of(each))
+        self._memory.config.check_enabled()
+        documents.remove_documents(self._memory, map(document_of, self._all_of(name)))
 
     def rename(self, name: str, to: str) -> None:
         """Move a file or a folder; nothing is moved if not all of it can be called so.
@@ -72,15 +75,16 @@ class FileTree:
             InvalidInput: A folder would come to be in itself.
             UnsafePath: No document can be called so.
         """
+        self._memory.config.check_enabled()
         moved = self._all_of(name)
         if to.startswith(f"{name}/"):
             raise InvalidInput(f"{name!r} cannot be moved into itself")
         ways = {each: to + each[len(name) :] for each in moved}
-        for each in ways.values():
-            self._check_place(each)
-            self._check_free(document_of(each))
-        for old, new in ways.items():
-            self._memory.rename_document(document_of(old), document_of(new))
+        self._check_places(ways.values())
+        paths = {document_of(old): document_of(new) for old, new in ways.items()}
+        for path in paths.values():
+            self._check_free(path)
+        documents.rename_documents(self._memory, paths)
 
     def _all_of(self, name: str) -> list[str]:
         """The file of that name, or all in the folder."""
@@ -90,17 +94,17 @@ class FileTree:
             raise MissingDocument(f"there is no file or folder {name!r}")
         return found
 
-    def _check_place(self, name: str) -> None:
+    def _check_places(self, names: Iterable[str]) -> None:
         """Raises Conflict where a file and a folder would have one name, UnsafePath for a folder called `….md`."""
-        *folders, _ = name.split("/")
-        if any(each.endswith(".md") for each in folders):
-            raise UnsafePath(f"{name!r} cannot be a file: a folder is not called .md")
         files = self.files()
-        if any(each.startswith(f"{name}/") for each in files):
-            raise Conflict(f"{name!r} is a folder")
-        for above in files:
-            if name.startswith(f"{above}/"):
-                raise Conflict(f"{above!r} is a file, no folder")
+        folders = {above for each in files for above in _above(each)}
+        for name in names:
+            if any(above.endswith(".md") for above in _above(name)):
+                raise UnsafePath(f"{name!r} cannot be a file: a folder is not called .md")
+            if name in folders:
+                raise Conflict(f"{name!r} is a folder")
+            if taken := next((above for above in _above(name) if above in files), None):
+                raise Conflict(f"{taken!r} is a file, no folder")
 
     def _check_free(self, path: str) -> None:
         """Raises Conflict if there is such a document, UnsafePath if there cannot be one."""
@@ -109,3 +113,9 @@ class FileTree:
         except MissingDocument:
             return
         raise Conflict(f"{name_of(path)!r} exists already")
+
+
+def _above(name: str) -> list[str]:
+    """The folders that a file is in, topmost first."""
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -1,8 +1,8 @@
-"""Documents as wholes: opened with their revision, written, renamed, removed; each in one `Book.apply`."""
+"""Documents as wholes: opened with their revision, written, renamed, removed; each verb is one `Book.apply`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,6 +71,30 @@ def write_document(
 
 def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -> Written:
     """See `Memory.rename_document`."""
+    return _applied(memory, _moved(memory, path, to, expect), to, "rename", 0)
+
+
+def rename_documents(memory: Memory, ways: Mapping[str, str]) -> None:
+    """Move documents to paths where there are none, all of them or none, as one operation; raises as one does."""
+    moved = [_moved(memory, path, to, None) for path, to in ways.items()]
+    puts, drops = zip(*moved, strict=True)  # what stands in two places for a moment is never in none
+    memory.book.apply([*puts, *drops], actor=memory.actor, door=memory.door, kind="rename")
+
+
+def remove_document(
+    memory: Memory, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
+) -> Written:
+    """See `Memory.remove_document`; reason and session as in `model.Operation`."""
+    return _applied(memory, [_removed(memory, path, expect, reason)], path, "remove", 0, session)
+
+
+def remove_documents(memory: Memory, paths: Iterable[str]) -> None:
+    """Take documents out of the book, all of them or none, as one operation; raises as one does."""
+    drops = [_removed(memory, path, None, "removed") for path in paths]
+    memory.book.apply(drops, actor=memory.actor, door=memory.door, kind="remove")
+
+
+def _moved(memory: Memory, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
     before = _standing(memory, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to rename")
@@ -79,18 +103,15 @@ def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -
     _check_may_go(memory, path, before)
     _standing(memory, to, "")
     put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
-    return _applied(memory, [put, Drop(path=path, reason=f"is {to}", made_from=before)], to, "rename", 0)
+    return put, Drop(path=path, reason=f"is {to}", made_from=before)
 
 
-def remove_document(
-    memory: Memory, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
-) -> Written:
-    """See `Memory.remove_document`; reason and session as in `model.Operation`."""
+def _removed(memory: Memory, path: str, expect: str | None, reason: str) -> Drop:
     before = _standing(memory, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to remove")
     _check_may_go(memory, path, before)
-    return _applied(memory, [Drop(path=path, reason=reason, made_from=before)], path, "remove", 0, session)
+    return Drop(path=path, reason=reason, made_from=before)
 
 
 def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
