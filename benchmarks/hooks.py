@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import memorybook
 from benchmarks import corpus, measure
-from memorybook.hooks import hosts
+from memorybook.hooks import settings
 
 HOST = "claude-code"
 BARE = (sys.executable, "-c", "pass")
@@ -53,11 +53,10 @@ def fill(book: Path, passages: int) -> None:
 
 def measured(folder: Path, runs: int) -> dict[str, dict[str, object]]:
     """The figures of each event, as installed and by its name."""
-    kinds = {"Stop": "said", "SessionStart": "start", "UserPromptSubmit": "prompt"}
     named = shutil.which("memorybook-hook", path=os.path.dirname(sys.executable)) or ""
     found: dict[str, dict[str, object]] = {}
     for event, inputs in events(folder).items():
-        installed = shlex.split(hosts.started(HOST, kinds[event], str(folder / "book"), ingest=False))
+        installed = shlex.split(settings.started(HOST, event, str(folder / "book"), ingest=False))
         by_name = [named, event, "--host", HOST, "--book", str(folder / "book")]
         for told, given in inputs.items():
             found[told] = {

@@ -14,7 +14,8 @@ import jsonschema
 import pytest
 
 from memorybook import tools
-from memorybook.hooks import event, hosts
+from memorybook.hooks import event, settings
+from memorybook.servers.hosts import HOOKED
 
 ROOT = Path(__file__).parent.parent.parent
 PLUGINS = ROOT / "plugins"
@@ -74,11 +75,11 @@ def test_manifests_point_to_what_is_there_and_agree() -> None:
     assert {(each["name"], each["version"]) for each in [*manifests, claude]} == {("memorybook", version)}
 
 
-@pytest.mark.parametrize("host", hosts.HOSTS)
+@pytest.mark.parametrize("host", HOOKED)
 def test_hooks_of_a_plugin_are_those_that_would_be_installed(host: str) -> None:
-    hooks = hosts.hooks_of(host, partial(hosts.shipped, host))
+    hooks = settings.hooks_of(host, partial(settings.shipped, host))
     assert read(f"plugins/{host}/hooks/hooks.json") == {"hooks": hooks}
-    check({"hooks": hosts.hooks_of(host, lambda kind: hosts.started(host, kind, "/b"))}, f"{host} hooks")
+    check({"hooks": settings.hooks_of(host, lambda name: settings.started(host, name, "/b"))}, f"{host} hooks")
     for [group] in hooks.values():
         words = shlex.split(group["hooks"][0]["command"].removesuffix(" || exit 0"))
         assert words[0] == "memorybook-hook"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from memorybook.cli.call import working_directory, write
+from memorybook.cli import hosts
 from memorybook.cli.visible import remark
 from memorybook.errors import InvalidInput, MissingExtra
 
@@ -17,16 +16,13 @@ if TYPE_CHECKING:
 
 
 def _mcp_arguments(parser: Parser) -> None:
-    add = parser.add_argument
-    add(
+    parser.add_argument(
         "action",
         nargs="?",
         metavar="install|uninstall",
         help="change a host's settings; else serve on stdin and stdout",
     )
-    add("--host", metavar="NAME", help="claude-code, claude-desktop, codex, cursor, vscode, gemini or openclaw")
-    add("--scope", metavar="user|project", help="whose settings: yours (else), or those of the project here")
-    add("--print", action="store_true", help="show what would be written, and where; change nothing")
+    hosts.add_options(parser, "claude-code, claude-desktop, codex, cursor, vscode, gemini or openclaw")
     parser.epilog = """Set up for a user, claude-code, codex and gemini start it in a project's folder, with its book.
 Otherwise, and with --book or --project, it is the book that is meant now.
 
@@ -39,7 +35,7 @@ examples:
 def _mcp(call: Call) -> dict[str, Any] | None:
     action = call.options.action
     if action is None:
-        _refuse_options(call)
+        hosts.refuse_options(call)
         _serve(call)
         return None
     if action not in ("install", "uninstall"):
@@ -49,52 +45,21 @@ def _mcp(call: Call) -> dict[str, Any] | None:
 
 def _settle(call: Call, *, removes: bool) -> dict[str, Any] | None:
     """Put the server into a host's settings, or take it out; with `--print` only show the part that would be there."""
-    from memorybook.servers import hosts
+    from memorybook.servers.hosts import HOSTS, entry_of, install, snippet
 
     o = call.options
-    if not o.host:
-        raise InvalidInput(f"mcp {o.action} needs --host: one of {', '.join(hosts.HOSTS)}")
-    folder = working_directory()
-    scope = o.scope or "user"
-    path = hosts.file_of(o.host, scope, at=hosts.places(os.environ), folder=folder)
-    book = None if removes else _book(call, hosts.HOSTS[o.host].follows and scope == "user", folder)
-    entry = hosts.entry_of(o.host, book)
-    shown = {"host": o.host, "path": path, "book": book, "entry": entry}
-    if o.print and o.json:
-        return {**shown, "action": "none", "backup": ""}
-    if o.print:
-        call.warn(f"belongs in {path}")
-        write(hosts.snippet(o.host, entry))
-        return None
-    if not removes:
+    path = hosts.file_of(call, HOSTS)
+    book = None if removes else hosts.book_of(call, follows=HOSTS[o.host].follows and o.scope != "project")
+    entry = entry_of(o.host, book)
+    if not (removes or o.print):
         _check_package()
-    changed = hosts.install(o.host, path, None if removes else entry)
-    return {**shown, "action": changed.action, "backup": changed.backup}
-
-
-def _book(call: Call, follows: bool, folder: str) -> str | None:
-    """The directory of the book that is meant; None for that of the project in which the server will be started."""
-    from memorybook.workspace import book_root
-
-    o = call.options
-    if follows and o.book is None and o.project is None:
-        return None
-    return book_root(call.config(), cwd=folder, book=o.book, project=o.project)
+    shown = {"host": o.host, "path": path, "book": book, "entry": entry}
+    return hosts.settle(call, shown, snippet(o.host, entry), lambda: install(o.host, path, None if removes else entry))
 
 
 def _settled(shown: dict[str, Any], page: Page) -> None:
-    page.line(("good", shown["action"]), " ", ("place", shown["path"]))
-    if shown["backup"]:
-        page.line("before: ", ("place", shown["backup"]))
-    if shown["action"] == "written":
-        page.line("book: ", ("place", shown["book"] or "that of the project in which the host is opened"))
-        page.remark("start the host anew to see its tools")
-
-
-def _refuse_options(call: Call) -> None:
-    for name in ("host", "scope", "print"):
-        if getattr(call.options, name):
-            raise InvalidInput(f"--{name} is for mcp install and mcp uninstall")
+    book = "that of the project in which the host is opened"
+    hosts.draw(shown, page, book=book, remark="start the host anew to see its tools")
 
 
 def _check_package() -> None:

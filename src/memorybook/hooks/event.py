@@ -27,6 +27,9 @@ KINDS = {
 }
 """What an event is to us, by the names that hosts give it."""
 
+INGEST = ("start", "end")
+"""Events of these kinds may have the spool taken in."""
+
 HOSTS = ("claude-code", "codex", "gemini")
 
 USAGE = f"""usage: memorybook-hook EVENT --host {"|".join(HOSTS)} [--book DIR] [--ingest]
@@ -91,7 +94,7 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str)
             respond(asked.event, text)
     elif config.auto_capture_on_new_session and (asked.host == "gemini" or told.get("transcript_path")):
         _keep(asked, kind, told, root)  # a host that writes no transcript of a session means it to leave nothing
-    if asked.ingest and kind in ("start", "end"):
+    if asked.ingest and kind in INGEST:
         ingest_aside(root)
 
 

@@ -84,6 +84,18 @@ def json_with(text: str, change: Callable[[dict[str, Any]], None]) -> str:
         raise InvalidInput("it is nested too deeply, or has an integer of thousands of digits") from None
 
 
+def check_paths(*paths: str) -> None:
+    """Raises InvalidInput for a path that is not UTF-8."""
+    for path in paths:
+        if _is_cut(path):
+            raise InvalidInput(f"the path {path!r} is not UTF-8, which a settings file cannot hold")
+
+
+def _is_cut(text: str) -> bool:
+    """Whether there is half a pair of surrogates in it, which only an escape can say."""
+    return any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def _read(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
@@ -119,7 +131,7 @@ def _dumped(root: Any, like: str) -> str:
     blank = lines[0][: len(lines[0]) - len(lines[0].lstrip())] if lines else ""
     flat = bool(like.strip()) and "\n" not in like.strip() and like.strip() != "{}"
     shown = json.dumps(root, indent=None if flat else blank or 2, ensure_ascii=False)
-    if any("\ud800" <= c <= "\udfff" for c in shown):  # half a pair, which only an escape can say
+    if _is_cut(shown):
         shown = json.dumps(root, indent=None if flat else blank or 2)
     shown += "\n" if like.endswith("\n") or not like.strip() else ""
     return shown.replace("\n", "\r\n") if "\r\n" in like else shown

@@ -1,6 +1,6 @@
-"""The settings of agent hosts: where each keeps its servers, and putting ours there without touching the rest.
+"""The agent hosts: where each keeps its servers and its hooks, and putting our server there without touching the rest.
 
-How a file is changed is `host_files`'.
+Our hooks are `hooks.settings`'s to put there; how a file is changed is `host_files`'.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from memorybook.errors import InvalidInput
 from memorybook.servers import host_files, toml_table
@@ -49,6 +49,27 @@ def places(env: Mapping[str, str], platform: str = sys.platform) -> Places:
     return Places(home, settings, env)
 
 
+_OneOf = TypeVar("_OneOf", bound="Host | Hooks")
+
+
+class Hooks(NamedTuple):
+    """How a host is given hooks.
+
+    Attributes:
+        user: The file of a user's hooks.
+        project: The file of a project's, in its folder.
+        events: Its events of which we are told, by its names for them.
+        second: How many of the host's units of time a second is.
+        named: Whether a hook may have a name.
+    """
+
+    user: Callable[[Places], str]
+    project: str
+    events: tuple[str, ...] = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
+    second: int = 1
+    named: bool = False
+
+
 class Host(NamedTuple):
     """An agent host.
 
@@ -59,6 +80,7 @@ class Host(NamedTuple):
         project: The settings file of a project, in its folder; "" if the host has none.
         typed: Whether an entry says that it is of type `stdio`.
         follows: Whether the host starts a user's servers in the folder of the project it is opened in.
+        hooks: How it is given hooks; None if it has none.
     """
 
     title: str
@@ -67,6 +89,7 @@ class Host(NamedTuple):
     project: str = ""
     typed: bool = False
     follows: bool = False
+    hooks: Hooks | None = None
 
 
 HOSTS: Mapping[str, Host] = {
@@ -76,6 +99,9 @@ HOSTS: Mapping[str, Host] = {
         project=".mcp.json",
         typed=True,
         follows=True,
+        hooks=Hooks(
+            lambda at: os.path.join(at.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"), ".claude/settings.json"
+        ),
     ),
     "claude-desktop": Host(
         "Claude Desktop", lambda at: os.path.join(at.settings, "Claude", "claude_desktop_config.json")
@@ -86,6 +112,7 @@ HOSTS: Mapping[str, Host] = {
         keys=("mcp_servers",),
         project=".codex/config.toml",
         follows=True,
+        hooks=Hooks(lambda at: os.path.join(at.named("CODEX_HOME", ".codex"), "hooks.json"), ".codex/hooks.json"),
     ),
     "cursor": Host("Cursor", lambda at: os.path.join(at.home, ".cursor", "mcp.json"), project=".cursor/mcp.json"),
     "vscode": Host(
@@ -100,6 +127,13 @@ HOSTS: Mapping[str, Host] = {
         lambda at: os.path.join(at.home, ".gemini", "settings.json"),
         project=".gemini/settings.json",
         follows=True,
+        hooks=Hooks(
+            lambda at: os.path.join(at.home, ".gemini", "settings.json"),
+            ".gemini/settings.json",
+            events=("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
+            second=1000,
+            named=True,
+        ),
     ),
     "openclaw": Host(
         "OpenClaw",
@@ -112,23 +146,26 @@ HOSTS: Mapping[str, Host] = {
 }
 """Every host by the name that `--host` takes."""
 
-
-def host_of(name: str) -> Host:
-    """The host of that name; raises InvalidInput."""
-    if name not in HOSTS:
-        raise InvalidInput(f"host {name!r} is not one of {', '.join(HOSTS)}")
-    return HOSTS[name]
+HOOKED: Mapping[str, Hooks] = {name: host.hooks for name, host in HOSTS.items() if host.hooks}
+"""Those that have hooks, by the same names."""
 
 
-def file_of(name: str, scope: str, *, at: Places, folder: str) -> str:
-    """The settings file of a host: the user's, or of the project in `folder`. Raises InvalidInput."""
-    host = host_of(name)
+def host_of(name: str, among: Mapping[str, _OneOf]) -> _OneOf:
+    """What `HOSTS` or `HOOKED` has under that name; raises InvalidInput."""
+    if name not in among:
+        raise InvalidInput(f"host {name!r} is not one of {', '.join(among)}")
+    return among[name]
+
+
+def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[str, Host | Hooks] = HOSTS) -> str:
+    """A host's file of servers, or of hooks: the user's, or of the project in `folder`. Raises InvalidInput."""
+    host = host_of(name, among)
     if scope not in ("user", "project"):
         raise InvalidInput(f"scope {scope!r} is not one of user, project")
     if scope == "user":
         return os.path.abspath(host.user(at))
     if not host.project:
-        raise InvalidInput(f"{host.title} has no settings of a project: leave out --scope project")
+        raise InvalidInput(f"{HOSTS[name].title} has no settings of a project: leave out --scope project")
     return os.path.join(folder, *host.project.split("/"))
 
 
@@ -141,19 +178,17 @@ def entry_of(name: str, book: str | None) -> dict[str, Any]:
     interpreter = os.path.abspath(sys.executable)
     # -P: what lies in the folder that the server is started in is never imported
     arguments = ["-P", "-m", "memorybook", *(["--book", book] if book else []), "mcp"]
-    for path in (interpreter, book or ""):
-        if not path.isprintable() and any("\ud800" <= c <= "\udfff" for c in path):
-            raise InvalidInput(f"the path {path!r} is not UTF-8, which a settings file cannot hold")
-    typed = {"type": "stdio"} if host_of(name).typed else {}
+    host_files.check_paths(interpreter, book or "")
+    typed = {"type": "stdio"} if host_of(name, HOSTS).typed else {}
     return {**typed, "command": interpreter, "args": arguments}
 
 
 def snippet(name: str, entry: Mapping[str, Any]) -> str:
     """The part of the host's settings that holds the server, for a person to add."""
     if _is_toml(name):
-        return toml_table.table((*host_of(name).keys, NAME), entry)
+        return toml_table.table((*host_of(name, HOSTS).keys, NAME), entry)
     part: dict[str, Any] = {NAME: dict(entry)}
-    for key in reversed(host_of(name).keys):
+    for key in reversed(host_of(name, HOSTS).keys):
         part = {key: part}
     return json.dumps(part, indent=2, ensure_ascii=False) + "\n"
 
@@ -164,7 +199,7 @@ def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
     Raises:
         As `host_files.changed`.
     """
-    keys = (*host_of(name).keys, NAME)
+    keys = (*host_of(name, HOSTS).keys, NAME)
 
     def change(text: str) -> str:
         if _is_toml(name):
@@ -175,7 +210,7 @@ def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
 
 
 def _is_toml(name: str) -> bool:
-    return host_of(name).keys == ("mcp_servers",)
+    return host_of(name, HOSTS).keys == ("mcp_servers",)
 
 
 def _put(root: dict[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | None) -> None:

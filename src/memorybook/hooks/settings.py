@@ -1,4 +1,7 @@
-"""Where each agent host keeps its hooks, and putting ours there without touching anybody else's."""
+"""Our hooks in the settings of agent hosts, put there and taken out without touching anybody else's.
+
+Which hosts have hooks, and in which file, is told by `servers.hosts`.
+"""
 
 from __future__ import annotations
 
@@ -7,115 +10,49 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from memorybook.errors import InvalidInput
+from memorybook.hooks.event import INGEST, KINDS
 from memorybook.servers import host_files
 from memorybook.servers.host_files import Changed
-from memorybook.servers.hosts import Places
+from memorybook.servers.hosts import HOOKED, host_of
 
 _OURS = ("memorybook-hook", "memorybook-hook.exe")
 """The program of a plugin's commands; those that this module writes start `memorybook/hook.py` with Python."""
 
 _WAITS = {"start": 10, "prompt": 10, "said": 5, "compact": 5, "end": 5}
-"""Seconds that a host waits for an answer: longer than it is ever worked on, see `event.LIMIT`."""
+"""Seconds that a host waits for an answer, by kind of event: longer than it is ever worked on, see `event.LIMIT`."""
 
 
-class HookHost(NamedTuple):
-    """A host that has hooks.
-
-    Attributes:
-        title: Its name.
-        user: The file of a user's hooks.
-        project: The file of a project's, in its folder.
-        events: Its events by what they are to us (`event.KINDS`).
-        second: How many of the host's units of time a second is.
-        named: Whether a hook may have a name.
-    """
-
-    title: str
-    user: Callable[[Places], str]
-    project: str
-    events: Mapping[str, str]
-    second: int = 1
-    named: bool = False
-
-
-HOSTS: Mapping[str, HookHost] = {
-    "claude-code": HookHost(
-        "Claude Code",
-        lambda at: os.path.join(at.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"),
-        ".claude/settings.json",
-        {"start": "SessionStart", "prompt": "UserPromptSubmit", "said": "Stop", "compact": "PreCompact"}
-        | {"end": "SessionEnd"},
-    ),
-    "codex": HookHost(
-        "Codex",
-        lambda at: os.path.join(at.named("CODEX_HOME", ".codex"), "hooks.json"),
-        ".codex/hooks.json",
-        {"start": "SessionStart", "prompt": "UserPromptSubmit", "said": "Stop", "compact": "PreCompact"}
-        | {"end": "SessionEnd"},
-    ),
-    "gemini": HookHost(
-        "Gemini CLI",
-        lambda at: os.path.join(at.home, ".gemini", "settings.json"),
-        ".gemini/settings.json",
-        {"start": "SessionStart", "prompt": "BeforeAgent", "said": "AfterAgent", "compact": "PreCompress"}
-        | {"end": "SessionEnd"},
-        second=1000,
-        named=True,
-    ),
-}
-"""Every host by the name that `--host` takes."""
-
-
-def host_of(name: str) -> HookHost:
-    """The host of that name; raises InvalidInput."""
-    if name not in HOSTS:
-        raise InvalidInput(f"host {name!r} is not one of {', '.join(HOSTS)}")
-    return HOSTS[name]
-
-
-def file_of(name: str, scope: str, *, at: Places, folder: str) -> str:
-    """The file of a host's hooks: the user's, or of the project in `folder`. Raises InvalidInput."""
-    host = host_of(name)
-    if scope not in ("user", "project"):
-        raise InvalidInput(f"scope {scope!r} is not one of user, project")
-    if scope == "user":
-        return os.path.abspath(host.user(at))
-    return os.path.join(folder, *host.project.split("/"))
-
-
-def started(name: str, kind: str, book: str | None, *, ingest: bool = True) -> str:
+def started(name: str, event: str, book: str | None, *, ingest: bool = True) -> str:
     """The command line for an event, with absolute paths and without the site packages: see `memorybook.hook`.
 
     Raises InvalidInput for a path that is not UTF-8, which no settings file can hold.
     """
-    event = host_of(name).events[kind]
     program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hook.py")
     # -I: nothing of the folder that a host works in is imported
     words = [os.path.abspath(sys.executable), "-I", "-S", program, event, "--host", name]
     words += ["--book", book] if book else []
-    words += ["--ingest"] if ingest and kind in ("start", "end") else []
-    for word in words:
-        if any("\ud800" <= c <= "\udfff" for c in word):
-            raise InvalidInput(f"the path {word!r} is not UTF-8, which a settings file cannot hold")
+    words += ["--ingest"] if ingest and KINDS[event] in INGEST else []
+    host_files.check_paths(*words)
     return shlex.join(words)
 
 
-def shipped(name: str, kind: str) -> str:
+def shipped(name: str, event: str) -> str:
     """The command line for an event as a plugin has it, which knows no paths; no failure where nothing is installed."""
-    ingest = " --ingest" if kind in ("start", "end") else ""
-    return f"memorybook-hook {host_of(name).events[kind]} --host {name}{ingest} || exit 0"
+    ingest = " --ingest" if KINDS[event] in INGEST else ""
+    return f"memorybook-hook {event} --host {name}{ingest} || exit 0"
 
 
 def hooks_of(name: str, command: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
-    """The host's hooks by event; `command` gives the command line for what an event is to us."""
-    host = host_of(name)
+    """The host's hooks by event; `command` gives the command line for one."""
+    host = host_of(name, HOOKED)
     named = {"name": "memorybook"} if host.named else {}
     found = {}
-    for kind, event in host.events.items():
-        hook = {"type": "command", "command": command(kind), **named, "timeout": _WAITS[kind] * host.second}
+    for event in host.events:
+        seconds = _WAITS[KINDS[event]]
+        hook = {"type": "command", "command": command(event), **named, "timeout": seconds * host.second}
         found[event] = [{"hooks": [hook]}]
     return found
 

@@ -15,19 +15,24 @@ from hosted import SESSION
 from memorybook import spool
 from memorybook.cli import main
 from memorybook.errors import InvalidInput
-from memorybook.hooks import event, hosts
-from memorybook.servers.hosts import places
+from memorybook.hooks import event, settings
+from memorybook.servers.hosts import HOOKED, file_of, places
 
 FILES = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 
 
-def settings(path: Path) -> dict[str, Any]:
+def kept_in(path: Path) -> dict[str, Any]:
     value = json.loads(path.read_text(encoding="utf-8"))
     assert isinstance(value, dict)
     return value
 
 
-@pytest.mark.parametrize("host", hosts.HOSTS)
+def test_the_program_that_hosts_call_knows_their_names_and_events() -> None:
+    assert (*HOOKED,) == event.HOSTS
+    assert {name for hooks in HOOKED.values() for name in hooks.events} == set(event.KINDS)
+
+
+@pytest.mark.parametrize("host", HOOKED)
 def test_hooks_are_put_beside_everybody_elses_and_taken_out_again(
     tmp_path: Path, host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,23 +57,22 @@ def test_hooks_are_put_beside_everybody_elses_and_taken_out_again(
     before = json.dumps(theirs, indent=4)
     path.write_text(before, encoding="utf-8")
     assert main(["hook", "install", "--host", host]) == 0
-    written = settings(path)
+    written = kept_in(path)
     assert written["model"] == "m"
     assert written["hooks"]["Stop"][:5] == theirs["hooks"]["Stop"]
     assert written["hooks"]["SessionStart"][:-1] == [{"hooks": [{"command": "theirs"}]}]
     assert Path(f"{path}.memorybook-backup").read_text(encoding="utf-8") == before
-    for name in hosts.HOSTS[host].events.values():
+    for name in HOOKED[host].events:
         [ours] = written["hooks"][name][-1]["hooks"]
         assert ours["command"].split()[0] == sys.executable
-        assert name in event.KINDS
-        assert ours["timeout"] >= 5 * hosts.HOSTS[host].second
-        assert ours["timeout"] > event.LIMIT * hosts.HOSTS[host].second
+        assert ours["timeout"] >= 5 * HOOKED[host].second
+        assert ours["timeout"] > event.LIMIT * HOOKED[host].second
     capsys.readouterr()
     assert main(["hook", "install", "--host", host, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["action"] == "unchanged"
     assert main(["hook", "uninstall", "--host", host]) == 0
     theirs["hooks"]["SessionStart"] = [{"hooks": [{"command": "theirs"}]}]
-    assert settings(path) == theirs
+    assert kept_in(path) == theirs
 
 
 def test_of_a_file_that_was_not_there_nothing_stays(tmp_path: Path) -> None:
@@ -76,9 +80,9 @@ def test_of_a_file_that_was_not_there_nothing_stays(tmp_path: Path) -> None:
     assert main(["hook", "uninstall", "--host", "codex", "--scope", "project"]) == 0
     assert not path.exists()
     assert main(["hook", "install", "--host", "codex", "--scope", "project", "--book", str(tmp_path / "my book")]) == 0
-    assert f"--book '{tmp_path / 'my book'}'" in settings(path)["hooks"]["Stop"][0]["hooks"][0]["command"]
+    assert f"--book '{tmp_path / 'my book'}'" in kept_in(path)["hooks"]["Stop"][0]["hooks"][0]["command"]
     assert main(["hook", "uninstall", "--host", "codex", "--scope", "project"]) == 0
-    assert settings(path) == {}
+    assert kept_in(path) == {}
 
 
 @pytest.mark.parametrize("text", ["// mine\n{}", "[]", '{"hooks": 7}', '{"hooks": {"Stop": 7}}'])
@@ -86,7 +90,7 @@ def test_a_file_that_cannot_be_changed_without_loss_is_left_as_it_is(tmp_path: P
     path = tmp_path / "settings.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match="left as it is"):
-        hosts.install(str(path), hosts.hooks_of("claude-code", lambda kind: f"memorybook-hook {kind}"))
+        settings.install(str(path), settings.hooks_of("claude-code", "memorybook-hook {}".format))
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -115,13 +119,14 @@ def test_what_cannot_be_meant_is_refused(words: str) -> None:
 
 def test_a_path_that_no_settings_file_can_hold_is_refused() -> None:
     with pytest.raises(InvalidInput, match="not UTF-8"):
-        hosts.started("codex", "start", "/b\udcff")
-    assert hosts.file_of("codex", "user", at=places({"HOME": "/h", "CODEX_HOME": "/c"}), folder="/") == "/c/hooks.json"
+        settings.started("codex", "SessionStart", "/b\udcff")
+    at = places({"HOME": "/h", "CODEX_HOME": "/c"})
+    assert file_of("codex", "user", at=at, folder="/", among=HOOKED) == "/c/hooks.json"
 
 
 def run(settings_file: Path, name: str, **fields: Any) -> str:
     """Do as the host does: what the settings say, through a shell, with the event on stdin."""
-    [hook] = settings(settings_file)["hooks"][name][-1]["hooks"]
+    [hook] = kept_in(settings_file)["hooks"][name][-1]["hooks"]
     told = json.dumps({"session_id": SESSION, "hook_event_name": name, **fields}).encode()
     done = subprocess.run(
         hook["command"], shell=True, input=told, capture_output=True, timeout=hook["timeout"] * 6, check=True
