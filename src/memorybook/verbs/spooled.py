@@ -35,8 +35,8 @@ DOOR = "hook"
 _PUT_IN = r"(?s)<hook_context>.*?</hook_context>\s*"
 """What hooks gave to a prompt, as Gemini CLI tells it along with the prompt, its markers escaped."""
 
-FORMATS = {"claude-code": "claude-code", "codex": "codex"}
-"""Host -> format of its transcripts; a host that is not here tells in its events what was said."""
+TRANSCRIBING = ("claude-code", "codex")
+"""Hosts that write transcripts, in the formats of these names; any other tells in its events what was said."""
 
 
 class Ingested(NamedTuple):
@@ -128,7 +128,7 @@ def _set_aside(memory: Memory, events: Sequence[_Event], reason: str) -> str:
     """
     mask = Mask(memory)
     reason = mask.text(" ".join(reason.split()))
-    for event in events if events[-1].host not in FORMATS else events[-1:]:
+    for event in events if events[-1].host not in TRANSCRIBING else events[-1:]:
         clean = {name: mask.text(text) for name, text in event.fields.items()}
         spool.put(_machine(memory), {**clean, "why": reason}, name=event.name, aside=True)
     return reason
@@ -167,7 +167,7 @@ def _taken(memory: Memory, events: Sequence[_Event]) -> tuple[int, list[Memorize
 
 def _stored(memory: Memory, events: Sequence[_Event]) -> Iterator[Stored]:
     """The session as it is kept now: one, but for transcripts in which several are."""
-    told = _told(memory, events) if events[-1].host not in FORMATS else _transcript(memory, events)
+    told = _told(memory, events) if events[-1].host not in TRANSCRIBING else _transcript(memory, events)
     for session, turns in told:
         stored = store(memory, replace(session, source=HOSTED, ended=None), turns)
         if stored.new and stored.session.source == HOSTED:
@@ -196,9 +196,8 @@ def _transcript(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Sess
         raise InvalidInput(f"the transcript {path!r} is no file")
     if os.path.getsize(path) == 0:
         return []
-    format = FORMATS[events[-1].host]
     with open(path, "rb") as file:
-        reading = importers.opened(path, file, timezone=zone_of(memory), format=format, origin=path)
+        reading = importers.opened(path, file, timezone=zone_of(memory), format=events[-1].host, origin=path)
         found = [(one.session, one.turns) for one in reading.found if isinstance(one, ImportedSession)]
     broken = next((warning for warning in reading.warnings if warning.startswith("line ")), "")
     if broken and not found:
