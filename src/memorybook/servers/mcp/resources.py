@@ -22,7 +22,7 @@ _NEWEST = 10
 """How many daily notes, and how many summaries, are listed."""
 
 
-class Shelf:
+class Resources:
     """What the book holds, by address: `memory://PATH`, `memory://entry/ID`, `memory://turn/ID`."""
 
     def __init__(self, memory: Callable[[], Memory]) -> None:

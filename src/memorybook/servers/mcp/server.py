@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 
 from memorybook.memory import Memory
 from memorybook.servers.mcp import confirm, offers, prompts, results
-from memorybook.servers.mcp.resources import Shelf
+from memorybook.servers.mcp.resources import Resources
 
 Opened = Callable[[], Memory]
 """Gives the open memory that a call is about; called in a worker thread, in the context of the request."""
@@ -43,13 +43,13 @@ class Server(MCPServer[Any]):
             subscriptions=False,
             cache_hints={method: _FIXED for method in ("tools/list", "prompts/list", "resources/templates/list")},
         )
-        self._shelf = Shelf(memory)
-        self._shelf.add_templates(self)
+        self._resources = Resources(memory)
+        self._resources.add_templates(self)
         prompts.add(self, memory)
 
     async def list_resources(self) -> list[Resource]:
         """What is worth offering by itself: MEMORY.md, the newest notes and summaries."""
-        return await self._shelf.newest()
+        return await self._resources.newest()
 
 
 def build(memory: Opened) -> MCPServer[Any]:
