@@ -16,6 +16,8 @@ from memorybook import tools
 from memorybook.config import Config
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Discarded, Entry, Supersede
+from memorybook.servers.mcp.bounds import bounded
+from memorybook.servers.mcp.offers import OFFERS, answers
 from memorybook.shapes import ANSWERS, Disabled
 
 CONFIG = Config(timezone="UTC")
@@ -79,6 +81,7 @@ def answered(memory: Memory) -> list[Call]:
     call("memory_remember", text="Ann 每天喝绿茶", category="todo", expires="2099-01-01", session="s1", group="home/茶")
     call("memory_update", id=id, text=f"Ann drinks green tea at noon, key {KEY}", importance=0.9)
     bike = call("memory_remember", text="Bob has a bike that is red.")["entry"]["id"]
+    call("memory_update", id=bike, tags=["bike"])
     call("memory_update", id=bike, instruction="make it shorter")
     call("memory_update", id=bike, instruction="make it louder")
     call("memory_pin", id=id)
@@ -137,6 +140,18 @@ def test_a_tool_answers_what_its_shape_says(name: str, answered: list[Call]) -> 
     assert answers, "is called here"
     for answer in answers:
         STRICT[name].validate(answer)
+
+
+@pytest.mark.parametrize("name", list(OFFERS))
+def test_what_a_host_is_shown_is_what_it_was_promised(name: str, answered: list[Call], tmp_path: Path) -> None:
+    promised = jsonschema.Draft202012Validator(closed(answers(name)))
+    for answer in (answer for tool, answer in answered if tool == name):
+        promised.validate(bounded(answer))
+    with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False)) as memory:
+        needed = tools.schema(name)["parameters"]["required"]
+        promised.validate(bounded(tools.call(memory, name, dict.fromkeys(needed, "tea"))))
+    assert not promised.is_valid({**bounded(answer), "more": 1})
+    assert name == "memory_get" or not promised.is_valid({})
 
 
 def test_a_field_that_may_be_missing_is_there_at_times_and_missing_at_times(

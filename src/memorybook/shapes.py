@@ -164,6 +164,12 @@ class Flushed(TypedDict):
     operation: str | None
 
 
+class Known(TypedDict):
+    """The entry as it stands now."""
+
+    entry: Entry
+
+
 class Changed(TypedDict):
     """The entry as it stands now; the rest after an instruction only, `refused` says why nothing was changed."""
 
@@ -406,7 +412,7 @@ ANSWERS: Mapping[str, Any] = {
     "memory_flush": Flushed,
     "memory_remember": Remembered,
     "memory_update": Changed,
-    "memory_pin": Changed,
+    "memory_pin": Known,
     "memory_forget": Forgotten,
     "memory_list": Listed,
     "memory_recall": Recalled,

@@ -27,19 +27,20 @@ def memory_search(
     session: str | None = None,
     explain: bool = False,
 ) -> dict[str, Any]:
-    """Search long-term memory: entries, notes, documents, session summaries and past turns.
+    """Search long-term memory (entries, notes, documents, session summaries, past turns): snippets, best first.
 
-    Use it to answer about the past; recall_memory finds what has faded. memory_recall makes a block for a prompt.
+    Use it to answer about the past, then open what you rely on with memory_get; recall_memory finds what has faded.
+    memory_recall makes a block for a prompt.
 
     Args:
         query: What to look for, in any language.
         max_results: At most this many, up to 200.
         min_score: Lowest relevance, 0 to 1.
         category: Only entries of this category.
-        since: Only what is dated from this day on, YYYY-MM-DD.
-        until: Only what is dated up to this day.
+        since: From this day on, YYYY-MM-DD.
+        until: Up to this day.
         session: Only this session, by uuid or name.
-        explain: Show what each score is made of.
+        explain: Tell what each score is made of.
     """
     return memory.search(
         query,
@@ -54,7 +55,7 @@ def memory_search(
 
 
 def recall_memory(memory: Memory, query: str, max_results: int | None = None) -> dict[str, Any]:
-    """Search archived entries and those too weak to be in every prompt.
+    """Search archived entries and those too weak to be in every prompt: snippets, best first.
 
     Use it when memory_search and the prompt lack what was known long ago.
 
@@ -66,10 +67,10 @@ def recall_memory(memory: Memory, query: str, max_results: int | None = None) ->
 
 
 def memory_get(memory: Memory, target: str, from_: int = 1, lines: int | None = None) -> dict[str, Any]:
-    """Open a document, an entry or a past turn.
+    """Read what a search found: lines of a document, an entry with all its fields, or a past turn.
 
     Args:
-        target: A path such as daily/2026-02-24.md, an entry's id, or turn:ID.
+        target: A path such as daily/2026-02-24.md, an entry's id, or turn:SESSION/ID.
         from: First line of a document.
         lines: How many lines; else all that follow.
     """
@@ -117,7 +118,7 @@ def memory_remember(
     metadata: Mapping[str, Any] | None = None,
     session: str | None = None,
 ) -> dict[str, Any]:
-    """Remember one statement for good; saying the same again strengthens it.
+    """Remember one statement for good; saying the same again strengthens it. Answers the entry with its id.
 
     Use it for what stays true: a preference, a fact, a decision; for what happened use memory_append.
 
@@ -146,7 +147,7 @@ def memory_remember(
 def memory_append(
     memory: Memory, text: str, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
 ) -> dict[str, Any]:
-    """Append a note to today's file, or a list item under a heading of MEMORY.md.
+    """Append a note to today's file, or a list item under a heading of MEMORY.md. Answers its path and line.
 
     Use it for what happened or was done; for what stays true use memory_remember.
 
@@ -163,6 +164,8 @@ def memory_flush(
     memory: Memory, text: str | None = None, messages: Sequence[Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Save what is durable before a conversation is compacted: at most 20 notes of 500 characters.
+
+    Answers where each was written, and what was left out and why.
 
     Args:
         text: Text or Markdown.
@@ -183,7 +186,7 @@ def memory_update(
     metadata: Mapping[str, Any] | None = None,
     instruction: str | None = None,
 ) -> dict[str, Any]:
-    """Change an entry; what is left out stays as it is.
+    """Change an entry that is wrong or no longer true; what is left out stays. Answers the entry as it stands now.
 
     Args:
         id: Its id.
@@ -234,6 +237,8 @@ def memory_forget(
     dry_run: bool = False,
 ) -> dict[str, Any]:
     """Forget an entry, what is relevant to a query, a session, or a source. Give one of the four.
+
+    Use it when the user wants something gone; what is no longer true is changed with memory_update.
 
     Args:
         target: Id of the entry.
@@ -310,12 +315,14 @@ def recall_history(
     until: str | None = None,
     current: str | None = None,
 ) -> dict[str, Any]:
-    """Tell what the newest conversations were about. Use it to see what went on lately; for a subject use recall_topic.
+    """List the newest conversations with their summaries.
+
+    Use it to see what went on lately; for a subject use recall_topic.
 
     Args:
         limit: At most this many; 5 if left out.
-        since: Only of this day or later, YYYY-MM-DD.
-        until: Only of this day or earlier.
+        since: From this day on, YYYY-MM-DD.
+        until: Up to this day.
         current: The current conversation, which is left out.
     """
     return memory.recall_history(limit, since=since, until=until, current=current).json()
@@ -329,15 +336,15 @@ def recall_topic(
     until: str | None = None,
     current: str | None = None,
 ) -> dict[str, Any]:
-    """Find the past conversations that were about something, with what was said of it.
+    """Find past conversations about something: their summaries, and the turns in which it was said.
 
     Use it for what was discussed or decided; for facts that are remembered use memory_search.
 
     Args:
         query: What it was about, in any language; days that it names narrow the search.
         top: At most this many conversations, and turns; 5 if left out.
-        since: Only what was said on this day or later, YYYY-MM-DD.
-        until: Only what was said on this day or earlier.
+        since: Only turns from this day on, YYYY-MM-DD.
+        until: Only turns up to this day.
         current: The current conversation, which is left out.
     """
     return memory.recall_topic(query, top=top, since=since, until=until, current=current).json()
@@ -357,7 +364,7 @@ def recall_session(memory: Memory, which: str, limit: int = 50, current: str | N
 
 
 def recall_within(memory: Memory, session: str, query: str, top: int | None = None) -> dict[str, Any]:
-    """Find what was said about something in one conversation. Use it when that is known; else use recall_topic.
+    """Find the turns about something in one conversation. Use it when that is known; else use recall_topic.
 
     Args:
         session: Which, as for recall_session.
@@ -381,7 +388,7 @@ def memory_review(
 
 
 def memory_status(memory: Memory) -> dict[str, Any]:
-    """Tell what is stored where, and whether anything is degraded."""
+    """Tell what is stored where, what waits, and whether anything is degraded."""
     return memory.status()
 
 

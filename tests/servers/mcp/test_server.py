@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,20 @@ def test_the_tools_are_told_as_they_are_and_always_the_same(host: Host, memory: 
         given = tools.schema(tool.name)["parameters"]
         more = {"yes"} if tool.name == "memory_forget" else set()
         assert tool.input_schema["properties"].keys() == given["properties"].keys() | more
-        assert tool.input_schema["required"] == given["required"]
+        assert tool.input_schema.get("required", []) == given["required"]
         assert all("anyOf" in one or isinstance(one["type"], str) for one in tool.input_schema["properties"].values())
+
+
+def test_the_list_of_the_tools_stays_small(host: Host) -> None:
+    """Hosts put names, descriptions and what tools take into every prompt; some put what they answer there as well."""
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in host.do(_listed)]
+    prompt = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in listed]
+    assert len(json.dumps(prompt, separators=(",", ":"))) <= 9_500
+    assert len(json.dumps(listed, separators=(",", ":"))) <= 29_500
+    answered = json.dumps([tool["outputSchema"] for tool in listed], separators=(",", ":"))
+    assert not re.findall(r'"(?:title|description)":"|"null"|"\$[a-z]+"', answered), (
+        "types alone, each where it is used"
+    )
 
 
 def test_no_tool_speaks_of_one_that_a_host_does_not_have(host: Host) -> None:

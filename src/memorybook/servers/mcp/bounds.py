@@ -20,6 +20,9 @@ MOST = 8_000
 SHORT = 600
 """Characters that stay of a long text in a list."""
 
+_OTHERS = frozenset({"metadata", "tool_calls", "changes"})
+"""Fields whose nulls are left as they are, being somebody's own."""
+
 _ROOM = 400
 """Tokens kept for saying what was left out."""
 
@@ -36,8 +39,8 @@ Place = tuple[str, ...]
 
 
 def bounded(answer: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the answer, with `left_out` (sentences) if something of it had to go, that can be written as UTF-8."""
-    answer = writable(answer)
+    """A copy of the answer that can be written as UTF-8, without nulls; `left_out` says in sentences what had to go."""
+    answer = writable(_filled(answer))
     if size(answer) <= MOST:
         return answer
     shown = _shortened(answer)
@@ -60,6 +63,14 @@ def writable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {writable(name): writable(one) for name, one in value.items()}
     return [writable(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _filled(value: Any) -> Any:
+    """A copy without the fields that are null, an eighth of the tokens of a search."""
+    if isinstance(value, Mapping):
+        given = {name: one for name, one in value.items() if one is not None}
+        return {name: one if name in _OTHERS else _filled(one) for name, one in given.items()}
+    return [_filled(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _shortened(value: Any, *, listed: bool = False) -> Any:

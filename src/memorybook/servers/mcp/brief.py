@@ -35,7 +35,8 @@ def _found(answer: Shown) -> list[str]:
 
 def _hit(rank: int, hit: Shown) -> str:
     place = f"turn:{hit['session']}/{hit['turn']}" if hit["source"] == "turn" else _lines_of(hit)
-    about = [hit["category"] or hit["source"], hit["date"], hit["speaker"], hit["id"] and f"id {hit['id']}"]
+    about = [hit.get("category") or hit["source"], hit.get("date"), hit.get("speaker")]
+    about += [f"id {hit['id']}"] if "id" in hit else []
     return f"{rank}. {hit['relevance']:.2f} {place} ({', '.join(filter(None, about))}): {_line(hit['snippet'])}"
 
 
@@ -50,14 +51,14 @@ def _opened(answer: Shown) -> list[str]:
         return [f"{answer['path']} has {answer['total_lines']} lines: there are none from that one on"]
     if turn is None:
         return [f"{answer['path']}, lines {answer['from']} to {last} of {answer['total_lines']}:", answer["text"]]
-    about = [turn["speaker"] or turn["role"], turn["time"], turn["session_name"] or turn["session"]]
+    about = [turn["speaker"] or turn["role"], turn.get("time"), turn["session_name"] or turn["session"]]
     return [", ".join(filter(None, about)) + ":", answer["text"]]
 
 
 def _entry(answer: Shown) -> list[str]:
     entry = answer["entry"]
     about = [entry["category"], entry["state"], f"score {entry['score']:.2f}", "pinned" if entry["pinned"] else ""]
-    about += [answer.get("action", ""), f"group {entry['group']}" if entry["group"] else ""]
+    about += [answer.get("action", ""), f"group {entry['group']}" if entry.get("group") else ""]
     lines = [f"{entry['id']} ({', '.join(filter(None, about))}): {entry['text']}"]
     if answer.get("refused"):
         lines.append(f"nothing was changed: {answer['refused']}")
@@ -104,13 +105,13 @@ def _recollected(answer: Shown) -> list[str]:
 
 
 def _session(session: Shown) -> str:
-    about = [session["started"], f"{session['turns']} turns", session["name"], session["path"]]
+    about = [session.get("started"), f"{session['turns']} turns", session["name"], session["path"]]
     told = _line(session["summary"] or session["title"])
     return f"session {session['uuid']} ({', '.join(filter(None, about))}): {told}"
 
 
 def _said(turn: Shown) -> str:
-    about = ", ".join(filter(None, [turn["speaker"] or turn["role"], turn["time"]]))
+    about = ", ".join(filter(None, [turn["speaker"] or turn["role"], turn.get("time")]))
     return f"{turn['place']} ({about}): {_line(turn['text'])}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 from mcp.types import ToolAnnotations
@@ -23,11 +22,8 @@ _YES = {
     "description": "Only where the host cannot ask a person: true once they have agreed to what goes.",
 }
 
-_LEFT_OUT = {
-    "type": "array",
-    "items": {"type": "string"},
-    "description": "What this answer had no room for, and how to get it; missing if it is whole.",
-}
+_LEFT_OUT = {"left_out": {"type": "array", "items": {"type": "string"}}}
+"""What an answer had no room for, and how to get it, in sentences."""
 
 
 class Offer(NamedTuple):
@@ -81,7 +77,8 @@ def takes(name: str) -> dict[str, Any]:
     parameters: dict[str, Any] = tools.schema(name)["parameters"]
     properties = {given: _portable(one) for given, one in parameters["properties"].items()}
     more = {"yes": _YES} if name == ASKS_FIRST else {}
-    return {**parameters, "properties": {**properties, **more}, "additionalProperties": False}
+    required = {"required": parameters["required"]} if parameters["required"] else {}
+    return {"type": "object", "properties": {**properties, **more}, **required, "additionalProperties": False}
 
 
 def _portable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -93,24 +90,43 @@ def _portable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def answers(name: str) -> dict[str, Any]:
-    """JSON Schema of a tool's structured answer: what it answers, with what was left out, or that memory is off."""
-    definitions, whole = _schema(ANSWERS[name])
-    whole = {**whole, "properties": {**whole["properties"], "left_out": _LEFT_OUT}}
-    if name not in _ALWAYS_ANSWERS:
-        whole = {"type": "object", "anyOf": [whole, _schema(Disabled)[1]]}
-    return {**whole, "$defs": definitions} if definitions else whole
+    """JSON Schema of a tool's structured answer: what it answers, with what was left out, or that memory is off.
+
+    What its fields mean stands in the tool's description, if a model has to know; what is null is left out of answers.
+    """
+    whole = _schema(ANSWERS[name])
+    if name in _ALWAYS_ANSWERS:
+        return {**whole, "properties": {**whole["properties"], **_LEFT_OUT}}
+    off, required = _schema(Disabled), whole.pop("required", [])
+    either = {"anyOf": [{"required": required}, {"required": off["required"]}]} if required else {}
+    return {**whole, "properties": {**off["properties"], **whole["properties"], **_LEFT_OUT}, **either}
 
 
-@cache
-def _schema(shape: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The definitions and the rest of a shape's schema, without the titles that only repeat a field's name."""
-    whole = _untitled(TypeAdapter(shape).json_schema())
-    return whole.pop("$defs", {}), whole
+def _schema(shape: Any) -> dict[str, Any]:
+    """The schema of a shape, of types alone, with each definition where it is used: not every host looks them up."""
+    whole = TypeAdapter(shape).json_schema()
+    plain: dict[str, Any] = _plain(whole, whole.get("$defs", {}))
+    return plain
 
 
-def _untitled(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [_untitled(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {name: _untitled(one) for name, one in schema.items() if name != "title" or not isinstance(one, str)}
+def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:  # or null
+        [schema] = [one for one in schema["anyOf"] if not _is_null(one)]
+        return _plain(schema, definitions)
+    kept = {name: schema[name] for name in ("type", "const", "enum") if name in schema}
+    if "items" in schema:
+        kept["items"] = _plain(schema["items"], definitions)
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        kept["additionalProperties"] = _plain(schema["additionalProperties"], definitions)
+    if "properties" in schema:
+        fields = schema["properties"]
+        kept["properties"] = {name: _plain(one, definitions) for name, one in fields.items()}
+        needed = [name for name in schema.get("required", ()) if not any(map(_is_null, fields[name].get("anyOf", ())))]
+        kept |= {"required": needed} if needed else {}
+    return kept
+
+
+def _is_null(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "null"
