@@ -10,8 +10,10 @@ from memorybook.hits import Hit, Passage
 from memorybook.recall.gathered import about, best_turns, gathered
 
 
-def hit(session: str | None, turn: str | None, score: float, *, source: str = "turn", path: str = "") -> Hit:
-    passage = Passage(path, 0, 0, "", source, session=session, turn=turn)  # type: ignore[arg-type]
+def hit(
+    session: str | None, turn: str | None, score: float, *, source: str = "turn", path: str = "", text: str = ""
+) -> Hit:
+    passage = Passage(path, 0, 0, text, source, session=session, turn=turn)  # type: ignore[arg-type]
     return Hit(passage, score, 1.0, "")
 
 
@@ -46,6 +48,16 @@ def test_beside_what_is_clearly_about_the_question_nothing_stands_that_has_no_re
     ]
     hits[3] = hits[3]._replace(score=0.01)  # too little evidence in any case
     assert "".join(one.session for one in about(gathered(hits), 0.3)) == kept
+
+
+@pytest.mark.parametrize(("best", "kept"), [(1.0, "1"), (0.5, "123")])
+def test_a_turn_with_nothing_of_the_question_is_told_if_it_says_something_and_nothing_is_clear(
+    best: float, kept: str
+) -> None:
+    said = ("The port is 8080.", "它在里斯本的港口里停着。", "We sail to Marstal.", "Ok, great.", "好的，明白。")
+    hits = [hit("a", str(place), 1.0 - place / 10, text=text) for place, text in enumerate(said, 1)]
+    hits = [one._replace(relevance=0.0 if place else best) for place, one in enumerate(hits)]
+    assert "".join(turn for _, turn, _ in best_turns(gathered(hits), 5)) == kept
 
 
 @given(HITS, st.integers(1, 6))

@@ -200,13 +200,18 @@ def test_a_day_in_the_question_narrows_unless_it_was_said_at_another_time(talks:
     narrowed = talks.recall_topic("tulips on 3 February 2026")
     assert [session.name for session in narrowed.sessions] == ["garden"]
     assert narrowed.span == ("2026-02-03", "2026-02-03")
-    elsewhere = talks.recall_topic("2026年2月3日 杭州的新公寓")
-    assert elsewhere.sessions[0].name == "搬家"
-    assert elsewhere.span is None
-    assert "all days were searched" in elsewhere.reason
+    for question, name in (
+        ("2026年2月3日 杭州的新公寓", "搬家"),
+        ("昨天说的阳台", "搬家"),
+        ("what did we say about the red sail yesterday?", "boat"),
+    ):
+        elsewhere = talks.recall_topic(question, current="now")
+        assert (elsewhere.sessions[0].name, elsewhere.has_relevant, elsewhere.span) == (name, True, None)
+        assert elsewhere.reason.endswith(": all days were searched")
     unknown = talks.recall_topic("the quarterly submarine audit of 3 February 2026")
     assert [session.name for session in unknown.sessions] == ["garden"]
     assert not unknown.has_relevant
+    assert unknown.reason == "nothing about it was said on 2026-02-03: all days were searched"
 
 
 def test_days_begin_where_the_book_is(book: Memory) -> None:

@@ -112,6 +112,7 @@ class _Topic(NamedTuple):
         top: At most so many sessions, and turns.
         days: Nothing of other days.
         named: Spans of days that the question names.
+        beyond: Whether nothing of `days` is looked at, instead of nothing of others.
         without: Uuid of a session that is left out.
         by_user: Only turns of the user.
         echo: A turn that says just this, normalised, is left out: the question, asked before; "" leaves none out.
@@ -124,6 +125,7 @@ class _Topic(NamedTuple):
     without: str | None = None
     by_user: bool = False
     echo: str = ""
+    beyond: bool = False
 
 
 def _topic(memory: Memory, asked: _Topic) -> Recollection:
@@ -136,16 +138,16 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
         return _of_days(memory, asked)
     days = which.around(asked.named)
     told = f"nothing about it was said {which.told(days)}: all days were searched"
-    found = _of_days(memory, asked._replace(days=days))
-    if found.has_relevant:
-        return found
-    everything = _of_days(memory, asked._replace(named=()))._replace(reason=told)
-    if everything.has_relevant:
-        return everything
-    bare = _of_days(memory, asked._replace(text=which.without_days(memory, asked.text), days=days))
-    if bare.has_relevant:
-        return bare
-    return found if found.sessions else everything
+    asked = asked._replace(days=days)
+    bare = asked._replace(text=which.without_days(memory, asked.text).strip() or asked.text)
+    found = nearest = _of_days(memory, asked)
+    for wanted in (asked._replace(beyond=True), bare, bare._replace(beyond=True)):
+        if found.has_relevant:
+            return found
+        found = _of_days(memory, wanted)
+        if wanted.beyond:
+            found = found._replace(span=None, reason=told)
+    return found if found.has_relevant or not nearest.sessions else nearest._replace(reason=told)
 
 
 def _of_days(memory: Memory, asked: _Topic) -> Recollection:
@@ -154,9 +156,9 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
     def keep(passage: Passage) -> bool:
         others = asked.without is None or passage.session != asked.without
         told = not (asked.by_user and passage.role in ("assistant", "tool")) and not _echoes(passage, asked.echo)
-        return others and told and said_then(passage)
+        return others and told and said_then(passage) is not asked.beyond
 
-    first, last = which.widened(asked.days)
+    first, last = ALWAYS if asked.beyond else which.widened(asked.days)
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
     query = Query(asked.text, pool=pool, since=first, until=last, sources=frozenset({"turn", "summary"}))
     answer = memory.book.search(query, limit=pool, keep=keep)
@@ -188,7 +190,7 @@ def _told_of(memory: Memory, asked: _Topic, known: Sequence[Spoken]) -> list[Spo
     best = max((one.score for one in known), default=1.0)
     found = []
     for session, likeness in running.alike(memory, asked.text, without=asked.without):
-        if likeness >= RELEVANT and talks.within(memory, session, asked.days):
+        if likeness >= RELEVANT and (asked.beyond or talks.within(memory, session, asked.days)):
             one = by_name.get(session.uuid, Spoken(session.uuid, 0.0, "", ()))
             found.append(one._replace(score=max(one.score, likeness * best)))
     return found
