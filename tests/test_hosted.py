@@ -41,6 +41,8 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 def test_items_come_back_as_they_were_and_are_taken_away_from_the_end(memory: Memory) -> None:
     session, other = (HostedSession(memory, "Ann", host=host) for host in ("sdk", "another"))
+    session.add([])
+    assert not memory.book.transcripts.sessions()
     session.add([SAID, TOLD])
     session.add([NOTED])
     assert HostedSession(memory, "Ann", host="sdk").items() == [SAID.data, TOLD.data, NOTED.data]

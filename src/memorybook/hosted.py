@@ -83,6 +83,8 @@ class HostedSession:
     def add(self, items: Sequence[Item]) -> None:
         """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""
         now, mask, kept = self._memory.book.now(), Mask(self._memory), self._kept
+        if not items:
+            return
         session = Session(uuid=self.uuid, name=mask.text(self._name), source=HOSTED, channel=self._host)
         keys = {turn_key(self.uuid, item.id): item for item in items if item.id}
         forgotten = {keys[key].id for key in self._memory.book.journal.buried(keys)} if keys else ()

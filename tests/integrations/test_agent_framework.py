@@ -61,7 +61,7 @@ def drawn(random: Random) -> Any:
             [],
         ]
     )
-    more = random.choice([{}, {}, {"author_name": "Ann"}, {"message_id": f"m{random.randrange(50)}"}])
+    more = random.choice([{}, {}, {"author_name": "Ann"}, {"message_id": f"m{random.random()}"}])
     return af.Message(random.choice(["user", "assistant", "tool"]), contents, **more)
 
 
@@ -112,6 +112,20 @@ def test_what_both_providers_keep_is_kept_once_and_nothing_while_memory_is_off(t
         sent = asyncio.run(run(memory, BookContext(memory)))
         assert [message.text for message in sent] == ["my password: hunter2-Xyz-99", "Noted.", "Is it kept?"]
     assert not (tmp_path / "off" / "MEMORY.md").exists()
+
+
+def test_a_message_with_an_id_that_many_runs_save_is_kept_once(memory: Memory) -> None:
+    first, other = af.Message("user", ["tea"], message_id="m"), af.Message("user", ["茶"], message_id="m")
+
+    async def run() -> list[str]:
+        client = Scripted(*map(str, range(8)))
+        agent = af.Agent(client, context_providers=[BookHistory(memory), BookContext(memory)])
+        session = agent.create_session(session_id="s")
+        await asyncio.gather(*(agent.run([first], session=session) for _ in range(8)))
+        await BookHistory(memory).save_messages("s", [other])
+        return [message.text for message in await BookHistory(memory).get_messages("s")]
+
+    assert sorted(asyncio.run(run())) == sorted([*map(str, range(8)), "tea", "茶"])
 
 
 # --- tools, end to end ---------------------------------------------------------------------------

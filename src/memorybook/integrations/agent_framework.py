@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import to_thread
 from collections.abc import Collection, Sequence
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.answers import Memorized
@@ -25,24 +26,24 @@ class BookHistory(af.HistoryProvider):
 
     def __init__(self, memory: Memory, source_id: str = "memorybook_history", **flags: Any) -> None:
         super().__init__(source_id, **flags)
-        self._memory = memory
+        self.memory = memory
 
     def session(self, session_id: str | None) -> HostedSession:
         """The conversation as the book has it; without an id the one that has none."""
-        return HostedSession(self._memory, session_id or "", host="agent-framework")
+        return HostedSession(self.memory, session_id or "", host="agent-framework")
 
     async def get_messages(self, session_id: str | None, **more: Any) -> list[af.Message]:
         """All messages of the session, in order."""
         return [af.Message.from_dict(each) for each in await to_thread(self.session(session_id).items)]
 
     async def save_messages(self, session_id: str | None, messages: Sequence[af.Message], **more: Any) -> None:
-        """Add those that are new; on disk when this returns, with secrets masked."""
+        """Add those that are new, one with a `message_id` once; on disk when this returns, with secrets masked."""
         known = await self.get_messages(session_id)
-        said = [af.Message.from_dict(Mask(self._memory).json(each.to_dict())) for each in messages]
+        said = [af.Message.from_dict(Mask(self.memory).json(each.to_dict())) for each in messages]
         state = {"messages": known}
         await af.InMemoryHistoryProvider().save_messages(session_id, said, state=state)  # it says which are new
-        if new := [_item(message) for message in state["messages"][len(known) :]]:
-            await to_thread(self.session(session_id).add, new)
+        new = [_item(message) for message in state["messages"][len(known) :]]
+        await to_thread(self.session(session_id).add, new)
 
 
 class BookContext(af.ContextProvider):
@@ -64,10 +65,12 @@ class BookContext(af.ContextProvider):
         if block := await to_thread(recall, said, max_tokens=self._max_tokens):
             context.extend_messages(self, [af.Message("user", [block])])
 
-    async def after_run(self, *, context: Any, **run: Any) -> None:
-        """Keep what was said, as far as a `BookHistory` does not do so anyway."""
-        if self._history.session(context.session_id).is_kept:
-            await self._history.after_run(context=context, **run)
+    async def after_run(self, *, agent: Any, context: Any, **run: Any) -> None:
+        """Keep what was said, where no `BookHistory` of the agent does so in this book."""
+        histories = [each for each in getattr(agent, "context_providers", ()) if isinstance(each, BookHistory)]
+        done = any(each.memory is self._history.memory for each in histories)
+        if not done and self._history.session(context.session_id).is_kept:
+            await self._history.after_run(agent=agent, context=context, **run)
 
     async def end(self, session: af.AgentSession) -> Memorized:
         """Remember what was said in a session, see `Memory.process_session_end`; it may go on afterwards."""
@@ -90,9 +93,7 @@ def _tool(tool: AgentTool) -> af.FunctionTool:
 def _item(message: af.Message) -> Item:
     said = [message.text, *(str(each.result) for each in message.contents if each.type == "function_result")]
     calls = (each for each in message.contents if each.type == "function_call")
-    return Item(
-        message.to_dict(),
-        "\n".join(said).strip(),
-        role_of(message.role),
-        tool_calls=tuple({"id": each.call_id, "name": each.name, "arguments": each.arguments} for each in calls),
-    )
+    told = tuple({"id": each.call_id, "name": each.name, "arguments": each.arguments} for each in calls)
+    # one that has an id is kept once, however many runs save it; but some servers give everything the same id
+    id = str(uuid5(NAMESPACE_OID, message.to_json())) if message.message_id else ""
+    return Item(message.to_dict(), "\n".join(said).strip(), role_of(message.role), tool_calls=told, id=id)

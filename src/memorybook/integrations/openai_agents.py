@@ -41,8 +41,7 @@ class BookSession:
 
     async def add_items(self, items: list[Any]) -> None:
         """Add items at the end; on disk when this returns, with secrets masked."""
-        if items:
-            await to_thread(self._kept.add, [_item(each) for each in items])
+        await to_thread(self._kept.add, [_item(each) for each in items])
 
     async def pop_item(self) -> Any:
         """Take away the last item; None if there is none."""
