@@ -518,6 +518,13 @@ def test_the_last_session_is_none_that_is_held_beside_the_current_one(book: Memo
     say(book, "beside", NOW - timedelta(minutes=5), *"abcdefghij", ended=False)
     say(book, "here", NOW - timedelta(minutes=2), "Hello.", ended=False)
     assert book.recall_session("last time", current="here").sessions[0].name == "boat"
+    book.open_session("opened, and nothing said")
+    assert 0 in [one.turns for one in book.sessions().sessions]
+    assert [one.name for one in book.recall_history().sessions] == ["beside", "here", "boat"]
+    for text in ("What did we talk about last time?", "我们上次聊了什么？"):
+        found = book.recollect(text, current="here")
+        assert found is not None
+        assert [one.name for one in found.sessions] == ["boat"]
     assert book.recall_session("last time").sessions[0].name == "beside"
     assert book.recall_session("today", current="here").sessions[0].name == "beside"
 

@@ -76,7 +76,7 @@ def recall_history(
 
 
 def _history(memory: Memory, limit: int, days: Days, without: str | None) -> Recollection:
-    found = tuple(talks.found(memory, one) for one in islice(talks.newest(memory, days, without=without), limit))
+    found = tuple(talks.found(memory, one) for one in islice(talks.talked_in(memory, days, without=without), limit))
     return Recollection("history", found, span=None if days == ALWAYS else days, has_relevant=bool(found))
 
 

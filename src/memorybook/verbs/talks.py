@@ -177,6 +177,16 @@ def newest(memory: Memory, days: Days = (None, None), *, without: str | None = N
     return (session for session in wanted if within(memory, session, days))
 
 
+def talked_in(memory: Memory, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
+    """Those of `newest` in which something was said: one that was only opened is no earlier conversation."""
+    return (one for one in newest(memory, days, without=without) if not _is_silent(memory, one))
+
+
+def _is_silent(memory: Memory, session: Session) -> bool:
+    only_begun = session.created == session.updated and not session.path
+    return only_begun and not memory.book.transcripts.turns(session.uuid, last=1)
+
+
 def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
     """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
     paths = [info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER)]

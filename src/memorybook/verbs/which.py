@@ -131,7 +131,7 @@ def _listed(memory: Memory, words: str, without: str | None, known: dict[str, Se
     """The sessions of the days that the words name, of all where they name none, newest first; added to `known`."""
     meant = days_of(words, memory.book.day(memory.book.now()))
     begun = None if without is None or meant is not None else talks.begun(memory, without)
-    for one in talks.newest(memory, _days(meant) if meant is not None else (None, None), without=without):
+    for one in talks.talked_in(memory, _days(meant) if meant is not None else (None, None), without=without):
         if begun is not None and talks.goes_on(one) and one.updated is not None and one.updated > begun:
             continue  # held beside the current one, not before it
         known[one.uuid] = one
