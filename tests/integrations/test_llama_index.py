@@ -47,6 +47,10 @@ def kept(book: memorybook.Memory, session: str) -> list[str]:
     return [turn.text for turn in book.book.transcripts.turns(book.book.transcripts.session(session).uuid)]
 
 
+async def ended(block: BookMemoryBlock, window: Memory, *, times: int) -> None:
+    await asyncio.gather(*(block.aend(window) for _ in range(times)))
+
+
 def test_what_leaves_the_window_is_remembered_once_and_word_for_word(book: memorybook.Memory) -> None:
     block = BookMemoryBlock(memory=book)
     window = Memory.from_defaults(session_id="ann", token_limit=40, token_flush_size=10, memory_blocks=[block])
@@ -55,8 +59,7 @@ def test_what_leaves_the_window_is_remembered_once_and_word_for_word(book: memor
     evicted = kept(book, "ann")
     assert 2 <= len(evicted) < len(SAID)
     assert evicted == SAID[: len(evicted)]
-    asyncio.run(block.aend(window))
-    asyncio.run(block.aend(window))
+    asyncio.run(ended(block, window, times=4))
     assert kept(book, "ann") == [each.replace("hunter2-Xyz-99", "[REDACTED:password]") for each in SAID]
     assert {each.entry.category for each in book.entries().entries} >= {"preference", "decision"}
     assert window.get_all(MessageStatus.ACTIVE) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
+from asyncio import sleep, to_thread
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -15,11 +15,13 @@ try:
     from llama_index.core.bridge.pydantic import Field
     from llama_index.core.memory import BaseMemoryBlock
     from llama_index.core.memory import Memory as Window
-    from llama_index.core.storage.chat_store.sql import MessageStatus
 except ImportError:
     raise MissingExtra(
         "memory blocks need the package llama-index-core: pip install 'memorybook[llama-index]'"
     ) from None
+
+_ENDING: dict[str, object] = {}
+"""Who ends the talk of a session just now."""
 
 
 class BookMemoryBlock(BaseMemoryBlock[str]):
@@ -54,10 +56,14 @@ class BookMemoryBlock(BaseMemoryBlock[str]):
 
     async def aend(self, window: Window) -> None:
         """Remember what is still in the window of a chat's memory; it is empty then. For the end of a talk."""
-        left = await window.aget_all(MessageStatus.ACTIVE)
-        if left:
-            await window.sql_store.archive_oldest_messages(window.session_id, n=len(left))
-            await self.aput(left, session_id=window.session_id)
+        session, store, claim = window.session_id, window.sql_store, object()
+        while _ENDING.setdefault(session, claim) is not claim:  # who takes messages out at the same time gets the same
+            await sleep(0.01)
+        try:
+            if left := await store.archive_oldest_messages(session, n=await store.count_messages(session)):
+                await self.aput(left, session_id=session)
+        finally:
+            del _ENDING[session]
 
 
 def _told(message: ChatMessage) -> dict[str, Any]:
