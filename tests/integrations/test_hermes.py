@@ -105,6 +105,8 @@ def test_the_built_in_memory_is_followed(home: Path, manager: Any) -> None:
     assert len(told(action="add", content="Ann drinks no juice.")) == 3
     for unclear in ("", "Ann"):
         assert len(told(action="remove", old_text=unclear)) == 3
+    assert len(told(action="replace", old_text="", content="no juice")) == 4  # nothing is said of what it replaces
+    assert len(told(action="remove", old_text=" Ann drinks no juice.\n")) == 3
     assert len(told(action="remove", old_text="juice")) == 2
     assert told(action="remove", old_text="coffee") == ["Tea from Porto is not Hermes' own."]
 

@@ -70,8 +70,8 @@ class BookProvider(MemoryProvider):
 
     def on_memory_write(self, action: str, target: str, content: str, metadata: Any = None) -> None:
         """Remember what the built-in memory is told to add; forget of that the one that it replaces or removes."""
-        old, mark = (metadata or {}).get("old_text") or content, {"hermes": target}
-        known = self._memory.entries().entries if self._writes and action != "add" and old.strip() else ()
+        old, mark = str((metadata or {}).get("old_text") or "").strip(), {"hermes": target}
+        known = self._memory.entries().entries if self._writes and action != "add" and old else ()
         told = [each.entry for each in known if each.entry.metadata == mark and old in each.entry.text]
         if len(told) == 1:  # as with Hermes, words that stand in several mean none of them
             self._memory.forget(told[0].id)
