@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clock import Clock
 from memorybook.inference import wordpieces
 from memorybook.storage import sqlite
 
@@ -57,3 +58,8 @@ def forcing(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of what is forced to the disk: SQLite does as it does elsewhere."""
     for name, pragmas in FORCING.items():
         monkeypatch.setattr(sqlite, name, pragmas)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

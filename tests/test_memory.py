@@ -10,28 +10,13 @@ from typing import Any
 import pytest
 
 import memorybook
+from clock import NOW, Clock
 from memorybook.answers import Known, Lines, Said
 from memorybook.config import Config
 from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
 
-NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
 CONFIG = Config(timezone="UTC")
-
-
-class Clock:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

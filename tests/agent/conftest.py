@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clock import Clock
 from memorybook.agent import AgentSession, Event, Workspace
 from memorybook.config import Config
 from memorybook.memory import Memory
@@ -14,19 +14,6 @@ from memorybook.providers import MemorizeInput, MemorizeResult, window
 from memorybook.replies import Message
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
-
-
-class Clock:
-    """A time that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_by(self, **time: float) -> None:
-        self.now += timedelta(**time)
 
 
 class Noted:

@@ -1,17 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memorybook
+from clock import NOW as NOW
 from memorybook.config import Config
 from memorybook.memory import Memory
 
-NOW = datetime(2026, 2, 24, 10, 12, 33, tzinfo=UTC)
 CONFIG = Config(timezone="UTC")
 
 Reopen = Callable[..., Memory]

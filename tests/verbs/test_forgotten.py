@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from clock import Clock
 from memorybook.errors import LLMFailed
 from memorybook.formats import session_md
 from memorybook.lifecycle.ledger import Proposed
@@ -19,9 +20,9 @@ from memorybook.verbs.review import accept, propose
 from memorybook.verbs.summary import BY_MODEL, SUMMARIZED, last_page
 from verbs.conftest import CONFIG
 from verbs.test_purge import holding
-from verbs.test_sessions import Clock, Open, answer, candidate, clock, opened, said, texts
+from verbs.test_sessions import Open, answer, candidate, opened, said, texts
 
-__all__ = ["clock", "opened"]
+__all__ = ["opened"]
 
 TALKS: Mapping[str, tuple[str, ...]] = {
     "en": (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import memorybook
+from clock import Clock
 from memorybook.agent import Workspace
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
@@ -18,22 +19,7 @@ from verbs.conftest import CONFIG, NOW
 TEXT = "Remember that the staging database is called heron."
 
 
-class Clock:
-    """A clock that is moved on by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 Open = Callable[..., Memory]
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

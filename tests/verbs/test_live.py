@@ -1,28 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import memorybook
+from clock import Clock
 from memorybook.config import Config, TranscriptSettings
 from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
 from memorybook.memory import Memory
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -12,10 +12,11 @@ import pytest
 
 import llm_server
 import memorybook
+from clock import Clock
 from inference.server import Answer, Service, cut, hang, raw, status
 from memorybook.memory import Memory
 from verbs.conftest import CONFIG, files
-from verbs.test_sessions import TEA, WORK, Clock, answer, candidate, said
+from verbs.test_sessions import TEA, WORK, answer, candidate, said
 
 BOTH = pytest.mark.parametrize("wire", ["openai", "anthropic"])
 
@@ -66,11 +67,6 @@ def service() -> Iterator[Service]:
     with llm_server.serve() as running:
         yield running
         running.released.set()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import memorybook
+from clock import Clock
 from memorybook.config import Budget
 from memorybook.errors import InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.memory import Memory
@@ -24,7 +25,7 @@ from memorybook.model import Remove
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.testing import ScriptedLLM
 from memorybook.verbs.turns import store, talk_of
-from verbs.conftest import CONFIG, NOW, files
+from verbs.conftest import CONFIG, files
 
 Said = list[dict[str, Any]]
 
@@ -47,21 +48,6 @@ def candidate(content: str, turn: str = "t1", **more: Any) -> dict[str, Any]:
 def answer(*candidates: Mapping[str, Any], summary: str = "They talked about Mira.", **more: Any) -> dict[str, Any]:
     found = {"summary": summary, "decisions": [], "open_questions": [], "candidates": list(candidates), "forget": []}
     return {**found, **more}
-
-
-class Clock:
-    """A clock that is moved on by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 Open = Callable[..., Memory]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memorybook
+from clock import NOW, Clock
 from memorybook.errors import Conflict, InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Entry, Reinforce, Remove, Update
@@ -21,26 +22,6 @@ from memorybook.verbs import tidy as verb
 from memorybook.verbs.review import accept, propose_or_apply, reject, review
 from memorybook.verbs.tidy import Tidied, after_session, heartbeat, is_idle, tidy
 from verbs.conftest import CONFIG, files
-
-START = datetime(2026, 2, 24, 10, tzinfo=UTC)
-
-
-class Clock:
-    """The time, to be turned forward."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def on(self, **given: float) -> None:
-        self.now += timedelta(**given)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -71,7 +52,7 @@ def test_what_has_faded_is_archived_in_one_operation_that_can_be_undone(memory: 
     ids = fill(memory)
     weak = memory.remember("a weak one", importance=0.21).known.entry.id
     before = files(memory.root, "MEMORY.md")
-    clock.on(days=20)
+    clock.pass_by(days=20)
     done = tidy(memory)
     assert states(memory) == dict.fromkeys(ids, "active") | {weak: "archived"}
     assert [(each.kind, each.told) for each in done.done] == [("archive", (f"archive {weak}: a weak one",))]
@@ -96,7 +77,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(memory: Memory, clock: Clock
     weak = memory.remember("a weak one", importance=0.21).known.entry.id
     memory.remember("Likes green tea.", session="s1")
     memory.book.apply([_copy(memory)], actor="user", door="test")
-    clock.on(days=20)
+    clock.pass_by(days=20)
     before, operations = files(memory.root, "*.md"), memory.book.journal.operations()
     would = tidy(memory, dry_run=True)
     assert (files(memory.root, "*.md"), memory.book.journal.operations()) == (before, operations)
@@ -131,7 +112,7 @@ def test_what_waits_is_told_once(memory: Memory, clock: Clock) -> None:
     memory.remember("Likes green tea.", session="s1")
     memory.book.apply([_copy(memory)], actor="user", door="test")
     assert len(tidy(memory).proposed) == 1
-    clock.on(days=5)
+    clock.pass_by(days=5)
     again = tidy(memory)
     assert (again.proposed, again.withdrawn) == ((), ())
     assert len(review(memory).proposals) == 1
@@ -142,7 +123,7 @@ def test_what_a_person_rejected_is_neither_proposed_nor_done(memory: Memory, clo
     done = tidy(memory)
     assert ([each.kind for each in done.done], len(done.proposed)) == (["archive"], 3)
     reject(memory, every=True, reason="I want these")
-    clock.on(days=30)
+    clock.pass_by(days=30)
     fill(memory)  # now there are enough active entries
     again = tidy(memory, apply=["archive"])
     assert [each for each in (*again.done, *again.proposed) if each.kind == "archive"] == []
@@ -182,7 +163,7 @@ def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
     done = tidy(memory)
     assert (done.withdrawn, done.proposed) == (("p1",), ())
-    clock.on(days=60)
+    clock.pass_by(days=60)
     assert [each.proposal for each in tidy(memory, apply=[]).proposed] == ["p2"]
 
 
@@ -255,7 +236,7 @@ def test_an_entry_that_goes_meanwhile_is_planned_for_anew(memory: Memory, monkey
 def test_notes_said_on_three_days_are_proposed_as_an_entry(memory: Memory, clock: Clock) -> None:
     for _ in range(3):
         memory.append("用户喜欢简短的回答", kind="pref")
-        clock.on(days=2)
+        clock.pass_by(days=2)
     [found] = tidy(memory).proposed
     assert (found.kind, found.told) == ("promote", ("+ 用户喜欢简短的回答",))
     accept(memory, ["p1"])
@@ -269,7 +250,7 @@ def test_notes_in_the_prompts_of_three_days_are_proposed_as_an_entry(memory: Mem
     memory.append("The harbour crane is serviced at noon.")
     for _ in range(3):
         assert "harbour crane" in memory.recall("When is the harbour crane serviced?").text
-        clock.on(days=1)
+        clock.pass_by(days=1)
     [found] = tidy(memory).proposed
     assert found.reason == "a note in prompts on 3 days (2026-02-24 to 2026-02-26): daily/2026-02-24.md#L1"
 
@@ -277,7 +258,7 @@ def test_notes_in_the_prompts_of_three_days_are_proposed_as_an_entry(memory: Mem
 def test_what_was_forgotten_is_not_promoted(memory: Memory, clock: Clock) -> None:
     for _ in range(3):
         memory.append("The user's knee hurts.")
-        clock.on(days=1)
+        clock.pass_by(days=1)
     memory.forget(memory.remember("the user's knee hurts").known.entry.id)
     assert tidy(memory).proposed == ()
 
@@ -285,8 +266,8 @@ def test_what_was_forgotten_is_not_promoted(memory: Memory, clock: Clock) -> Non
 def test_old_notes_are_not_looked_at(memory: Memory, clock: Clock) -> None:
     for _ in range(3):
         memory.append("Likes green tea")
-        clock.on(days=1)
-    clock.on(days=100)
+        clock.pass_by(days=1)
+    clock.pass_by(days=100)
     assert tidy(memory).proposed == ()
 
 
@@ -322,7 +303,7 @@ def test_any_cadence_leaves_the_same_book(
             kept += [_entry(f"l{n}", f"{word} held", 1.0, pinned=True) for word in WORDS for n in [WORDS.index(word)]]
             memory.book.apply([Add(entry=one) for one in (*entries, *kept)], actor="user", door="test")
             for day in sorted({*on, 60}):
-                clock.now = START + timedelta(days=day)
+                clock.now = NOW + timedelta(days=day)
                 tidy(memory, apply=["archive", "remove"])
             book = memory.book
             return {one.id: (one.state, round(book.strength(one), 9)) for one in book.entries()}
@@ -342,7 +323,7 @@ def test_a_sessions_end_tidies_once_a_day(memory: Memory, clock: Clock) -> None:
     fill(memory)
     assert after_session(memory) is not None
     assert after_session(memory) is None
-    clock.on(days=1)
+    clock.pass_by(days=1)
     assert after_session(memory) is not None
 
 
@@ -356,12 +337,12 @@ def test_a_book_is_idle_a_while_after_the_last_word(memory: Memory, clock: Clock
     assert is_idle(memory, 60)
     memory.remember("tea")
     assert not is_idle(memory, 60)
-    clock.on(seconds=61)
+    clock.pass_by(seconds=61)
     assert is_idle(memory, 60)
     tidy(memory)
     assert is_idle(memory, 60)
     chat = tmp_path / "chat.jsonl"
-    chat.write_text('{"role": "user", "content": "hello", "timestamp": "2026-02-24T10:01:00Z"}\n', encoding="utf-8")
+    chat.write_text('{"role": "user", "content": "hello", "timestamp": "2026-02-24T10:13:00Z"}\n', encoding="utf-8")
     memory.import_file(str(chat))
     assert not is_idle(memory, 60)
 
@@ -464,7 +445,7 @@ def asking(tmp_path: Path, clock: Clock, llm: Any, **settings: Any) -> Memory:
     memory = memorybook.open(str(tmp_path / "asked"), config=config, clock=clock, llm=llm)
     for n, text in enumerate((ONE, OTHER)):
         memory.remember(text, session=f"s{n}")
-        clock.on(days=1)
+        clock.pass_by(days=1)
     return memory
 
 
@@ -508,7 +489,7 @@ def test_rules_do_the_work_when_the_model_fails(tmp_path: Path, clock: Clock, an
     with asking(tmp_path, clock, llm) as memory:
         weak = memory.remember("a weak one", importance=0.21).known.entry.id
         fill(memory)
-        clock.on(days=20)
+        clock.pass_by(days=20)
         done = tidy(memory)
         assert done.degraded[0].startswith("the language model could not be asked: ")
         assert states(memory)[weak] == "archived"
