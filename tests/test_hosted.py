@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import memorybook
+from clock import Clock
 from memorybook.config import Config
 from memorybook.errors import InvalidInput, Unavailable
-from memorybook.hosted import HostedSession, Item
+from memorybook.hosted import HostedItem, HostedSession
 from memorybook.memory import Memory
 
-SAID = Item({"n": 1, "深": ["half \ud83d", None]}, "I prefer green tea, never coffee.", "user")
-TOLD = Item({"n": 2}, "x" * 5000, "tool")
-NOTED = Item({"n": 3}, "Noted.", "assistant")
-
-
-class Clock:
-    """A clock that is set."""
-
-    now = datetime(2026, 2, 24, 9, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+SAID = HostedItem({"n": 1, "深": ["half \ud83d", None]}, "I prefer green tea, never coffee.", "user")
+TOLD = HostedItem({"n": 2}, "x" * 5000, "tool")
+NOTED = HostedItem({"n": 3}, "Noted.", "assistant")
 
 
 @pytest.fixture
@@ -57,7 +43,7 @@ def test_items_come_back_as_they_were_and_are_taken_away_from_the_end(memory: Me
 def test_what_is_kept_as_said_is_short_and_no_echo(memory: Memory) -> None:
     session = HostedSession(memory, "Ann", host="sdk")
     session.add([TOLD, NOTED._replace(text="Noted.\n" + memory.recall("tea").text)])
-    found = Item({"n": 4}, '{"results": ["tea"]}', "tool", "mcp__shelf__memory_search")
+    found = HostedItem({"n": 4}, '{"results": ["tea"]}', "tool", "mcp__shelf__memory_search")
     session.add([found])
     told, noted, answered = (turn.text for turn in memory.book.transcripts.turns(session.uuid))
     assert len(told) < 4100
@@ -74,7 +60,7 @@ def test_it_is_remembered_when_it_ends_and_goes_on_when_its_program_likes(memory
     assert ended.ended is not None
     assert memory.document(ended.path)
     assert session.end().new == 0
-    session.add([Item({}, "I always take the train, never the car.", "user")])
+    session.add([HostedItem({}, "I always take the train, never the car.", "user")])
     assert memory.book.transcripts.session("Ann").ended is None
     assert session.end().new == 1
     session.clear()
@@ -84,7 +70,7 @@ def test_it_is_remembered_when_it_ends_and_goes_on_when_its_program_likes(memory
 def test_one_that_nobody_ends_is_remembered_once_it_is_idle(memory: Memory, clock: Clock) -> None:
     HostedSession(memory, "Ann", host="sdk").add([SAID])
     assert memory.close_idle() == ()
-    clock.now += timedelta(days=1)
+    clock.pass_by(days=1)
     assert [found.new for found in memory.close_idle()] == [1]
 
 
@@ -92,7 +78,7 @@ def test_what_cannot_be_kept_is_refused(memory: Memory, tmp_path: Path) -> None:
     session = HostedSession(memory, "Ann", host="sdk")
     for wrong in ({1}, float("nan")):
         with pytest.raises(InvalidInput, match="JSON"):
-            session.add([SAID, Item({"value": wrong})])
+            session.add([SAID, HostedItem({"value": wrong})])
     with pytest.raises(InvalidInput, match="named by a text"):
         HostedSession(memory, None, host="sdk")  # type: ignore[arg-type]
     assert session.items() == []
@@ -105,8 +91,8 @@ def test_a_recall_brings_what_is_known_and_said_elsewhere_but_not_what_was_said_
     here, there = (HostedSession(memory, name, host="sdk") for name in ("here", "there"))
     memory.remember("Ann prefers green tea.", category="preference")
     assert "Ann prefers green tea." in HostedSession(memory, "new", host="sdk").recall("green tea?")
-    there.add([Item({}, "The green tea is in the upper cupboard, 茶在上面。", "user")])
-    here.add([Item({}, "The green tea is nearly used up.", "user")])
+    there.add([HostedItem({}, "The green tea is in the upper cupboard, 茶在上面。", "user")])
+    here.add([HostedItem({}, "The green tea is nearly used up.", "user")])
     block = here.recall("where is the green tea?")
     assert "upper cupboard" in block
     assert "used up" not in block

@@ -33,7 +33,7 @@ ITEM = "item"
 """Field of a turn's metadata that holds the item as its program had it."""
 
 
-class Item(NamedTuple):
+class HostedItem(NamedTuple):
     """One item of a conversation.
 
     Attributes:
@@ -80,7 +80,7 @@ class HostedSession:
         """The items in order, or only the last so many."""
         return [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
 
-    def add(self, items: Sequence[Item]) -> None:
+    def add(self, items: Sequence[HostedItem]) -> None:
         """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""
         now, mask, kept = self._memory.book.now(), Mask(self._memory), self._kept
         if not items:
@@ -157,7 +157,7 @@ class HostedSession:
         return self._memory.book.transcripts
 
 
-def _said(item: Item) -> str:
+def _said(item: HostedItem) -> str:
     """What of an item is kept as text: not what came out of a book, nor all that a tool told."""
     if item.role == "tool" and ANSWERS.search(item.speaker):
         return ""

@@ -13,7 +13,7 @@ from memorybook.verbs.finds import WORTH_A_LOOK
 
 if TYPE_CHECKING:
     from memorybook.hits import Hit, Passage
-    from memorybook.hosted import Item
+    from memorybook.hosted import HostedItem
     from memorybook.memory import Memory
 
 _POOL = 200
@@ -55,7 +55,7 @@ class Owned:
         """The conversation of that name, of this user; "" is the one of what was said in none."""
         return HostedSession(self._memory, name, host=self._host)
 
-    def keep(self, session: str, items: Sequence[Item]) -> None:
+    def keep(self, session: str, items: Sequence[HostedItem]) -> None:
         """Keep what was said in a conversation, see `HostedSession.add`; where nothing is kept nothing is done."""
         kept = self.session(session)
         if kept.is_kept:

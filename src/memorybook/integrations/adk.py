@@ -9,7 +9,7 @@ from typing import Any
 
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
-from memorybook.hosted import Item
+from memorybook.hosted import HostedItem
 from memorybook.importers.records import role_of
 from memorybook.memory import Memory
 from memorybook.owned import Found, Owned
@@ -80,12 +80,12 @@ def book_tools(memory: Memory, names: Collection[str] | None = None) -> list[Boo
     return [BookTool(tool) for tool in tools_of(memory, names=names)]
 
 
-def _item(event: Any) -> Item:
+def _item(event: Any) -> HostedItem:
     parts, data = event.content.parts, event.content.model_dump(mode="json", exclude_none=True)
     calls = tuple(part.function_call.model_dump(mode="json") for part in parts if part.function_call)
     role = role_of("tool" if any(part.function_response for part in parts) else event.content.role)
     said = datetime.fromtimestamp(event.timestamp, UTC)
-    return Item(data, _text(event.content), role, event.author, calls, event.id, said)
+    return HostedItem(data, _text(event.content), role, event.author, calls, event.id, said)
 
 
 def _text(content: types.Content) -> str:

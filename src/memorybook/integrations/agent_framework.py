@@ -10,7 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.answers import Memorized
 from memorybook.errors import MissingExtra
-from memorybook.hosted import HostedSession, Item
+from memorybook.hosted import HostedItem, HostedSession
 from memorybook.importers.records import role_of
 from memorybook.memory import Memory
 from memorybook.verbs.write import Mask
@@ -90,10 +90,10 @@ def _tool(tool: AgentTool) -> af.FunctionTool:
     return af.FunctionTool(name=told.name, description=told.description, func=called, input_model=dict(told.parameters))
 
 
-def _item(message: af.Message) -> Item:
+def _item(message: af.Message) -> HostedItem:
     said = [message.text, *(str(each.result) for each in message.contents if each.type == "function_result")]
     calls = (each for each in message.contents if each.type == "function_call")
     told = tuple({"id": each.call_id, "name": each.name, "arguments": each.arguments} for each in calls)
     # one that has an id is kept once, however many runs save it; but some servers give everything the same id
     id = str(uuid5(NAMESPACE_OID, message.to_json())) if message.message_id else ""
-    return Item(message.to_dict(), "\n".join(said).strip(), role_of(message.role), tool_calls=told, id=id)
+    return HostedItem(message.to_dict(), "\n".join(said).strip(), role_of(message.role), tool_calls=told, id=id)

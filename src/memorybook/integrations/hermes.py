@@ -9,7 +9,7 @@ from typing import Any
 from memorybook import tools
 from memorybook.agent.loop import tools_of
 from memorybook.errors import InvalidInput, MissingExtra
-from memorybook.hosted import HostedSession, Item
+from memorybook.hosted import HostedItem, HostedSession
 from memorybook.importers.records import role_of
 from memorybook.memory import open as open_memory
 
@@ -53,7 +53,7 @@ class BookProvider(MemoryProvider):
         """Keep what was said; on disk when this returns."""
         if self._writes:
             said = {"user": user_content, "assistant": assistant_content}
-            items = [Item({"role": role, "content": text}, text, role_of(role)) for role, text in said.items()]
+            items = [HostedItem({"role": role, "content": text}, text, role_of(role)) for role, text in said.items()]
             self._kept(session_id).add(items)
             self._fresh = True
 

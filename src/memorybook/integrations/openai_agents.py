@@ -9,7 +9,7 @@ from typing import Any
 from memorybook.agent.loop import AgentTool, tools_of
 from memorybook.answers import Memorized
 from memorybook.errors import InvalidInput, MissingExtra
-from memorybook.hosted import HostedSession, Item
+from memorybook.hosted import HostedItem, HostedSession
 from memorybook.importers.chat_jsonl import content_of
 from memorybook.importers.records import role_of
 from memorybook.memory import Memory
@@ -75,16 +75,16 @@ def _function(tool: AgentTool) -> FunctionTool:
     return FunctionTool(schema.name, schema.description, dict(schema.parameters), invoked, strict_json_schema=False)
 
 
-def _item(data: Mapping[str, Any]) -> Item:
+def _item(data: Mapping[str, Any]) -> HostedItem:
     """An item of the Responses API with what of it is said."""
     if not isinstance(data, Mapping):
         raise InvalidInput(f"an item is an object of the Responses API, not {type(data).__name__}")
     kind = str(data.get("type") or "message")
     if kind == "message":
-        return Item(data, content_of(data.get("content"))[0], role_of(data.get("role")))
+        return HostedItem(data, content_of(data.get("content"))[0], role_of(data.get("role")))
     if kind.endswith("_output"):
-        return Item(data, content_of(data.get("output"))[0], "tool")
+        return HostedItem(data, content_of(data.get("output"))[0], "tool")
     if not kind.endswith("_call"):
-        return Item(data, "", "assistant")
+        return HostedItem(data, "", "assistant")
     call = {"id": data.get("call_id"), "name": data.get("name") or kind, "arguments": data.get("arguments")}
-    return Item(data, "", "assistant", tool_calls=(call,))
+    return HostedItem(data, "", "assistant", tool_calls=(call,))
