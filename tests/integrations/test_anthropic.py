@@ -208,23 +208,29 @@ def test_plain_schemas_are_what_the_api_takes() -> None:
 
 def test_the_page_is_what_happens(model: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    wrong = {"command": "view", "path": "/memories/travel"}
-    made = {"command": "create", "path": "/memories/travel/notes.txt", "file_text": "train: noon\n"}
+    path = "/memories/travel/notes.txt"
+    look, read = {"command": "view", "path": "/memories"}, {"command": "view", "path": path}
+    made = {"command": "create", "path": path, "file_text": "train: noon\n"}
     model.script = [
-        llm_server.call(("t1", "memory", {"command": "view", "path": "/memories"}), ("t2", "memory", wrong)),
+        llm_server.call(("t1", "memory", look), ("t2", "memory", read)),
         llm_server.call(("t3", "memory", made)),
-        llm_server.say("Noted: noon."),
+        llm_server.say("Noted."),
+        llm_server.call(("t4", "memory", look), ("t5", "memory", read)),
+        llm_server.say("At noon."),
     ]
     left = page.run("anthropic")
     left["memory"].close()
-    assert left["answer"] == "Noted: noon."
-    first, second, third = model.requests
+    assert left["answer"] == "At noon."
+    first, second, third, fourth, fifth = model.requests
     assert first["tools"] == [{"type": "memory_20250818", "name": "memory"}]
-    seen, missing = second["messages"][-1]["content"]
-    assert "/memories/MEMORY.md" in seen["content"]
+    _, missing = second["messages"][-1]["content"]
     assert missing["is_error"]
-    assert missing["content"] == "The path /memories/travel does not exist. Please provide a valid path."
-    assert third["messages"][-1]["content"][0]["content"] == "File created successfully at: /memories/travel/notes.txt"
+    assert missing["content"] == f"The path {path} does not exist. Please provide a valid path."
+    assert third["messages"][-1]["content"][0]["content"] == f"File created successfully at: {path}"
+    assert [message["role"] for message in fourth["messages"]] == ["user"]
+    listed, shown = fifth["messages"][-1]["content"]
+    assert path in listed["content"]
+    assert "train: noon" in shown["content"]
 
 
 def test_the_asynchronous_runner_calls_the_tool(memory: Memory, model: Service) -> None:

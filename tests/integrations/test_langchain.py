@@ -23,6 +23,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tests.integration_tests import RetrieversIntegrationTests, ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
+from pydantic import Field
 
 from memorybook.integrations.langchain import BookRetriever, book_tools
 
@@ -118,7 +119,13 @@ def test_a_retriever_searches_as_it_is_told(memory: Memory) -> None:
 
 
 class Scripted(GenericFakeChatModel):
-    """A model that says what it is given to say, and takes tools."""
+    """A model that says what it is given to say, keeps what it was told, and takes tools."""
+
+    told: list[Any] = Field(default_factory=list)
+
+    def _generate(self, messages: Any, *more: Any, **options: Any) -> Any:
+        self.told.append(messages)
+        return super()._generate(messages, *more, **options)
 
     def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self
@@ -126,9 +133,12 @@ class Scripted(GenericFakeChatModel):
 
 def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    call = {"name": "memory_remember", "args": {"text": "The user's train leaves at noon."}, "id": "1"}
-    said = [AIMessage("Green tea."), AIMessage("", tool_calls=[call])]
-    left = page.run("langchain", model=Scripted(messages=iter(said)))
+    args = {"text": "The user prefers green tea, never coffee.", "category": "preference"}
+    call = {"name": "memory_remember", "args": args, "id": "1"}
+    model = Scripted(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("Green tea.")]))
+    left = page.run("langchain", model=model)
     left["memory"].close()
     assert left["answer"] == "Green tea."
-    assert [(each.status, each.tool_call_id) for each in left["told"]] == [("success", "1")]
+    first, second = (told[0].content for told in model.told)
+    assert "You know:\n\n" in first
+    assert "You know:\nThe user prefers green tea, never coffee.\n" in second

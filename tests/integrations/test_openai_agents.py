@@ -175,7 +175,7 @@ def test_plain_schemas_are_what_the_apis_take() -> None:
 
 def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    script = ScriptedModel([[assistant_message("Noted.")], [assistant_message("Green tea.")]])
+    script = ScriptedModel([[assistant_message(each)] for each in ("Noted.", "Green tea.", "好的。")])
     monkeypatch.setattr(agents.MultiProvider, "get_model", lambda self, name: script)
     left = page.run("openai-agents")
     left["memory"].close()
