@@ -231,8 +231,16 @@ def test_the_page_is_what_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     from langchain_core.language_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
 
+    told: list[Any] = []
+
+    class Model(GenericFakeChatModel):
+        def _generate(self, messages: Any, *more: Any, **options: Any) -> Any:
+            told.append(messages[0].content)
+            return super()._generate(messages, *more, **options)
+
     monkeypatch.chdir(tmp_path)
-    model = GenericFakeChatModel(messages=iter([AIMessage("Noted."), AIMessage("A green tea, as always?")]))
+    model = Model(messages=iter([AIMessage("Noted."), AIMessage("A green tea, as always?")]))
     left = page.run("langgraph", model=model)
     left["memory"].close()
     assert left["answer"] == "A green tea, as always?"
+    assert told == ["You know of Ann: ", "You know of Ann: I drink green tea."]
