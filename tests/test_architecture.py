@@ -85,7 +85,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"workspace"},
     "tool_schema": {"errors"},
     "shapes": set(),
-    "tools": {"errors", "memory", "standard", "tool_schema", "typed"},
+    "tools": {"config", "errors", "memory", "standard", "tool_schema", "typed"},
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
@@ -93,9 +93,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"values", "workspace"},
     "hosted": CORE | {"answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory", "verbs"},
-    "items": CORE | {"memory", "verbs"},
-    "owned": CORE | {"hosted", "memory", "verbs"},
-    "versioned": CORE | {"filetree", "memory", "verbs"},
+    "items": CORE | {"arguments", "memory", "verbs"},
+    "owned": CORE | {"arguments", "hosted", "memory", "verbs"},
+    "versioned": CORE | {"arguments", "filetree", "memory", "verbs"},
     "editor": VALUES | {"filetree", "memory", "text", "tool_schema"},
     "integrations": CORE
     | {"agent", "answers", "config", "editor", "filetree", "hosted", "importers", "items", "memory", "owned"}

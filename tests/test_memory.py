@@ -12,6 +12,7 @@ import pytest
 import memorybook
 from clock import NOW, Clock
 from memorybook.answers import Known, Lines, Said
+from memorybook.arguments import MAX_QUERY
 from memorybook.config import Config
 from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
@@ -491,6 +492,28 @@ def test_bad_searches_are_refused(memory: Memory, arguments: dict[str, object]) 
         memory.search(**arguments)  # type: ignore[arg-type]
 
 
+def test_what_is_looked_for_may_be_long_but_not_without_end(memory: Memory) -> None:
+    memory.remember("Ann drinks tea")
+    longest = "tea 茶" * (MAX_QUERY // 5)
+    assert len(longest) == MAX_QUERY
+    looks: list[Callable[[str], object]] = [
+        memory.search,
+        memory.recall_memory,
+        memory.recall,
+        memory.recall_topic,
+        memory.recall_session,
+        lambda query: memory.recall_within("x", query),
+        lambda query: memory.recall_within(query, "x"),
+        memory.recollect,
+        memory.retrieve_and_inject,
+        lambda query: memory.forget(query=query, dry_run=True),
+    ]
+    for look in looks:
+        with pytest.raises(InvalidInput, match="has 100001 characters, over 100000: ask in fewer words"):
+            look(longest + "茶")
+    assert memory.search(longest).hits
+
+
 def test_searches_can_be_narrowed(memory: Memory, clock: Clock) -> None:
     memory.append("early tea")
     clock.now += timedelta(days=10)
@@ -611,7 +634,9 @@ WRITING: list[Callable[[Memory], object]] = [
 @pytest.mark.parametrize("write", WRITING)
 def test_switched_off_it_writes_nothing(tmp_path: Path, write: Callable[[Memory], object]) -> None:
     with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False)) as off:
-        with pytest.raises(Unavailable, match="memory is switched off: set enabled = true"):
+        with pytest.raises(
+            Unavailable, match="memory is switched off: its user can switch it on with the setting enabled = true"
+        ):
             write(off)
         assert off.entries().total == 0
     assert not (tmp_path / "book").exists()

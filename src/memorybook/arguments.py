@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 MAX_TEXT = 20_000
 """Longest statement, characters; longer texts are for `flush` and `import`."""
 
+MAX_QUERY = 100_000
+"""Longest query, characters: the time that a search takes grows with them, to half a second here."""
+
 PROMPT_TOKENS = 2000
 """Size of a recalled block unless the caller says otherwise."""
 
@@ -25,15 +28,20 @@ DEEPEST = 100
 """Levels of objects and lists in metadata."""
 
 
-def text_of(text: str, name: str, *, limit: int | None = None) -> str:
+def text_of(text: str, name: str, *, limit: int | None = None, instead: str = "") -> str:
     """The text `name`, which may not be blank, nor longer than `limit` characters (None: any length)."""
     if not isinstance(text, str):
         raise InvalidInput(f"{name} must be text, not {text!r}")
     if not text.strip():
         raise InvalidInput(f"{name} is blank: give some words")
     if limit is not None and len(text) > limit:
-        raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: use flush or import for long texts")
+        raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: {instead or 'give fewer'}")
     return text
+
+
+def words_of(text: str, name: str = "query") -> str:
+    """What is looked for: a text of at most `MAX_QUERY` characters."""
+    return text_of(text, name, limit=MAX_QUERY, instead="ask in fewer words")
 
 
 def session_of(session: str | None, name: str = "session_id") -> str | None:
@@ -45,7 +53,7 @@ def session_of(session: str | None, name: str = "session_id") -> str | None:
 
 def statement_of(text: str) -> str:
     """A statement or a note: a text of at most `MAX_TEXT` characters."""
-    return text_of(text, "text", limit=MAX_TEXT)
+    return text_of(text, "text", limit=MAX_TEXT, instead="use flush or import for long texts")
 
 
 def size_of(max_results: int | None, default: int, name: str = "max_results") -> int:
@@ -101,7 +109,7 @@ def query_of(
     """What a search that shows `limit` hits looks for."""
     first, last = days_of(since, until)
     return Query(
-        text_of(query, "query"),
+        words_of(query),
         pool=max(100, 2 * limit),
         category=category_of(category) if category else None,
         since=first,

@@ -17,6 +17,9 @@ from memorybook.typed import Any, Literal, NamedTuple
 
 _NOTHING: Mapping[str, str] = {}
 
+OFF = "memory is switched off: its user can switch it on with the setting enabled = true"
+"""What is told where memory is asked for something; also by models, to their users."""
+
 
 def _shown(value: tuple[Any, ...], fields: tuple[str, ...]) -> str:
     """A repr that tells whether a key or an address is set, and never what it is."""
@@ -238,7 +241,7 @@ class Config(NamedTuple):
     def check_enabled(self) -> None:
         """Raises Unavailable while memory is switched off."""
         if not self.enabled:
-            raise Unavailable("memory is switched off: set enabled = true")
+            raise Unavailable(OFF)
 
     @property
     def embedding_base_url(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from memorybook.answers import Memorized
-from memorybook.arguments import budget_of
+from memorybook.arguments import MAX_QUERY, budget_of
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
 from memorybook.importers.records import clean, cut
@@ -124,6 +124,7 @@ class HostedSession:
         With `recall.auto_recall` the past conversations that the words ask for stand behind it, if there is room.
         """
         memory, budget = self._memory, budget_of(max_tokens)
+        query = query if len(query) <= MAX_QUERY else ""  # a message that long asks for nothing in particular
         if memory.config.provider == "tiered":
             found = read.recall(memory, query, max_tokens=budget, without=self.uuid)
         else:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
 
+from memorybook.arguments import words_of
 from memorybook.errors import InvalidInput, MissingDocument
 from memorybook.formats import item_md
 from memorybook.formats.item_md import Item, path_of
@@ -119,7 +120,7 @@ class Items:
             return passage.path in paths
 
         for pool in _POOLS:
-            seen, asked = 0, Query(query, pool=pool, sources=frozenset({"document"}))
+            seen, asked = 0, Query(words_of(query), pool=pool, sources=frozenset({"document"}))
             answer = self._memory.book.search(asked, limit=4 * limit, keep=keep)
             found = {}
             for hit in answer.hits:

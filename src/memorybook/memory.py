@@ -197,7 +197,7 @@ class Memory(Lifetime, Conversations, Shelf):
     def recall_memory(self, query: str, *, max_results: int | None = None) -> Answer:
         """Find archived entries and those too weak for the prompt; raises InvalidInput as `search` does."""
         limit, least = given.size_of(max_results, self.config.max_results), self.config.min_score
-        asked = Query(given.text_of(query, "query"), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
+        asked = Query(given.words_of(query), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
         if not self.config.enabled:
             return self._nothing(least)
         return self.book.search(asked, limit=limit, min_score=least, keep=self.book.below_prompt)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
+from memorybook.arguments import words_of
 from memorybook.hits import Query
 from memorybook.hosted import ITEM, HostedSession
 from memorybook.text.screen import screen
@@ -70,7 +71,7 @@ class Owned:
             return passage.trust != "suspect" and passage.state != "superseded"
 
         least = max(WORTH_A_LOOK, self._memory.config.min_score)
-        asked = Query(query, pool=_POOL)
+        asked = Query(words_of(query), pool=_POOL)
         hits = self._memory.book.search(asked, limit=2 * limit, min_score=least, keep=keep).hits
         fit = [hit for hit in hits if not screen(hit.passage.text)]
         return [*map(self._told, fit[:limit])]

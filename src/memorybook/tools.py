@@ -449,7 +449,9 @@ def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:
 
 def disabled(name: str) -> dict[str, Any]:
     """What the tool or command of that name answers while memory is switched off."""
-    return {"disabled": True, "tool": name, "reason": "memory is switched off: set enabled = true"}
+    from memorybook.config import OFF
+
+    return {"disabled": True, "tool": name, "reason": OFF}
 
 
 def schema(name: str) -> dict[str, Any]:

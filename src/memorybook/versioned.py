@@ -12,6 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from memorybook.arguments import words_of
 from memorybook.errors import Conflict, MissingDocument
 from memorybook.filetree import document_of, name_of
 from memorybook.hits import Query
@@ -171,7 +172,7 @@ class VersionedFiles:
         def keep(passage: Passage) -> bool:
             return passage.path in paths
 
-        asked = Query(query, pool=_POOL, sources=frozenset({"document"}))
+        asked = Query(words_of(query), pool=_POOL, sources=frozenset({"document"}))
         best: dict[str, Hit] = {}
         least = max(WORTH_A_LOOK, self._memory.config.min_score)
         for hit in self._memory.book.search(asked, limit=_POOL, min_score=least, keep=keep).hits:

@@ -13,6 +13,7 @@ import pytest
 
 from memorybook.cli import ALIASES, VERBS
 from memorybook.cli.call import Call
+from memorybook.config import OFF
 
 
 class Upkept:
@@ -105,7 +106,7 @@ def test_a_switched_off_memory_is_not_kept_up(shell: Any, memory: Upkept, verb: 
     memory.config.enabled = False
     assert shell(verb) == (0, "Memory is switched off: set enabled = true to use it.\n", "")
     shown = json.loads(shell(verb, "--json").out)
-    assert shown == {"disabled": True, "tool": verb, "reason": "memory is switched off: set enabled = true"}
+    assert shown == {"disabled": True, "tool": verb, "reason": OFF}
 
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -111,7 +111,7 @@ def test_a_model_that_fails_leaves_the_entry_as_it_was(opened: Open) -> None:
 def test_without_a_model_the_error_names_the_setting_and_the_way_out(opened: Open) -> None:
     memory = opened()
     id = known(memory)
-    with pytest.raises(Unavailable, match=rf"set llm\.model, or give the new text .* memorybook update {id} TEXT"):
+    with pytest.raises(Unavailable, match=r"none is set \(llm\.model\): give its new text instead"):
         revise(memory, id, "make it shorter")
 
 

@@ -21,7 +21,7 @@ WORTH_A_LOOK = 0.3
 def worth(memory: Memory, query: str) -> list[Hit]:
     """The relevant and trusted hits, also those that are no longer true, best first."""
     limit = min(200, 3 * memory.config.max_results)
-    asked = Query(given.text_of(query, "query"), pool=max(100, 2 * limit))
+    asked = Query(given.words_of(query), pool=max(100, 2 * limit))
     answer = memory.book.search(asked, limit=limit, min_score=memory.config.min_score, keep=unbidden)
     return [
         hit

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.answers import Receipt
-from memorybook.arguments import text_of
+from memorybook.arguments import text_of, words_of
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
 from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query
@@ -166,7 +166,7 @@ def _by_id(memory: Memory, id: str) -> Meant:
 
 def _by_query(memory: Memory, query: str) -> Meant:
     """Entries and notes that are relevant to the query; turns and documents stay."""
-    asked = Query(text_of(query, "query"), pool=2 * MOST, sources=frozenset({"entry", "note"}))
+    asked = Query(words_of(query), pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = memory.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
     entries = tuple(entry for entry in memory.book.entries() if entry.id in wanted)

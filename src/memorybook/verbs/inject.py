@@ -125,7 +125,7 @@ def retrieve_and_inject(
         InvalidInput: A blank query or a value out of range.
     """
     config = memory.config
-    query = given.text_of(query, "query")
+    query = given.words_of(query)
     least = given.relevance_of(min_score, config.inject_min_score)
     limit = given.size_of(max_memories, config.max_memories, name="max_memories")
     session_id = given.session_of(session_id)

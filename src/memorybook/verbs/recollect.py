@@ -91,7 +91,7 @@ def recall_topic(
     max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_topic`."""
-    text, days = given.text_of(query, "query"), which.days_given(memory, since, until)
+    text, days = given.words_of(query), which.days_given(memory, since, until)
     most, budget = _top(memory, top), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("topic", disabled=True)
@@ -204,7 +204,7 @@ def recall_session(
     memory: Memory, name: str, *, limit: int | None, current: str | None, max_tokens: int | None
 ) -> Recollection:
     """See `Memory.recall_session`."""
-    words, most, budget = given.text_of(name, "which"), given.count_of(limit), given.budget_of(max_tokens)
+    words, most, budget = given.words_of(name, "which"), given.count_of(limit), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("session", disabled=True)
     return _shown(memory, _session(memory, words, most, talks.uuid_of(memory, current)), "", budget)
@@ -220,7 +220,7 @@ def _session(memory: Memory, words: str, limit: int | None, without: str | None)
 
 def recall_within(memory: Memory, session: str, query: str, *, top: int | None, max_tokens: int | None) -> Recollection:
     """See `Memory.recall_within`."""
-    name, text = given.text_of(session, "session"), given.text_of(query, "query")
+    name, text = given.words_of(session, "session"), given.words_of(query)
     most, budget = _top(memory, top), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("within", disabled=True)
@@ -296,7 +296,7 @@ def recollect(memory: Memory, text: str, *, current: str | None, max_tokens: int
     budget = given.budget_of(max_tokens)
     if not memory.config.enabled or not text.strip():
         return None
-    asked = detect(memory, text)
+    asked = detect(memory, given.words_of(text, "text"))
     without = talks.uuid_of(memory, current)
     found = _alike(memory, text, without) if asked is None else _carried_out(memory, text, asked, without)
     if found is not None:  # what tools told is for those who ask for it: see `finds.unbidden`

@@ -77,8 +77,8 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     llm = memory.metered()
     if llm is None:
         raise Unavailable(
-            f"revising {id!r} needs a language model and none is set: set llm.model, "
-            f"or give the new text yourself: memorybook update {id} TEXT"
+            f"to change {id!r} by an instruction needs a language model and none is set (llm.model): "
+            "give its new text instead"
         )
     revision = rewrite(
         replace(entry, text=mask.text(entry.text)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from memorybook.config import OFF
+
 Shown = Mapping[str, Any]
 
 
@@ -24,7 +26,7 @@ def _off(answer: Shown) -> list[str]:
 
 def _found(answer: Shown) -> list[str]:
     if answer["disabled"]:
-        return ["memory is switched off: nothing was searched"]
+        return [OFF]
     lines = [_hit(rank, hit) for rank, hit in enumerate(answer["results"], 1)]
     if not answer["has_relevant"]:
         lines[:0] = ["nothing relevant found" + ("; the nearest all the same:" if lines else "")]
@@ -95,7 +97,7 @@ def things(told: Shown) -> str:
 
 def _recollected(answer: Shown) -> list[str]:
     if answer["disabled"]:
-        return ["memory is switched off: nothing was looked at"]
+        return [OFF]
     lines = [_session(session) for session in answer["sessions"]]
     lines += [_said(turn) for turn in answer["turns"]]
     head = [answer["reason"]] if answer["reason"] else []
@@ -135,7 +137,7 @@ def _status(answer: Shown) -> list[str]:
         if number
     )
     lines = [f"book: {answer['root']}" + ("" if answer["exists"] else " (nothing written yet)")]
-    lines += ["memory is switched off"] if answer["disabled"] else []
+    lines += [OFF] if answer["disabled"] else []
     lines.append(f"stored: {', '.join(counted) or 'nothing'}")
     waiting = [f"{name} {number}" for name, number in answer["waiting"].items() if number]
     lines += [f"waiting: {', '.join(waiting)}"] if waiting else []
