@@ -33,7 +33,7 @@ class Served(NamedTuple):
         url: Where.
         client: With the owner's token, on the API.
         books: What it serves.
-        app, logins: Its own.
+        app, logins, server: Its own.
     """
 
     url: str
@@ -41,6 +41,7 @@ class Served(NamedTuple):
     books: Books
     app: FastAPI
     logins: Logins
+    server: running.Server
 
     def asking(self, token: str | None = None, **headers: str) -> httpx2.Client:
         """A client with another token, or none, on the API."""
@@ -71,7 +72,7 @@ def serving(
         url = running.url_of(listening, server)
         bearer = {"Authorization": f"Bearer {OWNER}"}
         with httpx2.Client(base_url=url + API, headers=bearer, verify=TLS, timeout=30) as client:
-            yield Served(url, client, books, app, logins)
+            yield Served(url, client, books, app, logins, runs)
     finally:
         runs.should_exit = True
         thread.join(20)  # less than what unfinished answers are given: what holds it can still be seen

@@ -11,9 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -22,10 +22,11 @@ import pytest
 import memorybook
 from memorybook.cli import main
 from memorybook.config import Config, ServerSettings
+from memorybook.documents import Document
 from memorybook.memory import Memory
 from memorybook.servers.http import running
 from memorybook.servers.http.limits import Rates
-from memorybook.servers.http.running import listen, url_of
+from memorybook.servers.http.running import Connection, listen, url_of
 from servers.http.conftest import OWNER, TLS, Served, books_at, serving
 
 # --- limits --------------------------------------------------------------------------------------
@@ -62,18 +63,71 @@ def test_a_body_that_never_ends_is_not_waited_for(small: Served) -> None:
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_a_head_that_never_ends_is_not_waited_for_and_connections_are_not_without_number(
+def connection(served: Served, asked: str = "", room: int = 0) -> socket.socket:
+    """A connection on which this was asked, with the owner's token, of a peer that takes in so many bytes at a time."""
+    place, made = urlsplit(served.url), socket.socket()
+    if room:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    made.settimeout(20)
+    made.connect((place.hostname, place.port))
+    if asked:
+        made.sendall(f"{asked}\r\nHost: {place.netloc}\r\nAuthorization: Bearer {OWNER}\r\n\r\n".encode())
+    return made
+
+
+def heard(connection: socket.socket) -> bytes:
+    """All that comes until the connection ends."""
+    found = b""
+    with suppress(ConnectionError):
+        while more := connection.recv(65536):
+            found += more
+    return found
+
+
+def awaited(served: Served) -> list[str]:
+    """What the peers of its connections are to do."""
+    return sorted(each.awaited()[0] for each in cast("set[Connection]", served.server.server_state.connections))
+
+
+def vast(memory: Memory, path: str) -> Document:
+    """A document that no system keeps on the way."""
+    return Document("x" * 8_000_000, "revision", 0.0)
+
+
+def test_a_peer_that_goes_quiet_is_not_waited_for_and_connections_are_not_without_number(
     one: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_HEAD", 0.1)
-    place = urlsplit(one.url)
-    with socket.create_connection((place.hostname, place.port), timeout=20) as slow:
-        slow.sendall(f"GET /healthz HTTP/1.1\r\nHost: {place.netloc}\r\n\r\nGET /healthz HTTP/1.1\r\nX: ".encode())
-        told = b"".join(iter(lambda: slow.recv(1000), b""))
-        assert told.startswith(b"HTTP/1.1 200")
+    monkeypatch.setattr(running, "_PATIENCE", 0.1)
+    monkeypatch.setattr(Memory, "document", vast)
+    with connection(one, "GET /healthz HTTP/1.1") as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        assert heard(slow).startswith(b"HTTP/1.1 200")
+    with connection(one, "GET /api/v1/documents/vast.md HTTP/1.1", room=4096) as deaf:
+        until(lambda: awaited(one).count("reads") == 1)
+        until(lambda: awaited(one).count("reads") == 0)
+        assert len(heard(deaf)) < 8_000_000
     monkeypatch.setattr("resource.getrlimit", lambda _: (0, 0))
-    with socket.create_connection((place.hostname, place.port), timeout=20) as refused, suppress(ConnectionError):
-        assert refused.recv(1000) == b""
+    with connection(one) as refused:
+        assert heard(refused) == b""
+
+
+def test_a_stop_waits_for_nobody_who_has_gone_quiet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(running, "_QUIET", 0.05)
+    monkeypatch.setattr(Memory, "document", vast)
+    with ExitStack() as held, serving(tmp_path / "book") as served:
+        for asked in (
+            "",
+            "GET /healthz HTTP/1.1",
+            "POST /api/v1/memory/append HTTP/1.1\r\nContent-Length: 100",
+            "GET /api/v1/documents/vast.md HTTP/1.1",
+        ):
+            held.enter_context(connection(served, asked, room=4096))
+        until(lambda: awaited(served) == ["asks", "asks", "reads", "sends"])
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 5
+    assert not caplog.records
 
 
 def test_a_token_has_a_rate(small: Served) -> None:
@@ -139,7 +193,7 @@ def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest
     assert not begun.acquire(blocking=False), "what is refused is not done later"
 
 
-def test_of_many_tenants_none_has_all_threads(tmp_path: Path) -> None:
+def test_of_many_tenants_none_has_all_threads(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     books = books_at(tmp_path, many=True, threads=2)
     for name in ("ann", "bob"):
         books.tokens.add_tenant(name)
@@ -163,6 +217,9 @@ def test_of_many_tenants_none_has_all_threads(tmp_path: Path) -> None:
         assert asyncio.run(asked()) == ["done", "done"]
     finally:
         books.close()
+    books._heard["ann"] = 0.0
+    books.tick()
+    assert not caplog.records, "what is closed is not looked after"
 
 
 def find(served: Served, word: str) -> list[Any]:

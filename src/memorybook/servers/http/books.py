@@ -88,6 +88,7 @@ class Books:
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._probing = threading.Lock()
         self._probed: tuple[float, bool] = (0.0, True)
+        self._closed = False
         self.works = 0
 
     # --- working in a book -----------------------------------------------------------------------
@@ -266,6 +267,7 @@ class Books:
 
     def close(self) -> None:
         """Finish what was begun, then close the books."""
+        self._closed = True
         self._threads.shutdown(wait=True)
         self._workspace.close()
 
@@ -286,6 +288,8 @@ class Books:
             _log.warning("idle sessions were not looked for: %s", error)
         wanted = self.config.enabled and self.config.auto_capture_on_new_session
         for tenant, heard in list(self._heard.items()) if wanted else ():
+            if self._closed:
+                return
             if self.many and heard and time.monotonic() - heard <= self.config.idle_timeout:
                 continue
             try:

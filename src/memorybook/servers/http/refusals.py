@@ -18,7 +18,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
@@ -87,6 +87,8 @@ def response(error: Exception, request_id: str) -> Response:
     """The answer to a request that raised; what nothing in here raises on purpose goes into the log."""
     if isinstance(error, RecursionError):
         error = Refusal(400, "invalid_input", "the JSON is nested too deeply")
+    if isinstance(error, ClientDisconnect):
+        error = Refusal(400, "invalid_input", "the connection broke before all of the body had come")
     if isinstance(error, MemoryBookError):
         status, code, message = error.status, error.code, str(error)
     else:

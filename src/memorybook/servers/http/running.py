@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
     from memorybook.config import ServerSettings
 
-_HEAD = 10.0
-"""Seconds within which the head of a request must have come."""
+_PATIENCE = 10.0
+"""Seconds within which the head of a request must have come, and something of an answer be read."""
+
+_QUIET = 1.0
+"""Seconds for which a peer may be quiet once the server is told to stop."""
 
 _LAST_WORDS = 30.0
 """Seconds that answers may take once the server is told to stop; work on books goes on to its end all the same."""
@@ -92,12 +95,14 @@ def url_of(listening: socket.socket, settings: ServerSettings) -> str:
 
 
 class Connection(H11Protocol):
-    """A connection, which is closed if no request comes on it in time, or if there are too many.
+    """A connection, which is closed if its peer goes quiet, or if there are too many.
 
     Whoever has no token yet may hold it as long as it takes to ask, and leaves files for the books.
     """
 
-    _idle_since: object = None
+    _received = 0
+    _resumed = 0
+    _seen: tuple[str, object] = ("asks", None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
@@ -106,18 +111,35 @@ class Connection(H11Protocol):
         if soft != resource.RLIM_INFINITY and len(self.connections) > soft * 3 // 4:
             transport.abort()
             return
-        self.loop.call_later(_HEAD, self._look)
+        self.loop.call_later(_PATIENCE, self._look)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self._received += len(data)
+        super().data_received(data)
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        self._resumed += 1
+        super().resume_writing()
+
+    def awaited(self) -> tuple[str, object]:
+        """What the peer is to do, and how far it is: it asks, sends, or reads; "" while it is the server's turn."""
+        if unread := self.transport.get_write_buffer_size():
+            return "reads", (unread, self._resumed)
+        if self.cycle is None or self.cycle.response_complete:
+            return "asks", self.cycle  # a byte of a head now and then is no progress
+        return ("sends", self._received) if self.cycle.more_body and not self.flow.read_paused else ("", None)
 
     def _look(self) -> None:
-        """Close it if it has waited for the same next request before."""
-        if self.transport.is_closing():
+        """Close it if the peer has not got on since the last look; for bodies there is a limit of its own."""
+        if self not in self.connections:
             return
-        cycle = self.cycle
-        if (cycle is None or cycle.response_complete) and cycle is self._idle_since:
-            self.transport.close()
+        seen, self._seen = self._seen, self.awaited()
+        if self._seen == seen and seen[0] in ("asks", "reads"):
+            self.transport.abort()
             return
-        self._idle_since = cycle if cycle is not None and cycle.response_complete else self
-        self.loop.call_later(_HEAD, self._look)
+        self.loop.call_later(_PATIENCE, self._look)
 
 
 class Server(uvicorn.Server):
@@ -134,6 +156,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=Connection,
+                ws="none",
                 lifespan="on",
                 log_config=None,
                 access_log=False,
@@ -151,6 +174,28 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._tell()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn; whoever has gone quiet is not waited for."""
+        for server in self.servers:
+            server.close()
+        self.servers.clear()  # of Python 3.12 and later: else it waits for handshakes of TLS, too
+        hanging_up = asyncio.create_task(self._hang_up())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            hanging_up.cancel()
+
+    async def _hang_up(self) -> None:
+        """Close, again and again, the connections whose peers have not got on."""
+        seen: dict[Connection, tuple[str, object]] = {}
+        while True:
+            await asyncio.sleep(_QUIET)
+            now = {each: each.awaited() for each in cast("set[Connection]", self.server_state.connections)}
+            for connection, awaited in now.items():
+                if awaited[0] == "asks" or (awaited[0] and seen.get(connection) == awaited):
+                    connection.transport.abort()
+            seen = now
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
