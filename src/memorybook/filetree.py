@@ -64,7 +64,7 @@ class FileTree:
     def remove(self, name: str) -> None:
         """Take away a file, or a folder with all that is in it. Raises MissingDocument."""
         self._memory.config.check_enabled()
-        documents.remove_documents(self._memory, map(document_of, self._all_of(name)))
+        documents.remove_documents(self._memory, [*map(document_of, self._all_of(name))])
 
     def rename(self, name: str, to: str) -> None:
         """Move a file or a folder; nothing is moved if not all of it can be called so.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ import memorybook
 from memorybook.config import Config
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.formats import memory_md
+from memorybook.verbs import documents
 
 
 @pytest.fixture
@@ -65,6 +67,31 @@ def test_a_document_is_renamed_and_removed_and_each_is_taken_back(memory: memory
         memory.undo(operation)
     assert {info.path for info in memory.documents()} == {"a.md", "b.md"}
     assert memory.document("a.md").text == "text\n"
+
+
+def test_who_names_no_revision_moves_and_removes_what_was_written_just_before(
+    memory: memorybook.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = memory.book.apply
+
+    def overtaken(*given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(memory.book, "apply", apply)
+        memory.write_document("a.md", "newer\n")
+        return apply(*given, **more)
+
+    acts: list[Callable[[], object]] = [
+        lambda: memory.rename_document("a.md", "b.md"),
+        lambda: documents.rename_documents(memory, {"a.md": "c.md"}),
+        lambda: memory.remove_document("a.md"),
+        lambda: documents.remove_documents(memory, ["a.md"]),
+    ]
+    for act in acts:
+        memory.write_document("a.md", "older\n")
+        monkeypatch.setattr(memory.book, "apply", overtaken)
+        act()
+    assert {info.path: memory.document(info.path).text for info in memory.documents()} == dict.fromkeys(
+        ("b.md", "c.md"), "newer\n"
+    )
 
 
 def test_what_is_not_there_and_what_cannot_be_a_path_is_said(memory: memorybook.Memory) -> None:

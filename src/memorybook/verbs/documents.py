@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import Conflict, InvalidInput, MissingDocument
@@ -16,10 +17,13 @@ from memorybook.text.screen import screen
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
+    from memorybook.draft import Result
     from memorybook.memory import Memory
 
 _TRIES = 5
 """How often a document that somebody writes all the while is made anew, where its revision does not matter."""
+
+_Done = TypeVar("_Done")
 
 
 class Written(NamedTuple):
@@ -58,40 +62,58 @@ def write_document(
     """See `Memory.write_document`; reason and session as in `model.Operation`."""
     mask = Mask(memory)
     text = mask.text(text)
-    for left in reversed(range(_TRIES)):
+
+    def write() -> Written:
         before = _standing(memory, path, expect)
         put = Put(path=path, text=_stamped(memory, path, text, before), reason=reason, made_from=before or "")
-        try:
-            return _applied(memory, [put], path, "write", mask.count, session)
-        except Conflict:
-            if expect is not None or not left:
-                raise
-    raise AssertionError
+        return _applied(memory, [put], path, "write", mask.count, session)
+
+    return _anew(write, expect)
 
 
 def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -> Written:
     """See `Memory.rename_document`."""
-    return _applied(memory, _moved(memory, path, to, expect), to, "rename", 0)
+    return _anew(lambda: _applied(memory, _moved(memory, path, to, expect), to, "rename", 0), expect)
 
 
 def rename_documents(memory: Memory, ways: Mapping[str, str]) -> None:
     """Move documents to paths where there are none, all of them or none, as one operation; raises as one does."""
-    moved = [_moved(memory, path, to, None) for path, to in ways.items()]
-    puts, drops = zip(*moved, strict=True)  # what stands in two places for a moment is never in none
-    memory.book.apply([*puts, *drops], actor=memory.actor, door=memory.door, kind="rename")
+
+    def rename() -> Result:
+        moved = [_moved(memory, path, to, None) for path, to in ways.items()]
+        puts, drops = zip(*moved, strict=True)  # what stands in two places for a moment is never in none
+        return memory.book.apply([*puts, *drops], actor=memory.actor, door=memory.door, kind="rename")
+
+    _anew(rename)
 
 
 def remove_document(
     memory: Memory, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
 ) -> Written:
     """See `Memory.remove_document`; reason and session as in `model.Operation`."""
-    return _applied(memory, [_removed(memory, path, expect, reason)], path, "remove", 0, session)
+
+    def remove() -> Written:
+        return _applied(memory, [_removed(memory, path, expect, reason)], path, "remove", 0, session)
+
+    return _anew(remove, expect)
 
 
-def remove_documents(memory: Memory, paths: Iterable[str]) -> None:
+def remove_documents(memory: Memory, paths: Sequence[str]) -> None:
     """Take documents out of the book, all of them or none, as one operation; raises as one does."""
-    drops = [_removed(memory, path, None, "removed") for path in paths]
-    memory.book.apply(drops, actor=memory.actor, door=memory.door, kind="remove")
+
+    def remove() -> Result:
+        drops = [_removed(memory, path, None, "removed") for path in paths]
+        return memory.book.apply(drops, actor=memory.actor, door=memory.door, kind="remove")
+
+    _anew(remove)
+
+
+def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
+    """Do it, and do it anew where somebody wrote a document meanwhile whose revision does not matter."""
+    for _ in range(_TRIES - 1 if expect is None else 0):
+        with suppress(Conflict):
+            return do()
+    return do()
 
 
 def _moved(memory: Memory, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
