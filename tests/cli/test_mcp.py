@@ -41,7 +41,7 @@ async def spoken(started: Started, mode: str, calls: list[tuple[str, dict[str, A
     async with Client(server, mode=mode) as client:
         answers = []
         for name, given in calls:
-            result = await client.call_tool(name, {key: value for key, value in given.items()})
+            result = await client.call_tool(name, given)
             assert not result.is_error, result.content
             assert result.structured_content is not None
             answers.append(result.structured_content)
@@ -49,28 +49,27 @@ async def spoken(started: Started, mode: str, calls: list[tuple[str, dict[str, A
 
 
 def test_what_is_written_for_each_host_starts_the_server_of_one_book(shell: Shell, nowhere: Path) -> None:
-    """Remembered through one host, found, opened, changed and forgotten through another, in the other era."""
+    """Remembered through one host, found, opened, changed and forgotten through another, in either other era."""
     assert [shell("mcp", "install", "--host", host).code for host in HOSTS] == [0] * len(HOSTS)
     (nowhere / "typing.py").write_text("raise SystemExit('what lies in a project is not to be run')", encoding="utf-8")
     follows, named = sorted({server_of(host) for host in HOSTS}, key=lambda started: len(started[1]))
     assert [host for host in HOSTS if server_of(host) == follows] == ["claude-code", "codex", "gemini"]
-    [remembered] = anyio.run(spoken, follows, "auto", [("memory_remember", {"text": "The staging port is 8443 端口"})])
-    id = remembered["entry"]["id"]
-    found, opened, changed, forgotten = anyio.run(
-        spoken,
-        named,
-        "legacy",
-        [
-            ("memory_search", {"query": "staging port"}),
+    rounds = [("The staging port is 8443", "staging port", (follows, "auto"), (named, "legacy"))]
+    rounds += [("我对花生过敏", "过敏", (named, "legacy"), (follows, "auto"))]
+    for text, query, first, then in rounds:
+        [remembered] = anyio.run(spoken, *first, [("memory_remember", {"text": text})])
+        id = remembered["entry"]["id"]
+        asked = [
+            ("memory_search", {"query": query}),
             ("memory_get", {"target": id}),
-            ("memory_update", {"id": id, "text": "The staging port is 9443 端口"}),
+            ("memory_update", {"id": id, "text": f"{text}!"}),
             ("memory_forget", {"target": id, "yes": True}),
-        ],
-    )
-    assert [hit["id"] for hit in found["results"]] == [id]
-    assert opened["entry"]["text"] == "The staging port is 8443 端口"
-    assert changed["entry"]["text"] == "The staging port is 9443 端口"
-    assert forgotten["receipt"]["entries"] == [id]
+        ]
+        found, opened, changed, forgotten = anyio.run(spoken, *then, asked)
+        assert [hit["id"] for hit in found["results"]] == [id]
+        assert opened["entry"]["text"] == text
+        assert changed["entry"]["text"] == f"{text}!"
+        assert forgotten["receipt"]["entries"] == [id]
     assert json.loads(shell("list", "--json").out)["total"] == 0
 
 

@@ -35,26 +35,31 @@ def calls(
     return anyio.run(called)
 
 
-def test_a_memory_is_kept_in_one_era_and_found_changed_and_forgotten_in_the_other(served: Served) -> None:
-    texts = [{"text": "The staging port is 8443 端口"}, {"text": "The tea is green"}]
-    kept = calls(served, "auto", *(("memory_remember", text) for text in texts))
-    port, tea = (structured(result)["entry"]["id"] for result in kept)
-    found, opened, changed, asked, agreed = calls(
-        served,
-        "legacy",
-        ("memory_search", {"query": "staging port"}),
-        ("memory_get", {"target": port}),
-        ("memory_update", {"id": port, "text": "The staging port is 9443 端口"}),
-        ("memory_forget", {"target": port}),
-        ("memory_forget", {"target": port, "yes": True}),
-        person=Person("yes"),
-    )
-    assert structured(found)["results"][0]["id"] == port
-    assert structured(opened)["entry"]["text"] == texts[0]["text"]
-    assert structured(changed)["entry"]["text"] == "The staging port is 9443 端口"
-    assert "this host cannot ask" in text_of(asked), "that era's question needs a connection that stays"
-    assert structured(agreed)["receipt"]["entries"] == [port]
+@pytest.mark.parametrize(
+    ("kept_in", "driven_in", "text", "query"),
+    [("auto", "legacy", "The staging port is 8443", "staging port"), ("legacy", "auto", "我对花生过敏", "过敏")],
+)
+def test_a_memory_is_kept_in_one_era_and_found_changed_and_forgotten_in_the_other(
+    served: Served, kept_in: str, driven_in: str, text: str, query: str
+) -> None:
+    [kept] = calls(served, kept_in, ("memory_remember", {"text": text}))
+    id = structured(kept)["entry"]["id"]
     person = Person("yes")
-    [forgotten] = calls(served, "auto", ("memory_forget", {"target": tea}), person=person)
-    assert structured(forgotten)["receipt"]["entries"] == [tea]
-    assert len(person.asked) == 1
+    found, opened, changed, forgotten, agreed = calls(
+        served,
+        driven_in,
+        ("memory_search", {"query": query}),
+        ("memory_get", {"target": id}),
+        ("memory_update", {"id": id, "text": f"{text}!"}),
+        ("memory_forget", {"target": id}),
+        ("memory_forget", {"target": id, "yes": True}),
+        person=person,
+    )
+    assert structured(found)["results"][0]["id"] == id
+    assert structured(opened)["entry"]["text"] == text
+    assert structured(changed)["entry"]["text"] == f"{text}!"
+    if driven_in == "legacy":  # that era's question needs a connection that stays
+        assert "this host cannot ask" in text_of(forgotten)
+        forgotten = agreed
+    assert structured(forgotten)["receipt"]["entries"] == [id]
+    assert len(person.asked) == (driven_in == "auto")
