@@ -96,6 +96,7 @@ def test_what_anybody_may_ask_says_nothing_of_what_is_kept(book: Served) -> None
     with httpx2.Client(base_url=book.url) as client:
         assert client.get("/healthz").json() == {"status": "ok"}
         assert client.get("/readyz").json() == {"status": "ready"}
+        assert client.head("/readyz").status_code == 200
 
 
 def test_pages_of_the_server_itself_may_ask(book: Served) -> None:
@@ -108,6 +109,7 @@ def test_pages_of_the_server_itself_may_ask(book: Served) -> None:
 def test_a_browser_comes_in_by_a_link_that_is_good_once(book: Served) -> None:
     link = f"{book.url}/?token={book.logins.link()}&page=2"
     with httpx2.Client(base_url=book.url) as browser:
+        assert browser.head(link).status_code == 401, "who only looks at a link does not use it"
         came = browser.get(link)
         assert (came.status_code, came.headers["Location"]) == (303, "/?page=2")
         cookie = came.headers["Set-Cookie"]

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tarfile
+import zipfile
 from typing import Any
 
 import httpx2
@@ -72,7 +73,12 @@ def test_a_call_that_cannot_be_is_one_clear_sentence(one: Served) -> None:
     assert error_of(one.client.post("/memory/backup", json={"path": "/tmp/x"}), 404) == "not_found"
     assert error_of(one.client.get("/entries?limit=many"), 400) == "invalid_input"
     assert error_of(one.client.get("/memory/search"), 405) == "method_not_allowed"
-    for path, allowed in (("/documents/a/b.md", "DELETE, GET, PUT"), ("/sessions", "GET, POST"), ("/sync", "")):
+    for path, allowed in (
+        ("/documents/a/b.md", "DELETE, GET, HEAD, PUT"),
+        ("/sessions", "GET, HEAD, POST"),
+        ("/sessions/a/b/end", "GET, HEAD, POST"),
+        ("/sync", ""),
+    ):
         assert one.client.options(path).headers.get("Allow", "") == allowed
 
 
@@ -182,7 +188,8 @@ def test_a_document_is_changed_only_by_who_knows_how_it_stands(one: Served) -> N
     made = client.put("/documents/notes/a.md", content="# A\n", headers={"If-None-Match": "*"})
     assert made.status_code == 200
     tag = made.headers["ETag"]
-    assert client.get("/documents/notes/a.md").headers["ETag"] == tag
+    seen = client.head("/documents/notes/a.md")
+    assert (seen.headers["ETag"], seen.headers["Content-Length"], seen.content) == (tag, "4", b"")
     assert client.get("/documents/notes/a.md", headers={"If-None-Match": tag}).status_code == 304
     again = client.put("/documents/notes/a.md", content="# 二\n", headers={"If-Match": tag})
     assert again.headers["ETag"] != tag
@@ -251,13 +258,18 @@ def test_an_entry_is_changed_only_by_who_knows_how_it_stands(one: Served) -> Non
 
 def test_a_session_is_opened_said_into_and_ended(one: Served) -> None:
     client = one.client
-    held = client.post("/sessions", json={"name": "harbour"}).json()
+    held = client.post("/sessions", json={"name": "the/harbour"}).json()
     said = posted(client, f"/sessions/{held['session']}/messages", messages=[user("We meet at the harbour.", id="m1")])
     assert said["turns"] == ["m1"]
-    assert posted(client, "/sessions/harbour/messages", messages=[user("We meet at the harbour.", id="m1")])["new"] == 0
-    assert [turn["text"] for turn in client.get("/sessions/harbour").json()["turns"]] == ["We meet at the harbour."]
-    assert posted(client, "/sessions/harbour/end")["session"] == held["session"]
-    assert error_of(client.post("/sessions/harbour/messages", json={"messages": [user("x")]}), 409) == "conflict"
+    again = {"messages": [user("We meet at the harbour.", id="m1")]}
+    for named in ("the/harbour", "the%2Fharbour"):
+        assert posted(client, f"/sessions/{named}/messages", **again)["new"] == 0
+    assert [turn["text"] for turn in client.get("/sessions/the/harbour").json()["turns"]] == ["We meet at the harbour."]
+    for path in ("/messages", "/end"):
+        other = client.post(f"/sessions/the/harbour{path}", json=again | {"session": "another"})
+        assert error_of(other, 400) == "invalid_input"
+    assert posted(client, "/sessions/the/harbour/end")["session"] == held["session"]
+    assert error_of(client.post("/sessions/the/harbour/messages", json={"messages": [user("x")]}), 409) == "conflict"
     assert error_of(client.post("/sessions/nobody/messages", json={"messages": [user("x")]}), 404) == "not_found"
     listed = client.get("/sessions?limit=200").json()["sessions"]
     assert [each["open"] for each in listed if each["uuid"] == held["session"]] == [False]
@@ -285,11 +297,19 @@ def test_a_book_is_taken_along_and_brought(one: Served, many: Served) -> None:
     for name in ("../x", 150 * "é"):
         bad = many.client.post("/import", params={"name": name}, content=b"", headers=baker)
         assert error_of(bad, 400) == "invalid_input"
-    assert error_of(many.client.post("/import", content=b"\x00", headers=baker), 400) == "invalid_input"
+    unread = many.client.post("/import?name=chat.bin", content=b"\x00", headers=baker)
+    assert error_of(unread, 400) == "invalid_input"
+    assert "'chat.bin' is not a text file" in unread.text, "by the name that it was given"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("chats.json", exported.content)
+        archive.writestr("other.json", "{}")
+    mixed = many.client.post("/import?name=all.zip&dry_run=true", content=packed.getvalue(), headers=baker).json()
+    assert [told.partition(" without")[0] for told in mixed["warnings"]] == ["1 file in 'all.zip'"]
 
-    packed = one.client.get("/backup").content
-    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as archive:
-        assert any(name.endswith("MEMORY.md") for name in archive.getnames())
+    kept = one.client.get("/backup").content
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(kept))) as book:
+        assert any(name.endswith("MEMORY.md") for name in book.getnames())
     assert error_of(many.client.get("/backup", headers=baker), 404) == "not_found"
 
 

@@ -263,8 +263,8 @@ def test_it_is_ready_while_something_can_be_written(tmp_path: Path, monkeypatch:
     books, state = books_at(tmp_path / "book"), tmp_path / "book" / ".memorybook"
 
     def ready_now() -> bool:
-        books._probed = (0.0, not books._probed[1])
-        return books.ready()
+        books._probe = None
+        return asyncio.run(books.ready())
 
     try:
         assert ready_now()
@@ -292,7 +292,19 @@ def test_it_is_ready_while_something_can_be_written(tmp_path: Path, monkeypatch:
 
 
 def test_one_that_is_not_ready_says_so_to_anybody(one: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one.books, "ready", lambda: False)
+    go, looks = threading.Event(), list[bool]()
+
+    def look() -> bool:
+        looks.append(go.wait(20))
+        return False
+
+    monkeypatch.setattr("memorybook.servers.http.books._READY_WITHIN", 0.1)
+    monkeypatch.setattr(one.books, "_probe", None)
+    monkeypatch.setattr(one.books, "_writes", look)
+    hung = [httpx2.get(f"{one.url}/readyz").status_code for _ in range(2)]
+    go.set()
+    until(lambda: looks)
+    assert (hung, looks) == ([503, 503], [True]), "a disk that does not answer is looked at once"
     red = httpx2.get(f"{one.url}/readyz")
     assert (red.status_code, red.json()) == (503, {"status": "not_ready"})
     assert httpx2.get(f"{one.url}/healthz").status_code == 200

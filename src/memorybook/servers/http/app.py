@@ -25,7 +25,7 @@ from memorybook.servers.http import (
     tool_routes,
 )
 from memorybook.servers.http.access import PUBLIC, Access, Gate, Logins, names_of
-from memorybook.servers.http.limits import Limits
+from memorybook.servers.http.limits import Heads, Limits
 from memorybook.servers.http.mcp_route import McpApp
 from memorybook.servers.http.refusals import Refusal, handle
 from memorybook.servers.http.tracing import Metrics, Tracing
@@ -66,6 +66,7 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _invalid)
     settings = books.config.server
+    app.add_middleware(Heads)
     app.add_middleware(Limits, settings=settings)
     app.add_middleware(Access, gate=Gate(names_of(settings.host, settings.hosts), books.tokens.caller, logins))
     app.add_middleware(Tracing, metrics=app.state.metrics)  # the last one added is the first to be asked
@@ -105,12 +106,12 @@ def _allowed(app: FastAPI, path: str) -> list[str]:
     """The methods of a place: the framework tells those of one route alone."""
     paths = app.openapi()["paths"].items()
     found = {method.upper() for place, methods in paths if _fits(place, path) for method in methods}
-    return sorted(found) or ["POST"]  # of MCP, which is described elsewhere
+    return sorted(found | ({"HEAD"} if "GET" in found else set())) or ["POST"]  # of MCP, which is described elsewhere
 
 
 def _fits(place: str, path: str) -> bool:
-    """Whether the path is of that place; that of a document has slashes."""
-    pattern = re.escape(place).replace(r"\{path\}", ".+")
+    """Whether the path is of that place; that of a document and the name of a session may have slashes."""
+    pattern = re.sub(r"\\{(path|session)\\}", ".+", re.escape(place))
     return re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", pattern), path) is not None
 
 

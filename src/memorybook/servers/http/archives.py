@@ -14,7 +14,7 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.memory import Memory
 from memorybook.servers.http import shapes
 from memorybook.servers.http.asking import FAILS, Asked, raw_body
@@ -75,10 +75,15 @@ async def import_file(
             path = os.path.join(folder, name)
             with open(path, "wb") as file:
                 file.write(content)
-            found = memory.import_file(
-                path, scope=scope, format=format, since=since, by_model=by_model, dry_run=dry_run
-            )
-            return show(found)
+            inside = folder + os.sep  # is nobody's business
+            try:
+                found = memory.import_file(
+                    path, scope=scope, format=format, since=since, by_model=by_model, dry_run=dry_run
+                )
+            except MemoryBookError as error:
+                error.args = (str(error).replace(inside, ""),)
+                raise
+            return show(found._replace(warnings=tuple(told.replace(inside, "") for told in found.warnings)))
 
     return answer(await asked.work(work), kind=kind)
 

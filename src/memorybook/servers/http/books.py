@@ -38,6 +38,7 @@ _TICK = 30.0
 _AT_ONCE = 3
 _PATIENCE = 10.0
 _READY_FOR = 2.0
+_READY_WITHIN = 5.0
 _WRITTEN = ("daily", "sessions", "archive")
 _PROBE = b"ready?\n" * 600
 
@@ -86,8 +87,8 @@ class Books:
         self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
         self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._probing = threading.Lock()
-        self._probed: tuple[float, bool] = (0.0, True)
+        self._probe: asyncio.Task[bool] | None = None
+        self._probed = 0.0
         self._closed = False
         self.works = 0
 
@@ -309,14 +310,15 @@ class Books:
         with self._lock:
             return sum(bool(session.uses) for session in self._sessions.values())
 
-    def ready(self) -> bool:
-        """Whether something can be written where the books are; asked of the disk every other second at most."""
-        with self._probing:
-            asked, found = self._probed
-            if not asked or time.monotonic() - asked >= _READY_FOR:
-                found = self._writes()
-                self._probed = time.monotonic(), found
-            return found
+    async def ready(self) -> bool:
+        """Whether something can be written where the books are, as was seen within the last two seconds.
+
+        All who ask at a time wait for one look at the disk, and no longer than five seconds: then it is not.
+        """
+        if self._probe is None or (self._probe.done() and time.monotonic() - self._probed >= _READY_FOR):
+            self._probe, self._probed = asyncio.create_task(asyncio.to_thread(self._writes)), time.monotonic()
+        done, _ = await asyncio.wait([self._probe], timeout=_READY_WITHIN)
+        return bool(done) and self._probe.result()
 
     def _writes(self) -> bool:
         try:

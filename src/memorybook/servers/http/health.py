@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from importlib import metadata
 from typing import cast
 
@@ -28,7 +27,7 @@ async def healthz() -> Response:
 @router.get("/readyz", response_model=shapes.Health, responses={503: {"model": shapes.Health}})
 async def readyz(request: Request) -> Response:
     """Whether what is written now is kept: 503 while writes fail; for anybody."""
-    ready = await asyncio.to_thread(books_of(request).ready)
+    ready = await books_of(request).ready()
     return answer({"status": "ready" if ready else "not_ready"}, status=200 if ready else 503)
 
 
@@ -38,7 +37,7 @@ async def metrics(request: Request, _: Owned) -> Response:
     books, counted = books_of(request), cast("Metrics", request.app.state.metrics)
     counted.works.set(books.works)
     counted.books.set(books.in_use)
-    counted.ready.set(await asyncio.to_thread(books.ready))
+    counted.ready.set(await books.ready())
     return Response(generate_latest(counted.registry), media_type=CONTENT_TYPE_LATEST)
 
 

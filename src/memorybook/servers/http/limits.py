@@ -45,6 +45,28 @@ class Rates:
         return 0.0 if left >= 1 else (1 - left) / self._rate
 
 
+class Heads:
+    """Has HEAD answered as GET; of what is answered the server sends the head alone.
+
+    Args:
+        app: What is behind it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope.get("method") != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        asked = {**scope, "method": "GET"}
+        try:
+            await self.app(asked, receive, send)
+        finally:
+            scope["route"] = asked.get("route")
+
+
 class Limits:
     """Refuses what is too large, comes too fast, or is too much at a time.
 

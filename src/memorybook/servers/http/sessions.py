@@ -11,11 +11,14 @@ from starlette.responses import Response
 from memorybook.servers.http import shapes, verbs
 from memorybook.servers.http.asking import FAILS, Asked, body
 from memorybook.servers.http.wire import answer, given
+from memorybook.tool_schema import checked
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], responses=FAILS)
 
-_NAME = {"properties": {"name": {"type": "string"}}}
-_MESSAGES: dict[str, Any] = {"properties": {"messages": {"type": "array", "items": {"type": "object"}}}}
+_NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": []}
+_MESSAGES = {"messages": {"type": "array", "items": {"type": "object"}}}
+_ADDED = {"type": "object", "properties": _MESSAGES, "required": ["messages"]}
+_LAST = {"type": "object", "properties": _MESSAGES, "required": []}
 
 
 @router.get("", response_model=shapes.Talks)
@@ -29,7 +32,7 @@ async def sessions(
     return answer((await asked.work(lambda memory: memory.sessions(limit=limit, since=since, until=until))).json())
 
 
-@router.get("/{session}", response_model=shapes.Recollection)
+@router.get("/{session:path}", response_model=shapes.Recollection)
 async def session(
     session: str,
     asked: Asked,
@@ -42,21 +45,21 @@ async def session(
 @router.post("", response_model=shapes.Held, openapi_extra=body(_NAME))
 async def open_session(request: Request, asked: Asked) -> Response:
     """Open a session, or go on with an open one of that name; one that nobody ends is closed when it is idle."""
-    return await _verb(asked, "open_session", await given(request))
+    return await _verb(asked, "open_session", checked("a session", _NAME, await given(request)))
 
 
-@router.post(
-    "/{session}/messages", response_model=shapes.Held, openapi_extra=body({**_MESSAGES, "required": ["messages"]})
-)
+@router.post("/{session:path}/messages", response_model=shapes.Held, openapi_extra=body(_ADDED))
 async def add_messages(session: str, request: Request, asked: Asked) -> Response:
     """Add messages to an open session, on disk before the answer; one whose id is known is left as it was."""
-    return await _verb(asked, "add_messages", {**await given(request), "session": session})
+    told = checked("a session", _ADDED, await given(request))
+    return await _verb(asked, "add_messages", {**told, "session": session})
 
 
-@router.post("/{session}/end", response_model=shapes.Memorized, openapi_extra=body(_MESSAGES))
+@router.post("/{session:path}/end", response_model=shapes.Memorized, openapi_extra=body(_LAST))
 async def end_session(session: str, request: Request, asked: Asked) -> Response:
     """Remember what was said in a session, and close it."""
-    return await _verb(asked, "end_session", {**await given(request), "session": session})
+    told = checked("the end of a session", _LAST, await given(request))
+    return await _verb(asked, "end_session", {**told, "session": session})
 
 
 async def _verb(asked: Asked, name: str, arguments: dict[str, Any]) -> Response:
