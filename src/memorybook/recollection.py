@@ -165,6 +165,15 @@ class Talks(NamedTuple):
         return {**shown, "disabled": True} if self.disabled else shown
 
 
+def short(uuid: str) -> str:
+    """As much of a session's uuid as its reader needs; whatever else it is called by as it is.
+
+    >>> short("37b51692-0d5e-4c7a-9b1e-2f3a4b5c6d7e"), short("chat-7")
+    ('37b51692', 'chat-7')
+    """
+    return uuid[:8] if len(uuid) == 36 and uuid.count("-") == 4 else uuid
+
+
 def moment(time: datetime | None) -> str | None:
     """The time in UTC as it stands in answers, `2026-02-24T10:12:33Z`."""
     if time is None:

@@ -779,7 +779,7 @@ def test_a_role_that_is_none_is_named(place: Place) -> None:
     ("text", "answer"),
     [
         ("We decided to meet at the harbour on Saturday.", "New session started. (waiting in review: "),
-        ("我们决定周六在码头见面。", "已开始新会话。 ("),
+        ("我们决定周六在码头见面。", "已开始新会话。（"),
     ],
 )
 def test_new_says_what_waits_for_a_persons_word(place: Place, text: str, answer: str) -> None:

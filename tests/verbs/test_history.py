@@ -103,7 +103,7 @@ def test_what_was_left_out_and_what_it_cost_is_told(memory: Memory) -> None:
         (("drop", "daily/a.md", "- y", "", ""), "- daily/a.md: - y"),
         (("item", "MEMORY.md", None, "TODO\nbuy", ""), "+ MEMORY.md, TODO: buy"),
         (("item", "MEMORY.md", "TODO\nbuy", None, ""), "- MEMORY.md, TODO: buy"),
-        (("turns", "session:s", '{"turns":[{"position":1}]}', None, ""), "- 1 turn of session:s"),
+        (("turns", "session:s", '{"turns":[{"position":1}]}', None, ""), "- 1 turn of session s"),
         (("add", "e1", None, "nonsense", ""), "add e1"),
     ],
 )

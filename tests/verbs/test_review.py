@@ -314,7 +314,7 @@ def test_what_is_forgotten_by_a_word_does_not_come_back(memory: Memory, tmp_path
     assert review(memory).proposals[0].told == (
         f"remove {id}: The user prefers green tea in the morning.",
         f"- daily/2026-02-24.md: {line}",
-        f"- 1 turns of {session.uuid}",
+        f"- 1 turn of session {session.uuid[:8]}",
     )
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
     [(_, operation)] = accept(memory, kind="forget").accepted
@@ -338,7 +338,7 @@ def test_a_summary_that_a_person_edited_since_stays(memory: Memory) -> None:
     put = Put(path="sessions/s.md", text="# ours\n", made_from="")
     propose(memory, [Proposed("summary", (put,), "a"), Proposed("drop", (RemoveTurns(session="s"),), "b")])
     assert [each.stale for each in review(memory).proposals] == ["", ""]
-    assert [each.told for each in review(memory).proposals] == [("write sessions/s.md: ours",), ("- all turns of s",)]
+    assert [each.told for each in review(memory).proposals] == [("write sessions/s.md: ours",), ("- all turns of session s",)]
     memory.book.documents.write("sessions/s.md", "# mine\n", expect=None)
     assert review(memory).proposals[0].stale == "sessions/s.md was changed since"
 

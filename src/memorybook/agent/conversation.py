@@ -11,6 +11,7 @@ from uuid import uuid4
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.lifecycle.summarize import summarize
+from memorybook.lifecycle.talk import is_worded
 from memorybook.model import Session
 from memorybook.verbs.left_open import OVER, SOURCE, end
 from memorybook.verbs.read import language_of
@@ -97,9 +98,10 @@ class Conversation:
         return self.memory.book.now()
 
     def language(self, *texts: str) -> str:
-        """`en` or `zh`: the setting, else that of the texts; of what the user said last if there are none."""
-        said = [text_of(each.message) for each in self.kept[-40:] if each.message["role"] == "user"]
-        return language_of(self.memory.config.language, texts or said)
+        """`en` or `zh`: the setting, else that of the texts; if there are none of what the user said last, but `ok`."""
+        said = (text_of(each.message) for each in reversed(self.kept) if each.message["role"] == "user")
+        last = next((text for text in said if is_worded(text)), "")
+        return language_of(self.memory.config.language, texts or [last])
 
     # --- what is on disk -----------------------------------------------------------------------
 

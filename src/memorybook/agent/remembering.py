@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memorybook.agent.events import Kind
 from memorybook.agent.messages import Kept, own
+from memorybook.agent.sentences import told_in
 from memorybook.agent.words import WORDS, remembered
 from memorybook.providers import MemorizeInput
 
@@ -104,7 +105,8 @@ class Remembering:
         pause = min(_LONGEST, _PAUSE * 2 ** min(self._failures, 10))
         self._failures += 1
         self._not_before = talk.now() + timedelta(seconds=pause)
-        text = WORDS[talk.language()].failed.format(reason=reason)
+        language = talk.language()
+        text = WORDS[language].failed.format(reason=told_in(language, reason))
         self._tell(talk, "memorize_failed", text, reason=reason)
         return Remembered(False, 0, reason, text)
 

@@ -14,6 +14,7 @@ from memorybook.agent.events import Event, Kind
 from memorybook.agent.messages import Kept, aligned, cut_at, recalled_by_tools, says_nothing, text_of, words_of
 from memorybook.agent.prompt import Gathered, gathered, recollected, system_text
 from memorybook.agent.remembering import Remembered, Remembering
+from memorybook.agent.sentences import told_in
 from memorybook.agent.turning import Turning
 from memorybook.agent.words import WORDS, found_text, remembered, waiting
 from memorybook.errors import InvalidInput
@@ -225,7 +226,8 @@ class AgentSession(Turning):
             said = found_text(known.found, language, talk.memory.book.zone)
             self._tell(talk, "recalled", said, found=known.found)
         for reason in known.failures:
-            self._tell(talk, "recall_failed", WORDS[language].no_recall.format(reason=reason), reason=reason)
+            text = WORDS[language].no_recall.format(reason=told_in(language, reason))
+            self._tell(talk, "recall_failed", text, reason=reason)
         return known
 
     def _tell(self, talk: Conversation, kind: Kind, text: str, **data: Any) -> None:
@@ -256,7 +258,8 @@ class AgentSession(Turning):
             try:
                 while session := self._next_untold():
                     if reason := refresh(talk.memory, session).degraded:
-                        text = WORDS[talk.language()].not_retold.format(reason=reason)
+                        language = talk.language()
+                        text = WORDS[language].not_retold.format(reason=told_in(language, reason))
                         self._tell(talk, "retell_failed", text, reason=reason)
             except BaseException:
                 self._telling = False
@@ -353,18 +356,19 @@ class AgentSession(Turning):
 
     # --- ending ------------------------------------------------------------------------------------
 
-    def new(self, name: str = "") -> Remembered:
+    def new(self, name: str = "", *, language: str = "") -> Remembered:
         """What `/new` does: give the whole session to memory, then begin another with the next message.
 
         With a name that session is opened at once; one of that name that is not over goes on. With the setting
         `transcripts.auto_session = false` there is no other way to open one. If remembering fails the session is kept
         as it is, and the answer says so. With `require_user_confirmation` it says how many proposals wait in review.
+        The answer is in `language`, "" for that of what the user said last.
 
         Raises:
             InvalidInput: The name is blank, or that of this session, of one that is over, or of another's.
         """
         with self._turn, self._in_use() as talk:
-            language = talk.language()
+            language = language or talk.language()
             name = talk.usable(name) if name else ""
             count = 0
             while True:
@@ -373,7 +377,7 @@ class AgentSession(Turning):
                 done = self._remembering.remember(talk, session, kept, archive_all=True)
                 count += done.things
                 if not done.ok:
-                    return done._replace(text=WORDS[language].kept.format(reason=done.reason))
+                    return done._replace(text=WORDS[language].kept.format(reason=told_in(language, done.reason)))
                 with self._lock:
                     if talk.uuid == session and len(talk.kept) == len(kept):  # else something was said meanwhile
                         talk.leave()
@@ -385,7 +389,7 @@ class AgentSession(Turning):
                     talk.open(name)
             told = [remembered(count, language)] if count else []
             told += [waiting(left, language)] if (left := self._waiting(talk)) else []
-            more = f" ({', '.join(told)})" if told else ""
+            more = WORDS[language].aside.format(("；" if language == "zh" else ", ").join(told)) if told else ""
             return Remembered(True, count, "", WORDS[language].started + more)
 
     def _waiting(self, talk: Conversation) -> int:

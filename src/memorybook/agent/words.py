@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.agent.sentences import told_in
+
 if TYPE_CHECKING:
     from datetime import tzinfo
 
@@ -20,6 +22,7 @@ class Words(NamedTuple):
     remembered: str
     waiting: str
     started: str
+    aside: str
     kept: str
     failed: str
     no_recall: str
@@ -54,6 +57,7 @@ WORDS = {
         remembered="remembered {count} things",
         waiting="waiting in review: {count}",
         started="New session started.",
+        aside=" ({})",
         kept="The session was kept, for it could not be archived: {reason}. Try /new again.",
         failed="not remembered yet, it will be tried again: {reason}",
         no_recall="nothing was recalled for this turn: {reason}",
@@ -90,6 +94,7 @@ WORDS = {
         remembered="记住了 {count} 件事",
         waiting="{count} 项待审核",
         started="已开始新会话。",
+        aside="（{}）",
         kept="会话已保留，因为无法归档：{reason}。请稍后再试 /new。",
         failed="暂未记住，稍后会再试：{reason}",
         no_recall="本轮没有取回记忆：{reason}",
@@ -151,15 +156,16 @@ def told(done: Obeyed, language: str) -> str:
     lines += [words.forgot.format(text=text) for text in done.forgotten]
     if done.proposals:
         lines.append(words.asks.format(count=len(done.proposals)))
-    lines += [_undone(reason, words) for _, reason in done.refused]
+    lines += [_undone(reason, language) for _, reason in done.refused]
     return "\n".join(dict.fromkeys(lines))
 
 
-def _undone(reason: str, words: Words) -> str:
+def _undone(reason: str, language: str) -> str:
     from memorybook.verbs.requests import EVERYTHING, NOT_OBEYED
 
+    words = WORDS[language]
     known = {NOT_OBEYED: words.unknown, EVERYTHING: words.everything}
-    return known.get(reason) or words.nothing.format(reason=reason)
+    return known.get(reason) or words.nothing.format(reason=told_in(language, reason))
 
 
 def found_text(found: Recollection, language: str, zone: tzinfo | None) -> str:
@@ -167,9 +173,9 @@ def found_text(found: Recollection, language: str, zone: tzinfo | None) -> str:
     words = WORDS[language]
     counts = [(words.sessions, len(found.sessions)), (words.turns, len(found.turns))]
     many = ("，" if language == "zh" else ", ").join(_counted(word, count) for word, count in counts if count)
-    titles = [
-        f"{_clipped(one.title or one.name)}{f' ({one.started.astimezone(zone):%Y-%m-%d})' if one.started else ''}"
-        for one in found.sessions[:2]
-        if one.title or one.name
+    days = [
+        words.aside.format(f"{one.started.astimezone(zone):%Y-%m-%d}") if one.started else "" for one in found.sessions
     ]
+    told = [(_clipped(one.title or one.name), day) for one, day in zip(found.sessions[:2], days, strict=False)]
+    titles = [f"{title}{day}" for title, day in told if title]
     return f"{words.recalled} {many}{'：' if language == 'zh' else ': '}{' · '.join(titles)}".rstrip("：: ")

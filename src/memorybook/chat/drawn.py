@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from memorybook.agent.sentences import chinese
 from memorybook.cli.call import Wording
 
 _EN = {
@@ -199,31 +199,14 @@ _SENTENCES = {
     "to take one back: memorybook undo OPERATION": "要撤销其中一项请用 /undo 操作号",
 }
 
-_REASONS = (
-    (r"the last session", "上一次会话"),
-    (r"the only session(?: of .+)?", "唯一的一次会话"),
-    (r"the last of (\d+) sessions(?: of .+)?", "{0} 次会话中的最后一次"),
-    (r"number (\d+) from the end of (\d+) sessions(?: of .+)?", "{1} 次会话中的倒数第 {0} 次"),
-    (r"number (\d+) of (\d+) sessions(?: of .+)?", "{1} 次会话中的第 {0} 次"),
-    (r"(\d+) of (\d+) sessions", "共 {1} 次会话，显示 {0} 次"),
-    (r"the start of this session", "本次会话的开头"),
-    (r"the end of this session", "本次会话的末尾"),
-    (r"nothing was said on (\S+)", "{0} 没有谈话"),
-    (r"nothing was said from (\S+) to (\S+)", "{0} 至 {1} 没有谈话"),
-    (r"no session is known that these words mean", "没有与这些词相符的会话"),
-)
-"""How what was asked for was understood, which a recall tells."""
-
 
 class _Chinese(Wording):
-    """A table, and the reasons of recalls."""
+    """A table, and what other parts of the book tell."""
 
     def __call__(self, sentence: str, **values: Any) -> str:
         """The sentence, its braces filled in."""
-        for pattern, said in () if values else _REASONS:
-            if found := re.fullmatch(pattern, sentence):
-                return said.format(*found.groups())
-        return super().__call__(sentence, **values)
+        said = super().__call__(sentence, **values)
+        return chinese(sentence) if said == sentence and not values else said
 
 
 DRAWN = {

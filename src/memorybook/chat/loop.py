@@ -12,6 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memorybook.agent.messages import text_of
+from memorybook.agent.sentences import told_in
 from memorybook.agent.workspace import Workspace
 from memorybook.chat import commands
 from memorybook.chat.completion import lacks_editing, reader
@@ -22,6 +23,8 @@ from memorybook.chat.status import Status, parts
 from memorybook.chat.words import Words, counted, error_text
 from memorybook.cli.call import Call
 from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
+from memorybook.lifecycle.talk import is_worded
+from memorybook.recollection import short
 from memorybook.text.tokens import count_tokens
 from memorybook.verbs.read import language_of
 
@@ -144,7 +147,7 @@ class Chat:
             return
         self._session.before = found.uuid
         day = memory.book.day(found.started).isoformat() if found.started else "—"
-        title = found.title or found.name or found.uuid
+        title = found.title or found.name or short(found.uuid)
         self._screen.remark(self._words.from_session.format(title=title, day=day))
 
     def _prompt(self) -> str:
@@ -160,7 +163,7 @@ class Chat:
     def _ids(self, what: str) -> Iterable[tuple[str, str]]:
         if what == "entries":
             return [(each.entry.id, each.entry.text) for each in self._memory.entries(limit=50).entries]
-        return [(each.uuid, each.title) for each in self._memory.sessions(limit=50).sessions]
+        return [(each.name or short(each.uuid), each.title) for each in self._memory.sessions(limit=50).sessions]
 
     # --- talking -------------------------------------------------------------------------------
 
@@ -205,7 +208,7 @@ class Chat:
         return True
 
     def _turn(self, text: str) -> None:
-        if any(char.isalpha() for char in text):
+        if is_worded(text):
             self._screen.speak(language_of(self._memory.config.language, [text]))
         self._events.clear()
         began = time.monotonic()
@@ -304,7 +307,7 @@ class Chat:
                 os._exit(130)
             return {"remembered": []}
         if not done.ok:
-            self._screen.remark(self._words.queued.format(reason=done.reason), "bad")
+            self._screen.remark(self._words.queued.format(reason=told_in(self._screen.language, done.reason)), "bad")
             return {"remembered": [], "waits": done.reason}
         texts = list(self._doing.tell_remembered())
         if not texts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.agent.sentences import told_in
 from memorybook.chat.words import WORDS, counted
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Status(NamedTuple):
         cut: Whether that is because the user interrupted it.
         lost: Whether they did so before what they said was kept.
         turns: Messages of the session so far.
-        tokens: Of the context that the turn was given.
+        tokens: Of the context that the turn was given; 0, which is not shown, where a model was given none.
     """
 
     seconds: float
@@ -52,12 +53,13 @@ def parts(status: Status, language: str) -> list[Part]:
     if status.cut:
         state.append(words.lost if status.lost else words.interrupted)
     elif status.trouble:
-        state.append(f"{words.failed if status.failed else words.degraded}: {'; '.join(status.trouble)}")
+        trouble = "; ".join(told_in(language, each) for each in status.trouble)
+        state.append(f"{words.failed if status.failed else words.degraded}: {trouble}")
     told = " · ".join(filter(None, state)) or words.fine
-    size = f" · {counted(status.turns, words.turns)} · {words.tokens.format(count=status.tokens)}"
+    size = [counted(status.turns, words.turns), words.tokens.format(count=status.tokens) if status.tokens else ""]
     return [
         ("gold", ICON),
         ("faint", f" {status.seconds:.1f} s · "),
         ("bad" if status.trouble or status.cut else "good", told),
-        ("faint", size),
+        ("faint", "".join(f" · {each}" for each in size if each)),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.agent.sentences import chinese
+
 if TYPE_CHECKING:
     from memorybook.errors import MemoryBookError
 
@@ -160,12 +162,12 @@ _KINDS = {
     "missing_extra": "缺少组件",
     "declined": "已取消",
 }
-"""What kind of error it is, in Chinese, by the error's code; its reason is told as it is."""
+"""What kind of error it is, in Chinese, by the error's code."""
 
 
 def error_text(error: MemoryBookError, language: str) -> str:
-    """What could not be done; in Chinese its kind, then the reason as every door tells it."""
-    return f"{_KINDS.get(error.code, '出错')}：{error}" if language == "zh" else str(error)
+    """What could not be done; in Chinese its kind, then the reason."""
+    return f"{_KINDS.get(error.code, '出错')}：{chinese(str(error))}" if language == "zh" else str(error)
 
 
 def counted(count: int, words: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.cli.call import text_of, whole, write
 from memorybook.cli.show import cells
 from memorybook.cli.visible import visible
+from memorybook.recollection import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -170,7 +171,7 @@ def _head(session: Mapping[str, Any], page: Page) -> None:
     words = page.words
     day = page.minute(time)[:10] if time else words("undated")
     size = words.counted(session["turns"], "turn") + (words(", open") if session["open"] else "")
-    name = " ".join(session["name"].split()) or session["uuid"]
+    name = " ".join(session["name"].split()) or short(session["uuid"])
     taken = cells(day) + cells(size) + cells(visible(name)) + 8
     title = page.clipped(session["title"] or words("(untitled)"), taken)
     page.line(("faint", day), "  ", ("strong", title), ("faint", f"  {size}  "), ("place", name))
@@ -197,7 +198,7 @@ def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
     if shown["reason"]:
         page.remark(words(shown["reason"]))
     for reason in shown["degraded"]:
-        page.remark(reason)
+        page.remark(words(reason))
 
 
 def _turn(turn: Mapping[str, Any], page: Page) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.cli.call import whole
 from memorybook.cli.show import padded
 from memorybook.errors import NotFound
+from memorybook.recollection import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +94,8 @@ def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most:
         more = words("… {count} more:", count=len(operation["told"]) - most)
         page.line(f"{indent}    {more} memorybook history {operation['id']}")
     for left in operation["discarded"]:
-        page.text(words("left out ({reason}): {text}", reason=left["reason"], text=left["text"]), f"{indent}    ")
+        out = words("left out ({reason}): {text}", reason=words(left["reason"]), text=left["text"])
+        page.text(out, f"{indent}    ")
     if operation["usage"]:
         used = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in operation["usage"].items())
         page.line(indent, ("faint", f"    {used}"))
@@ -104,7 +106,7 @@ def _operation(operation: Mapping[str, Any], page: Page, indent: str = "", most:
 
 
 def _told(told: str, page: Page, indent: str = "") -> None:
-    page.text(told, f"{indent}  ")
+    page.text(page.words(told), f"{indent}  ")
 
 
 def _shown_why(shown: dict[str, Any], page: Page) -> None:
@@ -139,7 +141,7 @@ def _listed(title: str, values: Sequence[Any], show: Callable[[Any], None], page
 def _rests_on(grounds: Sequence[Mapping[str, Any]], page: Page) -> None:
     def show(ground: Mapping[str, Any]) -> None:
         time = page.minute(ground["time"]) if ground["time"] else ""
-        about = (ground["session_name"] or ground["session"], page.words(ground["speaker"] or ""), time)
+        about = (ground["session_name"] or short(ground["session"]), page.words(ground["speaker"] or ""), time)
         page.line("  ", ("place", ground["source"]), ("faint", "  " + " · ".join(word for word in about if word)))
         page.text(ground["text"] if ground["text"] is not None else page.words("no longer kept"), "    ")
         if ground["quote"] and ground["quote"] != ground["text"]:
@@ -164,7 +166,7 @@ def _shown_undo(shown: dict[str, Any], page: Page) -> None:
     for path in shown["adapted"]:
         page.line(("warn", f"  {path}"), words(" keeps what else changed in it since"))
     for sentence in shown["remains"]:
-        page.remark(sentence)
+        page.remark(words(sentence))
     if shown["operation"]:
         page.remark(words("to have it again: memorybook undo {id}", id=shown["operation"]))
 

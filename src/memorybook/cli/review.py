@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import whole, words_of
+from memorybook.cli.show import padded
 from memorybook.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -127,12 +128,13 @@ def _proposal(proposal: Mapping[str, Any], page: Page) -> None:
     words = page.words
     state = "" if proposal["state"] == "open" else f"  {words(proposal['state'])}"
     day = page.minute(proposal["time"])[:10]
-    page.line(("place", f"{proposal['id']:<5}"), ("strong", f"{proposal['kind']:<10}"), ("faint", f" {day}{state}"))
+    kind = padded(words(proposal["kind"]), 10)
+    page.line(("place", f"{proposal['id']:<5}"), ("strong", kind), ("faint", f" {day}{state}"))
     for told in proposal["told"]:
-        page.text(told, "  ")
-    page.text(words("because {reason}", reason=proposal["reason"]), "  ")
+        page.text(words(told), "  ")
+    page.text(words("because {reason}", reason=words(proposal["reason"])), "  ")
     if proposal["stale"]:
-        page.line(("warn", words("  no longer fits: {reason}", reason=proposal["stale"])))
+        page.line(("warn", words("  no longer fits: {reason}", reason=words(proposal["stale"]))))
 
 
 def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
@@ -142,7 +144,7 @@ def _shown_decided(shown: Mapping[str, Any], page: Page) -> None:
     for id in shown["rejected"]:
         page.line(("good", words("rejected")), " ", ("place", id))
     for each in shown["stale"]:
-        why = words(", it no longer fits: {reason}", reason=each["reason"])
+        why = words(", it no longer fits: {reason}", reason=words(each["reason"]))
         page.line(("warn", words("withdrawn")), " ", ("place", each["id"]), why)
     for id in shown["anew"]:
         page.line(words("proposed anew: "), ("place", id))

@@ -174,7 +174,7 @@ def _hits(shown: dict[str, Any], page: Page) -> None:
         page.remark(words(left, count=shown["cut"], threshold=shown["threshold"]))
     index = shown["index"]
     for reason in index.get("degraded") or ():
-        page.remark(words("degraded to {backend}: {reason}", backend=shown["backend"], reason=reason))
+        page.remark(words("degraded to {backend}: {reason}", backend=shown["backend"], reason=words(reason)))
     if index.get("pending_vectors"):
         waits = "{count} passages wait for their vectors; run: memorybook sync"
         page.remark(words(waits, count=index["pending_vectors"]))
@@ -211,8 +211,10 @@ def _got(shown: dict[str, Any], page: Page) -> None:
         return
     turn = shown.get("turn")
     if turn:
+        from memorybook.recollection import short
+
         time = page.minute(turn["time"]) if turn["time"] else ""
-        about = (turn["speaker"] or turn["role"], time, turn.get("session_name") or turn["session"])
+        about = (turn["speaker"] or turn["role"], time, turn.get("session_name") or short(turn["session"]))
         page.line(("faint", " · ".join(word for word in about if word)))
     last = shown["from"] + shown["lines"] - 1
     if shown["lines"] or not shown["total_lines"]:
@@ -340,7 +342,7 @@ def _fields(shown: Mapping[str, Any], page: Page, indent: str = "") -> None:
                 _fields(value, page, indent + "  ")
         elif isinstance(value, list) and name in ("warnings", "degraded"):
             for sentence in value:
-                page.line(("warn", f"{label}: "), str(sentence))
+                page.line(("warn", f"{label}: "), page.words(str(sentence)))
         elif value not in (None, [], ""):
             page.line(f"{padded(label, 22)} ", _value(value, page))
 

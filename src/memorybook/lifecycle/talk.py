@@ -134,6 +134,14 @@ def is_small(text: str) -> bool:
     return compiled(_SMALL).match(text) is not None
 
 
+def is_worded(text: str) -> bool:
+    """Whether a text shows which language its speaker speaks: a single word, `ok` or `Kafka?`, does not in English."""
+    return is_chinese(text) or len(_WORD.findall(text)) > 1
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+
+
 def is_tiny(pieces: Iterable[Piece]) -> bool:
     """Whether people said next to nothing: greetings and thanks, or fewer than four words."""
     size = 0

@@ -392,7 +392,8 @@ def _next_revision(db: Connection) -> int:
 
 
 def _no_session(name: str, db: Connection | None = None) -> NotFound:
-    latest = "SELECT coalesce(nullif(name, ''), uuid) FROM sessions ORDER BY updated DESC, id DESC LIMIT 5"
+    shown = "coalesce(nullif(name, ''), iif(length(uuid)=36, substr(uuid, 1, 8), uuid))"
+    latest = f"SELECT {shown} FROM sessions ORDER BY updated DESC, id DESC LIMIT 5"
     known = ", ".join(repr(readable(one)) for (one,) in (db.execute(latest) if db else ()))
     return NotFound(f"no session is called {name!r}; " + (f"the latest are {known}" if known else "there are none yet"))
 

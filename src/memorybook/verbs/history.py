@@ -13,6 +13,7 @@ from memorybook.arguments import count_of, text_of
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.formats import memory_md
 from memorybook.model import Applied, Entry, Operation, Turn
+from memorybook.recollection import short
 from memorybook.verbs.read import known
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _line_told(change: Applied) -> str:
     before, after = change.before, change.after
     if change.kind == "turns":
         count = (before or after or "").count('"position":')
-        return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of {change.target}"
+        session = short(change.target.removeprefix("session:"))
+        return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of session {session}"
     if change.kind == "item":
         section, _, text = (after or before or "").partition("\n")
         return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"

@@ -30,6 +30,7 @@ from memorybook.model import (
     Update,
 )
 from memorybook.pages import statement
+from memorybook.recollection import short
 from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.forgotten import phrases, tombstones_of, turn_key, unlabelled
 
@@ -179,7 +180,9 @@ def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> 
         elif kind == "drop":
             yield f"- {change['path']}" + (f": {_line(change['line'])}" if change.get("line") else ", all of it")
         elif kind == "removeturns":
-            yield f"- {len(change['turn_ids']) if change.get('turn_ids') else 'all'} turns of {change['session']}"
+            ids = change.get("turn_ids")
+            count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"
+            yield f"- {count} of session {short(change['session'])}"
         elif kind == "put":
             yield "\n".join(_page_told(change["path"], change.get("made_from") or "", change["text"]))
         else:
