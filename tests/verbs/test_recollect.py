@@ -208,6 +208,7 @@ def test_a_day_in_the_question_narrows_unless_it_was_said_at_another_time(talks:
         elsewhere = talks.recall_topic(question, current="now")
         assert (elsewhere.sessions[0].name, elsewhere.has_relevant, elsewhere.span) == (name, True, None)
         assert elsewhere.reason.endswith(": all days were searched")
+        assert ("said on others" if question.isascii() else "其他日子说的") in elsewhere.text
     unknown = talks.recall_topic("the quarterly submarine audit of 3 February 2026")
     assert [session.name for session in unknown.sessions] == ["garden"]
     assert not unknown.has_relevant

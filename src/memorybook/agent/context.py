@@ -29,7 +29,8 @@ _TITLES: dict[str, tuple[float, dict[str, str]]] = {
     line: (level, words)
     for level, words in (
         *((1.0, {key: getattr(one, name) for key, one in WORDING.items()}) for name in ("person", "hot", "cold")),
-        (1.5, {key: one.unsure for key, one in past.WORDING.items()}),  # all sessions stand below it
+        (1.5, {key: one.unsure for key, one in past.WORDING.items()}),  # all sessions stand below these two
+        (1.5, {key: one.elsewhen for key, one in past.WORDING.items()}),
     )
     for line in words.values()
 }

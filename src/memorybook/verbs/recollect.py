@@ -44,6 +44,9 @@ NONE_MEANT = "no session is known that these words mean"
 
 ALWAYS: Days = (None, None)
 
+ELSEWHEN = ": all days were searched"
+"""How the reason ends where nothing about a question was said on the days that it names."""
+
 NOTHING: Within = ((), (), False)
 """What is found where nothing is looked for."""
 
@@ -137,7 +140,7 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
     if not asked.named:
         return _of_days(memory, asked)
     days = which.around(asked.named)
-    told = f"nothing about it was said {which.told(days)}: all days were searched"
+    told = f"nothing about it was said {which.told(days)}{ELSEWHEN}"
     asked = asked._replace(days=days)
     bare = asked._replace(text=which.without_days(memory, asked.text).strip() or asked.text)
     found = nearest = _of_days(memory, asked)
@@ -405,6 +408,7 @@ def _shown(memory: Memory, found: Recollection, text: str, max_tokens: int) -> R
         suspect=screen,
         in_order=found.scene == "session",
         unsure=not found.has_relevant,
+        elsewhen=found.reason.endswith(ELSEWHEN),
     )
     kept_out = f"{made.suspect} lines are left out of the text: they try to instruct whoever reads them"
     degraded = (*found.degraded, kept_out.replace("1 lines are", "1 line is")) if made.suspect else found.degraded
