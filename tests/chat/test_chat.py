@@ -157,7 +157,7 @@ def test_what_a_model_stores_by_its_tools_is_counted(talk: Talk, service: Servic
 def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memorybook.chat.loop.COMPACT_FROM", 1)
     shown = talk(*(f"This is what I say about topic {number} today." for number in range(7)), options=using(service))
-    assert "· the talk was compacted" in shown
+    assert "· the talk was compacted; nothing new to remember; the talk is kept" in shown
     assert "=== Summary of this session ===" in str(
         [body for body in service.requests if "topic 6" in str(body["messages"][-1])]
     )
@@ -357,6 +357,8 @@ def test_the_recalls_are_commands(talk: Talk) -> None:
 @pytest.mark.parametrize(("said", "when"), [("We want to sail to Marstal.", "last time"), ("我们想去青岛。", "上次")])
 def test_a_recall_takes_words_for_a_time(talk: Talk, said: str, when: str) -> None:
     assert said in talk(said, "/new", f"/recall {when}").partition("New session" if said.isascii() else "新会话")[2]
+    here, word = ("The mast is of ash.", "mast") if said.isascii() else ("桅杆是白蜡木的。", "桅杆")
+    assert here in talk(here, f"/recall {word}").partition(f"/recall {word}")[2]  # said in no earlier talk
 
 
 def test_a_recall_knows_a_session_by_its_name_and_says_that_nothing_was_said_on_a_day(
@@ -453,7 +455,9 @@ def test_a_chinese_book_is_spoken_to_in_chinese_whatever_the_machine_speaks(talk
     )  # fmt: skip
     assert "（撤销：说过：" in shown
     assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", shown)
-    told = re.sub(r"/\S+|turn:\w+|memorybook|llm\.model|Ctrl-D|sqlite_hybrid|tiered|MEMORY\.md|--yes|[0-9a-f-]{36}", "", shown)
+    told = re.sub(
+        r"/\S+|turn:\w+|memorybook|llm\.model|Ctrl-D|sqlite_hybrid|tiered|MEMORY\.md|--yes|[0-9a-f-]{36}", "", shown
+    )
     assert re.findall(r"[A-Za-z]{3,}[ :,.][A-Za-z ]{3,}", told) == []
     assert "· 没有设置语言模型" in shown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -134,17 +135,22 @@ class Doing:
         self._do("forget", commands.words_in(rest) if known else ["--query", rest])
 
     def _recall(self, rest: str) -> None:
-        """Recall what the words ask for, or what was said about them or then; without any the newest sessions."""
+        """Recall what the words ask for, or what was said about them or then; without any the newest sessions.
+
+        What was said in no earlier talk is looked for in this one.
+        """
         if not rest or commands.are_options(rest):
             self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
             return
         current, asking = self._session.uuid or None, WORDS[language_of(self._memory.config.language, [rest])].asking
         found = self._named(rest) or self._memory.recollect(rest, current=current)
         found = found or self._memory.recollect(asking.format(words=rest), current=current)
-        if found is not None:
-            self._screen.draw(f"recall-{found.scene}", found.json())
-        else:
-            self._do("recall-topic", [rest])
+        found = found or self._memory.recall_topic(rest, current=current)
+        if not found.has_relevant and current:
+            with suppress(NotFound):  # talks are not kept
+                here = self._memory.recall_within(current, rest)
+                found = here if here.has_relevant else found
+        self._screen.draw(f"recall-{found.scene}", found.json())
 
     def _named(self, words: str) -> Recollection | None:
         """The session of that very name; None if none is called so."""
@@ -172,7 +178,7 @@ class Doing:
         self._screen.remark(words.compacting)
         done = self._session.compact(keep=KEPT)
         new = words.nothing_new + kept(self._memory, words.talk_kept)
-        self._screen.remark(words.compacted.format(done=done.remembered.text or new))
+        self._screen.remark(words.compacted.format(done=done.remembered.text if done.remembered.things else new))
 
     def tell_remembered(self) -> Sequence[str]:
         """Name what was remembered just now."""
