@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 import numpy as np
@@ -42,5 +43,9 @@ def test_one_search_that_would_lose_more_than_the_import_takes_imports_it(fresh:
 
 
 def test_a_numpy_that_is_still_being_imported_is_not_used(fresh: pytest.MonkeyPatch) -> None:
-    fresh.setitem(sys.modules, "numpy", ModuleType("numpy"))
+    half = ModuleType("numpy")
+    half.__spec__ = ModuleSpec("numpy", None)
+    fresh.setattr(half.__spec__, "_initializing", True, raising=False)  # as the import system has it meanwhile
+    fresh.setitem(sys.modules, "numpy", half)
+    fresh.setattr(half, "frombuffer", np.frombuffer, raising=False)  # there long before the rest
     assert arrays(1.0) is None

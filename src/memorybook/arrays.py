@@ -27,7 +27,7 @@ def arrays(lost: float) -> ModuleType | None:
     """
     global _lost
     found = sys.modules.get("numpy")
-    if found is not None and hasattr(found, "frombuffer"):  # else another thread is still importing it
+    if found is not None and not getattr(found.__spec__, "_initializing", False):  # by another thread
         return found
     _lost += lost
     if _lost <= IMPORT:
