@@ -498,11 +498,15 @@ def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:
 )
 def test_without_transcripts_the_words_are_nowhere(talk: Talk, tmp_path: Path, said: str, told: str, kept: str) -> None:
     options = ["--set", "transcripts.enabled=false", "--set", f"language={'en' if said.isascii() else 'zh'}"]
-    shown = talk(said, options=options)
+    tea, order = ("I like tea.", "Forget what I said about") if said.isascii() else ("我喜欢茶。", "忘掉我说过的")
+    orders = [f"{order} {word}." for word in (("tea", "plums") if said.isascii() else ("茶", "李子"))]
+    shown = talk(said, f"/remember {tea}", *orders, options=options)
     assert told in shown
     assert kept not in shown
+    assert tea in shown.partition(orders[0])[2]  # which went
     files = [path for path in (tmp_path / "book").rglob("*") if path.is_file()]
-    assert [path for path in files if said.encode() in path.read_bytes()] == []
+    for words in (said, order):
+        assert [path for path in files if words.encode() in path.read_bytes()] == []
 
 
 def test_nothing_is_kept_while_memory_is_switched_off(talk: Talk, tmp_path: Path) -> None:

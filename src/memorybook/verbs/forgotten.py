@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,13 @@ _ALIKE = 0.6
 def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
     """A text that is left out, by its digest alone: the journal keeps no copy of what was forgotten."""
     return Discarded(text=f"digest:{digest(text)}", reason=reason)
+
+
+def as_journaled(memory: Memory, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
+    """What of a talk is left out, as the journal keeps it: without its words where talks are not kept."""
+    if memory.config.transcripts.enabled:
+        return tuple(discarded)
+    return tuple(unnamed(each.text, re.sub(r"(?s)'.*'", "'…'", each.reason)) for each in discarded)
 
 
 # --- what is buried ------------------------------------------------------------------------------

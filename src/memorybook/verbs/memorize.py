@@ -25,6 +25,7 @@ from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSumm
 from memorybook.text.tokens import digest
 from memorybook.verbs.forgotten import (
     FORGOTTEN,
+    as_journaled,
     remembered,
     turn_key,
     turns_without,
@@ -362,7 +363,8 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     used = getattr(work.llm, "usage", None) or found.usage
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
     changes = [*plan.changes, *page]
-    return Group(session.uuid, changes, plan.discarded, usage, plan.bury, _keys(work) if changes else ())
+    discarded = as_journaled(memory, plan.discarded)
+    return Group(session.uuid, changes, discarded, usage, plan.bury, _keys(work) if changes else ())
 
 
 def _keys(work: Work) -> list[str]:

@@ -9,6 +9,7 @@ from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
+from memorybook.verbs.forgotten import as_journaled
 from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
@@ -73,7 +74,7 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
     work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
     [plan] = planned(memory, [work], door=memory.door)
-    group = Group(session.uuid, plan.changes, plan.discarded, None, plan.bury, ())
+    group = Group(session.uuid, plan.changes, as_journaled(memory, plan.discarded), None, plan.bury, ())
     if memory.config.require_user_confirmation:
         [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
     else:  # the user's own doing, whoever passes it on: only a person takes it back

@@ -134,13 +134,14 @@ def _order(
     meant = [standing[id] for id in request.ids if id in standing]
     meant += [one for one in standing.values() if one not in meant and asked_to_forget(one.text, request)]
     lines = list(_notes(memory, request, before))
-    reason = f"said: {request.text} turn:{request.turn_id}"
+    kept = memory.config.transcripts.enabled  # else the order stands nowhere, as all that was said
+    reason = f"said: {request.text} turn:{request.turn_id}" if kept else "asked to be forgotten"
     changes: tuple[Change, ...] = (
         *(Remove(id=one.id, reason=reason) for one in meant),
         *(Drop(path=path, line=line, reason=reason) for path, line in lines),
         *_pages(memory, request, page, before),
     )
-    why = f"asked to be forgotten: {request.text}"
+    why = f"asked to be forgotten: {request.text}" if kept else reason
     said = _turns(memory, request, why, known=bool(changes))
     if not changes and not said:
         return _not_obeyed(request)
