@@ -67,6 +67,7 @@ def _log(*, quiet: bool) -> None:
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("memorybook.server").setLevel(logging.WARNING if quiet else logging.INFO)
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a stranger's nonsense is worth no line
 
 
 def _config(call: Call) -> Config:

@@ -111,6 +111,20 @@ def test_a_peer_that_goes_quiet_is_not_waited_for_and_connections_are_not_withou
         assert heard(refused) == b""
 
 
+def test_nonsense_is_cut_off_and_is_no_mistake_of_the_servers_own(
+    one: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connection(one, "POST /api/v1/memory/append HTTP/1.1\r\nTransfer-Encoding: chunked") as wild:
+        until(lambda: "sends" in awaited(one))
+        wild.sendall(b"nonsense\r\n")
+        assert heard(wild).startswith(b"HTTP/1.1 400")
+    with connection(one, "POST /api/v1/nowhere HTTP/1.1\r\nTransfer-Encoding: chunked") as wild:
+        assert wild.recv(1, socket.MSG_PEEK), "it is answered before it has ended"
+        wild.sendall(b"nonsense\r\n")
+        assert heard(wild).startswith(b"HTTP/1.1 404")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 def test_a_stop_waits_for_nobody_who_has_gone_quiet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

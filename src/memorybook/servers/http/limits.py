@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -98,6 +99,10 @@ class Limits:
             self._now -= 1
 
     def _check(self, scope: Scope) -> None:
+        try:
+            unquote(scope.get("raw_path", b"").decode("ascii"), errors="strict")
+        except UnicodeDecodeError:
+            raise Refusal(400, "invalid_input", "the address is no UTF-8: ask by POST /memory/…") from None
         caller = scope.get("caller")
         wait = self._rates.wait(caller.token) if caller is not None else 0.0
         if wait:

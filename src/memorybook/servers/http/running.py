@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, cast
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -122,6 +123,16 @@ class Connection(H11Protocol):
         """See asyncio."""
         self._resumed += 1
         super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """See uvicorn; it takes no care of an answer that has begun, or will."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def awaited(self) -> tuple[str, object]:
         """What the peer is to do, and how far it is: it asks, sends, or reads; "" while it is the server's turn."""
