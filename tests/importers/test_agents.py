@@ -133,10 +133,16 @@ def test_a_memory_of_openmemory_is_one_of_mem0() -> None:
     assert reading.warnings == ["1 memory deleted there, left out"]
 
 
+def test_what_stands_under_memories_is_one_of_mem0_whatever_its_text_is_called() -> None:
+    document = {"memories": [{"id": "1", "content": "Likes tea"}, {"id": "2", "text": "对芒果过敏"}]}
+    reading = opened("x.json", BytesIO(json.dumps(document).encode()), timezone=UTC, strict=True)
+    assert [one.text for one in reading.found if isinstance(one, Statement)] == ["Likes tea", "对芒果过敏"]
+
+
 def test_what_claude_remembers_comes_with_its_export() -> None:
     document = [{"conversations_memory": "**Work**\n\nAnn builds boats.", "project_memories": {"p": "用中文", "q": 7}}]
     reading = opened("memories.json", BytesIO(json.dumps(document).encode()), timezone=UTC)
-    assert list(reading.found) == [Page("**Work**\n\nAnn builds boats."), Page("用中文")]
+    assert list(reading.found) == [Page("## Work\n\nAnn builds boats."), Page("用中文")]
 
 
 def test_a_page_of_a_day_is_cut_where_headings_name_the_hour() -> None:

@@ -246,6 +246,17 @@ def test_memories_of_mem0_become_entries(memory: Memory, write: Callable[[str, A
     assert not any(SECRET in text for text in texts(memory))
 
 
+def test_the_headings_of_what_claude_remembers_are_no_memories(
+    memory: Memory, write: Callable[[str, Any], str]
+) -> None:
+    said = "**Work context**\n\nAnn builds boats.\n**个人情况：**\n她对芒果过敏。\n\n***Brief history***\n\n"
+    said += "*Recent months*:\nShe moved to Kiel.\n\n**She never eats nuts.**\n\n- **Oslo**\n\n__Now__ and __then__"
+    memory.import_file(write("memories.json", [{"conversations_memory": said}]))
+    kept = ["Ann builds boats.", "她对芒果过敏。", "She moved to Kiel.", "**She never eats nuts.**", "**Oslo**"]
+    assert sorted(texts(memory)) == sorted([*kept, "__Now__ and __then__"])
+    assert next(one.entry.tags for one in memory.entries().entries if "Kiel" in one.entry.text) == ("recent-months",)
+
+
 def test_what_was_reworded_undone_or_forgotten_since_is_not_brought_back_twice(
     memory: Memory, reopen: Reopen, write: Callable[[str, Any], str]
 ) -> None:

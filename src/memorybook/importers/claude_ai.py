@@ -18,6 +18,9 @@ NAME = "claude"
 APART = True
 
 _UNSHOWN = r"(?:```\s*)?This block is not supported on your current device yet\.(?:\s*```)?"
+_HEADING = r"(?m)^[ \t]*(\*{1,3}|_{1,3})(?=\S)((?:(?!\1).)+)(?<![\s.。!！?？])\1[:：]?[ \t]*$"
+"""What Claude writes for a heading of what it remembers: a line that is bold or italic alone, and no sentence."""
+
 _MEMORIES = frozenset(("conversations_memory", "project_memories"))
 
 
@@ -55,7 +58,7 @@ def _memories(fields: Mapping[str, Any]) -> Iterator[Page]:
     projects = fields.get("project_memories")
     for text in (fields.get("conversations_memory"), *(projects.values() if isinstance(projects, dict) else ())):
         if isinstance(text, str) and text.strip():
-            yield Page(clean(text))
+            yield Page(re.sub(_HEADING, r"## \2", clean(text)))
 
 
 def _shown(fields: Mapping[str, Any], messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

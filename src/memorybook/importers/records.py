@@ -334,7 +334,15 @@ def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> 
         elif inside:
             yield value
         else:
-            yield from _messages(inner, several=True, inside=True)
+            made = map(_as_memory, inner) if inner is value.get("memories") else inner
+            yield from _messages(made, several=True, inside=True)
+
+
+def _as_memory(value: Any) -> Any:
+    """What stands under `memories` is one, whatever its text is called there."""
+    if isinstance(value, dict) and "memory" not in value and isinstance(text := first(value, "content", "text"), str):
+        return {**value, "memory": text}
+    return value
 
 
 def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
