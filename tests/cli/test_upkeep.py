@@ -160,6 +160,15 @@ def test_nothing_to_trust(shell: Any, words: list[str]) -> None:
     assert shell(*words).code == 3
 
 
+def test_the_status_of_a_book_that_cannot_be_opened_says_what_was_left_out(shell: Any, nowhere: Path) -> None:
+    (nowhere / "memorybook.toml").write_text("[vector]\nmodel = 'm'\nbase_url = 'http://127.0.0.1:9/v1'")
+    for words in ([], ["--json"]):
+        found = shell("status", *words)
+        assert found.code
+        assert "vector.base_url left out" in found.err.splitlines()[0]
+        assert "set embeddings.base_url" in found.err.splitlines()[1]
+
+
 def test_an_untrusted_file_is_remarked(
     nowhere: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -246,9 +246,13 @@ class Call:
         from memorybook.config import load
 
         config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))
-        for warning in config.warnings if self.verb != "status" else ():  # the status has them itself
-            self.warn(warning)
+        if self.verb != "status":  # which has them itself, if it comes to an answer
+            self._warn_of(config)
         return config
+
+    def _warn_of(self, config: Config) -> None:
+        for warning in config.warnings:
+            self.warn(warning)
 
     @property
     def memory(self) -> Memory:
@@ -257,7 +261,12 @@ class Call:
             config = self.config()
             from memorybook.memory import open as open_memory
 
-            self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
+            try:
+                self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
+            except MemoryBookError:
+                if self.verb == "status":  # what was left out may be why
+                    self._warn_of(config)
+                raise
         return self._memory
 
     @property
