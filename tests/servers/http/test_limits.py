@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 from memorybook.config import ServerSettings
 from memorybook.servers.http.limits import Limits
 from memorybook.servers.http.refusals import Refusal
+from memorybook.servers.http.tracing import Metrics, Tracing
 
 
 async def unsent(message: Message) -> None:
@@ -56,3 +58,27 @@ def test_a_body_that_comes_in_drops_must_be_there_in_time() -> None:
     limits = Limits(app, ServerSettings(timeout=0.1))
     with pytest.raises(Refusal, match="did not come within"):
         asyncio.run(limits(request("/mcp"), drop, unsent))
+
+
+def test_what_a_stop_waits_for_no_longer_is_told_so() -> None:
+    begun, sent = asyncio.Event(), list[Message]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def stopped() -> None:
+        task = asyncio.create_task(Tracing(app, Metrics())(request("/api/v1/memory/append"), receive, send))
+        await begun.wait()
+        task.cancel()
+        await task
+
+    asyncio.run(stopped())
+    assert sent[0]["status"] == 504
+    assert json.loads(sent[1]["body"])["error"]["code"] == "late"

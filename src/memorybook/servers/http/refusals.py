@@ -83,6 +83,11 @@ def too_many_at_a_time() -> Refusal:
     return Refusal(503, "busy", "too much is asked at a time: try again")
 
 
+def stopping() -> Refusal:
+    """The refusal of what is not done when the server will wait no longer for its own end."""
+    return Refusal(504, "late", "the server stops, and ends what was begun: look later what came of it")
+
+
 def response(error: Exception, request_id: str) -> Response:
     """The answer to a request that raised; what nothing in here raises on purpose goes into the log."""
     if isinstance(error, RecursionError):

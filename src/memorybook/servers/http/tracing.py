@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -11,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memorybook.servers.http.refusals import response
+from memorybook.servers.http.refusals import response, stopping
 
 _log = logging.getLogger("memorybook.server")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -73,10 +74,11 @@ class Tracing:
         with self.metrics.now.track_inprogress():
             try:
                 await self.app(scope, receive, named)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
                 if status:  # too late to say so
                     raise
-                await response(error, id)(scope, receive, named)
+                told = stopping() if isinstance(error, asyncio.CancelledError) else error
+                await response(told, id)(scope, receive, named)
         self._tell(scope, id, status, time.perf_counter() - began)
 
     def _tell(self, scope: Scope, id: str, status: int, seconds: float) -> None:
