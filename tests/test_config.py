@@ -327,6 +327,8 @@ def test_paths_are_absolute_and_start_from_where_they_are_written(project: Path,
     [
         ("turns.db", "{project}/turns.db"),
         ("file:turns.db", "{project}/turns.db"),
+        ("file:/srv/turns.db", "/srv/turns.db"),
+        ("./a:1.db", "{project}/a:1.db"),
         ("file:///srv/turns.db", "/srv/turns.db"),
         ("~/turns.db", "{home}/turns.db"),
         ("libsql://db.example.com", "libsql://db.example.com"),
@@ -339,10 +341,23 @@ def test_turns_over_libsql_are_a_file_or_a_server(project: Path, home: Path, giv
     assert "secret" not in repr(found)
 
 
-def test_a_server_of_another_kind_is_refused_without_its_address(project: Path, home: Path) -> None:
-    with pytest.raises(ConfigError, match="a file, or a server's address") as raised:
-        read(project, home, transcripts__url="postgres://me:secret@host")
-    assert "secret" not in str(raised.value)
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("postgres://me:hidden@host", "not that"),
+        ("libsql:/srv/turns.db", "not 'libsql:/srv/turns.db'"),
+        ("libsql:turns.db?authToken=hidden", "not that"),
+        ("http:/db.example.com", "not 'http:/db.example.com'"),
+        ("file://host/turns.db", "not 'file://host/turns.db'"),
+    ],
+)
+def test_what_is_neither_a_file_nor_a_known_server_is_refused(
+    project: Path, home: Path, given: str, shown: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"a file such as 'file:///.*, or a server's address.* libsql://") as raised:
+        read(project, home, transcripts__url=given)
+    assert str(raised.value).endswith(shown)
+    assert "hidden" not in str(raised.value)
 
 
 @given(

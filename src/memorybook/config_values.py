@@ -78,7 +78,7 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
         value: Any = _duration(given.value) if key in _DURATIONS else _typed(default, given)
         _check_range(key, value)
     except ValueError as problem:
-        shown = "that" if key.endswith(("api_key", "auth_token", "url")) else repr(given.value)
+        shown = "that" if _is_secret(key, given.value) else repr(given.value)
         raise ConfigError(f"{given.name} ({given.origin}) must be {problem}, not {shown}") from None
     place = _LOCAL if key == "embeddings.model" and value.startswith(_FOLDERS) else ""
     if key == "transcripts.url" and value and not value.startswith(_SERVERS):
@@ -86,6 +86,13 @@ def value_of(key: str, default: Any, given: Given, home: str) -> Any:
     if place or (key in _PATHS and value):
         return place + absolute(value.removeprefix(place), given.base, home)
     return value
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    """Whether no message may show what was given: a key, or an address that may hold one."""
+    if key.endswith("url"):
+        return not isinstance(value, str) or any(mark in value for mark in "@?")
+    return key.endswith(("api_key", "auth_token"))
 
 
 def _typed(default: Any, given: Given) -> Any:
@@ -154,12 +161,23 @@ def _check_range(key: str, value: Any) -> None:
         _check_timezone(value)
     if key == "index_history_jsonl" and value:
         raise ValueError("false: raw history would put every word, and every secret, into what searches show")
-    if key == "transcripts.url" and "://" in value and not value.startswith((*_SERVERS, "file:///")):
-        raise ValueError(f"a file, or a server's address that begins with one of {', '.join(_SERVERS)}")
+    if key == "transcripts.url" and not _is_place(value):
+        servers = ", ".join(_SERVERS)
+        raise ValueError(
+            f"a file such as 'file:///srv/turns.db', or a server's address that begins with one of {servers}"
+        )
     if isinstance(value, int | float) and not isinstance(value, bool):
         low, high = _RANGES.get(key, (0, _LARGEST))
         if not low <= value <= high:
             raise ValueError(f"from {low} to {high}" if high < _LARGEST else f"at least {low}")
+
+
+def _is_place(url: str) -> bool:
+    """Whether a database's address is a path, with or without `file:`, or a server's."""
+    scheme, colon, rest = url.partition(":")
+    if not colon or len(scheme) < 2 or not scheme.replace("+", "").replace("-", "").isalnum():
+        return "://" not in url
+    return url.startswith(_SERVERS) or (scheme == "file" and (rest.startswith("///") or not rest.startswith("//")))
 
 
 def _check_timezone(name: str) -> None:
