@@ -4,6 +4,7 @@ import contextlib
 import errno
 import math
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -119,6 +120,32 @@ def test_what_is_no_plain_file_is_refused_without_blocking_and_never_touched(
                 act(path)
     assert (tmp_path / "outside" / "secret.md").read_text() == "secret"
     assert sorted(os.listdir(tmp_path / "outside")) == ["folder", "secret.md"]
+
+
+def test_a_book_that_went_is_not_begun_anew_in_its_place(book: DirectoryDocuments, root: Path) -> None:
+    book.append("a.md", "one")
+    root.rename(root.parent / "aside")
+    for there in (lambda: None, root.mkdir):  # nothing at all, then what stands below a disk that was taken out
+        there()
+        with pytest.raises(Unavailable, match="is gone"):
+            book.append("a.md", "two")
+        with pytest.raises(Unavailable, match="is gone"):
+            book.write("b.md", "two", expect=None)
+    assert list(root.iterdir()) == []
+    root.rmdir()
+    (root.parent / "aside").rename(root)
+    book.append("a.md", "three")
+    assert (root / "a.md").read_text() == "one\nthree\n"
+
+
+def test_another_copy_of_the_book_in_its_place_is_the_book(book: DirectoryDocuments, root: Path) -> None:
+    book.append("a.md", "one")
+    root.rename(root.parent / "aside")
+    shutil.copytree(root.parent / "aside", root)
+    book.append("a.md", "two")
+    shutil.rmtree(root / ".memorybook")  # what the machine keeps is made again
+    book.append("a.md", "three")
+    assert (root / "a.md").read_text() == "one\ntwo\nthree\n"
 
 
 def test_a_socket_is_refused(book: DirectoryDocuments, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

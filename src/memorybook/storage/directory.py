@@ -69,6 +69,7 @@ class DirectoryDocuments:
         self._listed: Listed = {}
         self._watched: Watched | None = None
         self._lost = 0.0
+        self._place = _place_of(self.root)
 
     def close(self) -> None:
         """Release what tells of changes, if many listings had it started; the next listing does without."""
@@ -299,12 +300,21 @@ class DirectoryDocuments:
 
     # --- folders -------------------------------------------------------------------------------
 
+    def _check_place(self) -> None:
+        """Raise Unavailable if the book was there and is not any more, so that no other one is begun in its place."""
+        place = _place_of(self.root)
+        if place != self._place and self._place is not None and not os.path.isdir(os.path.join(self.root, STATE)):
+            raise Unavailable(f"the book {self.root!r} is gone: put it back, or open it where it is now")
+        self._place = place
+
     @contextmanager
     def _folder(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         """The descriptor of the document's folder, and its name in there."""
         *parts, name = split_path(path)
         if create:
-            _make_root(self.root)
+            from memorybook.storage.new_file import make_root
+
+            make_root(self.root)
         try:
             root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -323,13 +333,14 @@ class DirectoryDocuments:
     @contextmanager
     def _state(self) -> Iterator[int]:
         """The descriptor of `.memorybook`, made if need be, ignoring itself for git."""
-        _make_root(self.root)
+        from memorybook.storage.new_file import make_root, own_folder
+
+        self._check_place()
+        make_root(self.root)
+        own_folder(os.path.join(self.root, STATE))
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            try:
-                state = open_folder(root, [STATE], STATE)
-            except MissingDocument:
-                state = _make_state(root)
+            state = open_folder(root, [STATE], STATE)
         finally:
             os.close(root)
         try:
@@ -475,26 +486,10 @@ def _mismatch(path: str, found: str | None, expect: str | None) -> str:
     return f"document {path!r} is {found!r} by now, not {expect!r}; read it and decide anew"
 
 
-def _make_root(root: str) -> None:
-    """Make the book's directory, durably, with all above it."""
-    if os.path.isdir(root):
-        return
-    _make_root(os.path.dirname(root))
-    with suppress(FileExistsError):
-        os.mkdir(root)
-    above = os.open(os.path.dirname(root), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _place_of(root: str) -> tuple[int, int] | None:
+    """Which directory it is; None if there is none."""
     try:
-        os.fsync(above)
-    finally:
-        os.close(above)
-
-
-def _make_state(root: int) -> int:
-    """Make `.memorybook`, which ignores itself for git, and open it."""
-    from memorybook.storage.replace import write_aside
-
-    with suppress(FileExistsError):
-        os.mkdir(STATE, 0o700, dir_fd=root)
-    state = open_folder(root, [STATE], STATE)
-    os.close(write_aside(state, ".gitignore", b"*\n", 0o600, sync=False))
-    return state
+        status = os.stat(root)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""The file of a database that is not there yet, and the folder of machine state that it stands in."""
+"""What is not there yet: a book's directory, its folder of machine state, the file of a database in there."""
 
 from __future__ import annotations
 
@@ -37,6 +37,17 @@ def own_folder(path: str) -> None:
             descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
             os.write(descriptor, b"*\n")
             os.close(descriptor)
+
+
+def make_root(path: str) -> None:
+    """Make a book's directory, durably, with all above it; one that exists stays as it is."""
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    make_root(above)
+    with suppress(FileExistsError):
+        os.mkdir(path)
+    _sync(above)
 
 
 def _sync(folder: str) -> None:
