@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -431,6 +431,32 @@ def test_orders_to_forget_are_not_what_they_mean(opened: Open, first: str, again
     found = memory.process_session_end(said(again), "s2")
     assert (found.proposals, memory.review().proposals) == ((), ())
     assert len(found.discarded) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "order"),
+    [
+        ("I live in Lisbon.", "Remember that I moved to Porto, and forget that I live in Lisbon."),
+        ("我住在北京。", "记住我搬到了上海，忘掉我住在北京。"),
+    ],
+)
+def test_an_order_that_says_something_else_too_is_not_taken_out_with_what_it_means(
+    opened: Open, told: str, order: str
+) -> None:
+    memory = opened()
+    memory.process_session_end(said(told), "s1")
+    memory.process_session_end(said(order), "s2")
+    first, second = (each.proposal for each in memory.review().proposals)
+    assert second.reason.endswith("the words that ask it, which say something else too")
+    memory.accept(first.id)
+    left = [turn.text for name in ("s1", "s2") for turn in memory.book.transcripts.turns(session_of(memory, name))]
+    assert left == [order]
+
+
+def session_of(memory: Memory, name: str) -> str:
+    with suppress(NotFound):
+        return memory.book.transcripts.session(name).uuid
+    return ""
 
 
 def test_an_assistant_cannot_make_it_forget(opened: Open) -> None:

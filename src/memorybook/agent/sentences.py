@@ -100,6 +100,10 @@ _PARTS = (
         r"asked to be forgotten: (.+?); what was said of it is still in the transcripts",
         "要求忘掉：{0}；对话记录里仍有原话",
     ),
+    (
+        r"asked to be forgotten: (.+?); the words that ask it, which say something else too",
+        "要求忘掉：{0}；这是提出要求的原话，其中还说了别的",
+    ),
     (r"asked to be forgotten: (.+)", "要求忘掉：{0}"),
     (r"asked to be forgotten", "要求忘掉"),
     (r"asks to forget: see `memorybook forget`", "要求忘掉：请用 /forget"),

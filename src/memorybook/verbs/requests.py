@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook.formats import notes, session_md
 from memorybook.hits import Query
 from memorybook.lifecycle.cues import find
-from memorybook.lifecycle.forgetting import asked_to_forget, names_everything, parted
+from memorybook.lifecycle.forgetting import asked_to_forget, named, names_everything, parted
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.sentences import sentences
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
@@ -191,16 +191,29 @@ def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> Sessi
 
 
 def _turns(memory: Memory, request: ForgetRequest, why: str, *, known: bool) -> tuple[Proposed, ...]:
-    """What is proposed of the turns in which it was said, the request itself among them if it is not all there is."""
+    """What is proposed of the turns in which it was said, the request itself among them if it is not all there is.
+
+    A request that says something else, too, is a proposal of its own: with its turn that would go.
+    """
     said: dict[str, list[str]] = {}
-    asked = Query(request.text, sources=frozenset({"turn"}))
+    mixed: list[RemoveTurns] = []
+    words = " ".join(sorted(named(request.text)))  # those of the order itself would be found in the order alone
+    asked = Query(words or request.text, sources=frozenset({"turn"}))
     for hit in memory.book.search(asked, limit=MOST_FOUND).hits:
         passage = hit.passage
-        if passage.turn != request.turn_id and _only_asks_to_forget(passage.text):
+        own, orders = passage.turn == request.turn_id, _only_asks_to_forget(passage.text)
+        if not own and orders:
             continue
         if passage.session and passage.turn and asked_to_forget(passage.text, request):
-            said.setdefault(passage.session, []).append(passage.turn)
-    if [id for ids in said.values() for id in ids] == [request.turn_id] and not known:
+            if own and not orders:
+                mixed.append(RemoveTurns(session=passage.session, turn_ids=(passage.turn,), reason=why))
+            else:
+                said.setdefault(passage.session, []).append(passage.turn)
+    if not known and {id for ids in said.values() for id in ids} <= {request.turn_id}:
         return ()
     changes = tuple(RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=why) for uuid, ids in said.items())
-    return (Proposed("forget", changes, f"{why}; what was said of it is still in the transcripts"),) if changes else ()
+    found = [Proposed("forget", changes, f"{why}; what was said of it is still in the transcripts")] if changes else []
+    found += [
+        Proposed("forget", (one,), f"{why}; the words that ask it, which say something else too") for one in mixed
+    ]
+    return tuple(found)
