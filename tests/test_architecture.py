@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "typed": set(),
     "standard": {"typed"},
-    "arrays": {"typed"},
+    "arrays": {"errors", "protocols", "standard", "typed"},
     "patterns": {"typed"},
     "model": {"errors"},
     "hits": {"errors", "typed"},

@@ -1,16 +1,30 @@
-"""Whether numpy is worth its import: all parts of a search ask here, and do without it where the answer is no."""
+"""What an embedder gives, checked; and whether numpy is worth its import.
+
+All parts of a search ask here for numpy, and do without it where the answer is no.
+"""
 
 from __future__ import annotations
 
 import sys
+from math import hypot
 
-from memorybook.typed import TYPE_CHECKING
+from memorybook.errors import EmbedderFailed
+from memorybook.standard import Sequence
+from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from memorybook.protocols import Embedder
+
 IMPORT = 120.0
 """Milliseconds that importing numpy takes in a fresh process."""
+
+_UNIT = 0.01
+"""How far from 1 a vector's length may be: as far as half-precision models come."""
+
+_LOST = 8e-6
+"""Milliseconds by which numpy finds the lengths of vectors faster, for each byte."""
 
 _lost = 0.0
 
@@ -35,3 +49,53 @@ def arrays(lost: float) -> ModuleType | None:
     import numpy
 
     return numpy
+
+
+def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False) -> list[bytes | None]:
+    """A float32 unit vector for each text as bytes; None for a text that the embedder cannot read (a row of zeros).
+
+    Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
+    may be anybody's, and a wrong vector in an index is never noticed again.
+    """
+    embed = getattr(embedder, "embed_questions", embedder.embed) if asked else embedder.embed
+    try:
+        answer = embed(texts)
+    except EmbedderFailed:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise EmbedderFailed(f"the embedder {embedder.name!r} raised {what}; raise EmbedderFailed instead") from error
+    try:
+        view = memoryview(cast("Any", answer))
+    except TypeError:
+        raise _nonsense(embedder, f"a {type(answer).__name__!r}", "return a float32 array, such as numpy's") from None
+    if view.format not in ("f", "<f"):
+        raise _nonsense(embedder, f"numbers of the type {view.format!r}", "return float32 ('f')")
+    shape = (len(texts), embedder.dimensions)
+    if view.shape != shape or (texts and not embedder.dimensions):
+        raise _nonsense(
+            embedder, f"an array of shape {view.shape}", f"it must be {shape}, texts by dimensions: check its model"
+        )
+    data, width = view.tobytes(), 4 * embedder.dimensions
+    lengths = _lengths(data, shape)
+    for row, length in enumerate(lengths):
+        if length and not abs(length - 1.0) < _UNIT:
+            raise _nonsense(
+                embedder, f"a vector of length {length:g} for text {row}", "divide each vector by its length (no NaN)"
+            )
+    return [data[row * width : (row + 1) * width] if length else None for row, length in enumerate(lengths)]
+
+
+def _lengths(data: bytes, shape: tuple[int, int]) -> list[float]:
+    """Length of each row of float32 numbers."""
+    numpy = arrays(len(data) * _LOST)
+    if numpy is not None:
+        rows = numpy.frombuffer(data, dtype=numpy.float32).reshape(shape).astype(numpy.float64)
+        found: list[float] = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows)).tolist()
+        return found
+    numbers = memoryview(data).cast("f")
+    return [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
+
+
+def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:
+    return EmbedderFailed(f"the embedder {embedder.name!r} gave {what}; {advice}")

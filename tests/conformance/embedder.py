@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from memorybook.arrays import vectors_of
 from memorybook.protocols import Embedder
-from memorybook.storage.candidates import vectors_of
 
 TEXTS = [
     "The user prefers short answers.",

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from conformance.index import Book, Make, book
+from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed
 from memorybook.hits import Query
 from memorybook.protocols import Embedder
-from memorybook.storage.candidates import vectors_of
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite_index import SqliteIndex
 from memorybook.testing import HashEmbedder

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import hypot, inf, log
+from math import inf, log
 
-from memorybook.arrays import arrays
-from memorybook.errors import EmbedderFailed, Unavailable
-from memorybook.standard import Iterable, Mapping, Sequence
+from memorybook.arrays import vectors_of
+from memorybook.errors import Unavailable
+from memorybook.standard import Iterable, Mapping
 from memorybook.text.tokens import without_names
-from memorybook.typed import TYPE_CHECKING, Any, cast
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.hits import Passage, Query
@@ -28,12 +28,6 @@ B = 0.4
 
 NEIGHBOURED = 50
 """How many of the best candidates of each leg bring their neighbours along."""
-
-_UNIT = 0.01
-"""How far from 1 a vector's length may be: as far as half-precision models come."""
-
-_LOST = 8e-6
-"""Milliseconds by which numpy finds the lengths of vectors faster, for each byte."""
 
 _ROLES = frozenset({"", "user", "assistant", "system", "tool"})
 
@@ -76,56 +70,6 @@ def question_vector(embedder: Embedder, question: str, speakers: Iterable[str]) 
 def inline(embedder: Embedder) -> float:
     """How many waiting texts a sync may embed by itself: `Embedder.inline`, without it all or none."""
     return float(getattr(embedder, "inline", inf if embedder.local else 0))
-
-
-def vectors_of(embedder: Embedder, texts: Sequence[str], *, asked: bool = False) -> list[bytes | None]:
-    """A float32 unit vector for each text as bytes; None for a text that the embedder cannot read (a row of zeros).
-
-    Raises EmbedderFailed, also if the answer is not what `protocols.Embedder` promises: an embedder
-    may be anybody's, and a wrong vector in an index is never noticed again.
-    """
-    embed = getattr(embedder, "embed_questions", embedder.embed) if asked else embedder.embed
-    try:
-        answer = embed(texts)
-    except EmbedderFailed:
-        raise
-    except Exception as error:
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise EmbedderFailed(f"the embedder {embedder.name!r} raised {what}; raise EmbedderFailed instead") from error
-    try:
-        view = memoryview(cast("Any", answer))
-    except TypeError:
-        raise _nonsense(embedder, f"a {type(answer).__name__!r}", "return a float32 array, such as numpy's") from None
-    if view.format not in ("f", "<f"):
-        raise _nonsense(embedder, f"numbers of the type {view.format!r}", "return float32 ('f')")
-    shape = (len(texts), embedder.dimensions)
-    if view.shape != shape or (texts and not embedder.dimensions):
-        raise _nonsense(
-            embedder, f"an array of shape {view.shape}", f"it must be {shape}, texts by dimensions: check its model"
-        )
-    data, width = view.tobytes(), 4 * embedder.dimensions
-    lengths = _lengths(data, shape)
-    for row, length in enumerate(lengths):
-        if length and not abs(length - 1.0) < _UNIT:
-            raise _nonsense(
-                embedder, f"a vector of length {length:g} for text {row}", "divide each vector by its length (no NaN)"
-            )
-    return [data[row * width : (row + 1) * width] if length else None for row, length in enumerate(lengths)]
-
-
-def _lengths(data: bytes, shape: tuple[int, int]) -> list[float]:
-    """Length of each row of float32 numbers."""
-    numpy = arrays(len(data) * _LOST)
-    if numpy is not None:
-        rows = numpy.frombuffer(data, dtype=numpy.float32).reshape(shape).astype(numpy.float64)
-        found: list[float] = numpy.sqrt(numpy.einsum("ij,ij->i", rows, rows)).tolist()
-        return found
-    numbers = memoryview(data).cast("f")
-    return [hypot(*numbers[at : at + shape[1]]) for at in range(0, len(numbers), shape[1] or 1)]
-
-
-def _nonsense(embedder: Embedder, what: str, advice: str) -> EmbedderFailed:
-    return EmbedderFailed(f"the embedder {embedder.name!r} gave {what}; {advice}")
 
 
 def neighbour_places(found: Mapping[int, Passage], *legs: Mapping[int, float]) -> set[tuple[str, int]]:

@@ -10,9 +10,10 @@ from itertools import islice
 from math import inf
 from time import time
 
+from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed
 from memorybook.standard import Sequence
-from memorybook.storage.candidates import PAUSE, inline, vectors_of
+from memorybook.storage.candidates import PAUSE, inline
 from memorybook.storage.index_schema import born, listed
 from memorybook.storage.sqlite import Connection, Value, immediate, readable, reading
 from memorybook.storage.vector_files import ALL, passage_count

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile, zip_longest
-from typing import TYPE_CHECKING, Any
+from struct import unpack
+from typing import TYPE_CHECKING
 
+from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Query
 from memorybook.lifecycle.alike import MOST_NEAR, by_words
@@ -67,7 +69,7 @@ class Alike:
 
     def __init__(self, memory: Memory) -> None:
         self._embedder = memory.embedder
-        self._rows: dict[str, list[float]] = {}
+        self._rows: dict[str, tuple[float, ...]] = {}
 
     def __call__(self, one: str, other: str) -> float | None:
         """-1..1; None without an embedder that reads both."""
@@ -81,8 +83,9 @@ class Alike:
         if self._embedder is None or not texts:
             return
         try:
-            rows: Any = memoryview(self._embedder.embed(texts)).tolist()  # type: ignore[arg-type]
+            rows = vectors_of(self._embedder, texts)
         except EmbedderFailed:
             self._embedder = None
             return
-        self._rows |= {text: row if any(row) else [] for text, row in zip(texts, rows, strict=True)}
+        numbers = (unpack(f"<{len(row) // 4}f", row) if row is not None else () for row in rows)
+        self._rows |= dict(zip(texts, numbers, strict=True))

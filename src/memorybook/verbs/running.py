@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from operator import mul
 from struct import unpack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed
 from memorybook.hits import Candidate, Passage
 from memorybook.recall.relevance import relevance
@@ -48,10 +49,10 @@ def _embedded(memory: Memory, text: str) -> SummaryEmbedding | None:
     if embedder is None:
         return None
     try:
-        rows: Any = embedder.embed([text])
+        [vector] = vectors_of(embedder, [text])
     except EmbedderFailed:
         return None
-    return SummaryEmbedding(embedder.name, embedder.dimensions, memoryview(rows).tobytes())
+    return SummaryEmbedding(embedder.name, embedder.dimensions, vector) if vector is not None else None
 
 
 def _cosine(one: SummaryEmbedding | None, other: SummaryEmbedding | None) -> float | None:
