@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
+import memorybook
 from cli.conftest import Shell
 from memorybook.servers.hosts import HOOKED, HOSTS, file_of, places
 
@@ -103,6 +105,29 @@ def test_the_server_speaks_the_protocol_alone_and_a_signal_closes_the_book(nowhe
         assert server.stderr is not None
         assert server.stderr.read() == b""
     assert "the server ran" in next((book / "daily").iterdir()).read_text(encoding="utf-8")
+
+
+def test_a_host_that_is_gone_leaves_no_server_behind(nowhere: Path) -> None:
+    """Not even one that waits for a language model."""
+    with memorybook.open(str(nowhere / "book")) as memory:
+        id = memory.remember("likes tea").known.entry.id
+    host = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    asked = {"name": "memory_update", "arguments": {"id": id, "instruction": "make it shorter"}}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(20)
+        model = ["--set", "llm.model=x", "--set", f"llm.base_url=http://127.0.0.1:{silent.getsockname()[1]}/v1"]
+        command = [sys.executable, "-P", "-m", "memorybook", "--book", str(nowhere / "book"), *model, "mcp"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+            assert server.stdin is not None
+            for number, (method, params) in enumerate([("initialize", host), ("tools/call", asked)]):
+                said = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                server.stdin.write(json.dumps(said).encode() + b"\n")
+                server.stdin.flush()
+            with silent.accept()[0]:  # it waits for the answer by now
+                server.stdin.close()
+                assert server.wait(10) == 0
+            assert server.stderr is not None
+            assert server.stderr.read() == b""
 
 
 def test_setting_up_says_where_what_it_was_before_and_whose_book(shell: Shell, nowhere: Path) -> None:

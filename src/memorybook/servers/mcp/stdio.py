@@ -49,6 +49,9 @@ _ESCAPES = re.compile(
 
 _ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18}(?!\d))')
 
+_MOMENT = 0.5
+"""Seconds that what is being done has left once the host is gone."""
+
 UNREADABLE = "a line that is no message of the protocol"
 """The method that is asked for in place of a line that cannot be read: there is none, and that is answered."""
 
@@ -58,12 +61,13 @@ class Mended(io.RawIOBase):
 
     The protocol's reader answers nothing to a line that it cannot read, for which the host would wait in vain. Half of
     a surrogate pair, as a host writes that cut a text in two, becomes U+FFFD; what cannot be read for another reason
-    becomes a request of the same id for a method that there is not.
+    becomes a request of the same id for a method that there is not. At their end `ended` is called, once.
     """
 
-    def __init__(self, lines: BinaryIO) -> None:
+    def __init__(self, lines: BinaryIO, ended: Callable[[], None] | None = None) -> None:
         self._lines = lines
-        self._left = b""
+        self._ended = ended
+        self._left = memoryview(b"")
 
     def readable(self) -> bool:
         """It is."""
@@ -73,9 +77,12 @@ class Mended(io.RawIOBase):
         """What fits of the next line."""
         if not self._left:
             line = self._lines.readline()
+            if not line and self._ended is not None:
+                self._ended()
+                self._ended = None
             if b"\\u" in line:
                 line = _ESCAPES.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
-            self._left = _answerable(line)
+            self._left = memoryview(_answerable(line))
         count = min(len(buffer), len(self._left))
         buffer[:count], self._left = self._left[:count], self._left[count:]
         return count
@@ -92,7 +99,7 @@ def _answerable(line: bytes) -> bytes:
 
 
 def serve(opened: Callable[[], Memory]) -> None:
-    """Serve until stdin ends; a signal to stop closes the book and ends the process.
+    """Serve until stdin ends, or a signal to stop comes: then the book is closed, and the process ends within a second.
 
     Nothing but the protocol is written to stdout, and the log to stderr.
 
@@ -101,20 +108,26 @@ def serve(opened: Callable[[], Memory]) -> None:
     """
     memory = Opening(opened)
 
-    def leave(number: int, _: FrameType | None) -> None:  # the thread that reads stdin cannot be woken
-        _at_a_signal(signal.SIG_DFL)
+    def leave(code: int) -> None:  # neither a thread that reads stdin nor one at work can be woken
         memory.close()
-        os._exit(128 + number)
+        os._exit(code)
 
-    _at_a_signal(leave)
+    def stop(number: int, _: FrameType | None) -> None:
+        _at_a_signal(signal.SIG_DFL)
+        leave(128 + number)
+
+    late = threading.Timer(_MOMENT, leave, [0])
+    late.daemon = True
+    _at_a_signal(stop)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="memorybook: %(message)s")
     server = build(memory)
-    sys.stdin = _stdin()
+    sys.stdin = _stdin(late.start)
     gc.freeze()  # what was imported stays
     gc.enable()
     try:
         server.run("stdio")
     finally:
+        late.cancel()
         _at_a_signal(signal.SIG_DFL)  # who cannot wait for the end need not
         memory.close()
         sys.stderr.flush()
@@ -125,10 +138,10 @@ def _at_a_signal(handler: Any) -> None:
         signal.signal(one, handler)
 
 
-def _stdin() -> io.TextIOWrapper:
+def _stdin(ended: Callable[[], None]) -> io.TextIOWrapper:
     """The host's lines; nobody else reads any of them, for stdin itself is empty from now on."""
     lines = os.fdopen(os.dup(0), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    return io.TextIOWrapper(io.BufferedReader(Mended(lines)), encoding="utf-8")
+    return io.TextIOWrapper(io.BufferedReader(Mended(lines, ended)), encoding="utf-8")
