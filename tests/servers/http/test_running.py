@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import shutil
 import signal
@@ -34,11 +35,18 @@ from servers.http.conftest import OWNER, TLS, Served, books_at, serving
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that takes little."""
+    """A server that takes little; only bodies must be there at once."""
     root = tmp_path_factory.mktemp("small") / "book"
-    with serving(root, max_body=2048, rate=5.0, max_requests=3, threads=2, timeout=1.5) as served:
-        until(lambda: served.client.get("/documents").status_code == 200)  # opening a book may take longer
+    takes: dict[str, Any] = {"max_body": 2048, "rate": 5.0, "max_requests": 3, "threads": 2, "timeout": 0.7}
+    with serving(root, **takes) as served, pytest.MonkeyPatch.context() as patch:
+        patient(served, patch, 20)
         yield served
+
+
+def patient(served: Served, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let it wait so long for the work on books."""
+    config = served.books.config
+    monkeypatch.setattr(served.books, "config", config._replace(server=config.server._replace(timeout=seconds)))
 
 
 def another(served: Served) -> httpx2.Client:
@@ -171,6 +179,7 @@ def test_what_takes_too_long_is_told_to_go_on_and_does(small: Served, monkeypatc
         return append(memory, text, **more)
 
     monkeypatch.setattr(Memory, "append", slowly)
+    patient(small, monkeypatch, 0.1)
     with another(small) as client:
         late = client.post("/memory/append", json={"text": "late"}, headers={"X-Request-ID": "mine-1"})
         assert (late.status_code, late.json()["error"]["code"]) == (504, "late")
@@ -198,6 +207,7 @@ def test_so_many_requests_are_taken_at_a_time(small: Served, monkeypatch: pytest
         for thread in threads:
             thread.start()
         assert all(begun.acquire(timeout=20) for _ in threads)
+        patient(small, monkeypatch, 0.1)
         refused = third.post("/memory/status")
         go.set()
         for thread in threads:
@@ -368,6 +378,16 @@ async def appending(url: str, stop: Any) -> list[str]:
     return done
 
 
+@pytest.fixture
+def _log(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the command makes of the log is for itself alone."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    yield
+    for name in ("memorybook.server", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("_log")
 def test_what_cannot_be_served_is_said_before_anything_is_opened(
     one: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
