@@ -54,6 +54,8 @@ PIECED_TOGETHER = {
             "仅按词语检索，嵌入模型 'm' 无法使用：嵌入服务（h）在 3 秒内没有回答；"
             "请检查它是否在运行，或调大 embeddings.timeout；9 秒后重试",
         ),
+        ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t2：（它试图指挥读者）"),
+        ("  and 2 more", "  以及另外 2 条"),
         ("nobody knows this sentence (remembered)", "nobody knows this sentence (remembered)"),
     ],
 )  # fmt: skip

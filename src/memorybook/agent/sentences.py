@@ -71,6 +71,8 @@ _PARTS = (
     (r"(- .+), all of it", "{0}，全部"),
     (r"([-+]) (\d+) turns? of session (.+)", "{0} 会话 {2} 的 {1} 条消息"),
     (r"- all turns of session (.+)", "- 会话 {0} 的全部消息"),
+    (r"  (turn:\S+): \(it tries to instruct whoever reads it\)", "  {0}：（它试图指挥读者）"),
+    (r"  and (\d+) more", "  以及另外 {0} 条"),
     (r"archive (\S+): (.+)", "归档 {0}：{1}"),
     (r"remove (\S+): (.+)", "移除 {0}：{1}"),
     (r"reinforce (\S+): (.+)", "加深 {0}：{1}"),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memorybook.errors import NotFound
+from memorybook.errors import NotFound, Unavailable
 from memorybook.formats import changes_json, session_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.ledger import Proposed
@@ -31,6 +31,7 @@ from memorybook.model import (
 )
 from memorybook.pages import statement
 from memorybook.recollection import short
+from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, text_digest
 from memorybook.verbs.forgotten import phrases, tombstones_of, turn_key, unlabelled
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from memorybook.book import Book
     from memorybook.memory import Memory
+    from memorybook.protocols import Transcripts
 
 _ABOUT_ENTRIES = (Update, Reinforce, Archive, Remove, Supersede)
 _KINDS: tuple[tuple[str, type[Any]], ...] = (
@@ -52,6 +54,7 @@ _KINDS: tuple[tuple[str, type[Any]], ...] = (
     ("summary", Put),
 )
 _PASSING = frozenset({"score", "scored"})
+_TURNS_TOLD = 3
 
 FORGET = "forget"
 """Kind of what a person asked to forget: it holds however often it was said again, and leaves tombstones."""
@@ -160,8 +163,10 @@ def tombstones(memory: Memory, proposal: Proposal, entries: Mapping[str, Entry])
 # --- in words ------------------------------------------------------------------------------------
 
 
-def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> Iterator[str]:
-    """The changes in words."""
+def told(
+    changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry], transcripts: Transcripts | None = None
+) -> Iterator[str]:
+    """The changes in words; of turns that would go their own words, too, if the transcripts are given."""
     said = {id: entry.text for id, entry in entries.items()}
     said |= {change["entry"]["id"]: change["entry"]["text"] for change in changes if change.get("do") == "add"}
     for change in changes:
@@ -183,10 +188,29 @@ def told(changes: Sequence[Mapping[str, Any]], entries: Mapping[str, Entry]) -> 
             ids = change.get("turn_ids")
             count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"
             yield f"- {count} of session {short(change['session'])}"
+            yield from _turns_told(change, transcripts)
         elif kind == "put":
             yield "\n".join(_page_told(change["path"], change.get("made_from") or "", change["text"]))
         else:
             yield f"{kind}, which this version does not know"
+
+
+def _turns_told(change: Mapping[str, Any], transcripts: Transcripts | None) -> Iterator[str]:
+    """The first of the turns that would go, by their ids, and how many more."""
+    session, ids = change["session"], change.get("turn_ids")
+    try:
+        if transcripts is None:
+            return
+        turns = [one for id in ids for one in transcripts.find(id, session)] if ids else transcripts.turns(session)
+    except Unavailable:  # what is said to be about them must do
+        return
+    for turn in turns[:_TURNS_TOLD]:
+        if screen(turn.text) is None:
+            yield f"  turn:{turn.id}: {_line(turn.text, 120)}"
+        else:
+            yield f"  turn:{turn.id}: (it tries to instruct whoever reads it)"
+    if len(turns) > _TURNS_TOLD:
+        yield f"  and {len(turns) - _TURNS_TOLD} more"
 
 
 def _page_told(path: str, before: str, after: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Waiting(NamedTuple):
 
     Attributes:
         proposal: As the journal keeps it.
-        told: Each of its changes in words.
+        told: Each of its changes in words, with the first of the turns that it would delete.
         stale: Why it no longer fits; "" if it does, or is decided.
     """
 
@@ -195,8 +195,13 @@ def review(memory: Memory, *, kind: str | None = None, state: str = "open", limi
     found = memory.book.journal.proposals(state=state)
     wanted = [each for each in found if kind is None or each.kind == kind]
     entries = {entry.id: entry for entry in memory.book.entries()}
+    book, transcripts = memory.book, memory.book.transcripts
     shown = tuple(
-        Waiting(each, tuple(told(each.changes, entries)), stale(memory.book, each, entries) if state == "open" else "")
+        Waiting(
+            each,
+            tuple(told(each.changes, entries, transcripts)),
+            stale(book, each, entries) if state == "open" else "",
+        )
         for each in wanted[:limit]
     )
     return Review(shown, Counter(each.kind for each in wanted))
