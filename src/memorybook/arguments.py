@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from memorybook.errors import InvalidInput
 from memorybook.hits import Query
+from memorybook.patterns import lazily
 from memorybook.standard import UTC, Iterable, Mapping, Sequence, date, datetime
 from memorybook.typed import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ MAX_TEXT = 20_000
 MAX_QUERY = 100_000
 """Longest query, characters: the time that a search takes grows with them, to half a second here."""
 
+MAX_LABEL = 1_000
+"""Longest group, kind, heading or tag, characters."""
+
 PROMPT_TOKENS = 2000
 """Size of a recalled block unless the caller says otherwise."""
 
@@ -26,6 +30,9 @@ _ALL = 1 << 40
 
 DEEPEST = 100
 """Levels of objects and lists in metadata."""
+
+_PLACE = lazily(r"(?s)(.+\.md)(?:#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?|:([0-9]{1,9})(?:-([0-9]{1,9}))?)")
+"""Lines of a document as doors print them: `PATH#L3-L5`, `PATH:3-5`, of one line `PATH#L3`, `PATH:3`."""
 
 
 def text_of(text: str, name: str, *, limit: int | None = None, instead: str = "") -> str:
@@ -42,6 +49,35 @@ def text_of(text: str, name: str, *, limit: int | None = None, instead: str = ""
 def words_of(text: str, name: str = "query") -> str:
     """What is looked for: a text of at most `MAX_QUERY` characters."""
     return text_of(text, name, limit=MAX_QUERY, instead="ask in fewer words")
+
+
+def read_place(text: str) -> tuple[str, int, int] | None:
+    """Path, first and last line of a place such as `PATH#L3-L5` or `PATH:3`; None for whatever else.
+
+    A path ends in .md, so none is taken for a place, whatever is in its name.
+    """
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return None
+    first, last = found[2] or found[4], found[3] or found[5]
+    return found[1], int(first), int(last or first)
+
+
+def lines_of(target: str, start: int, lines: int | None) -> tuple[str, int, int | None]:
+    """What is to be opened, its first line and how many (None: all that follow), if `target` is a place from there.
+
+    A place of one line may be given with `lines` to go on for. A start of 1 is as good as none.
+    """
+    place = read_place(target)
+    if place is None:
+        return target, start, lines
+    path, first, last = place
+    if last < first:
+        raise InvalidInput(f"{target!r} ends before it begins: write the smaller line first")
+    if start not in (1, first) or (lines not in (None, last - first + 1) and last > first):
+        asked = f"from {start}" + ("" if lines is None else f", {lines} lines")
+        raise InvalidInput(f"{target!r} says other lines than {asked}: say once which lines you want")
+    return path, first, last - first + 1 if lines is None else lines
 
 
 def session_of(session: str | None, name: str = "session_id") -> str | None:
@@ -128,12 +164,22 @@ def category_of(name: str) -> Category:
     return known
 
 
+def label_of(label: str, name: str) -> str:
+    """A short text such as a group or a heading: at most `MAX_LABEL` characters."""
+    if len(label) > MAX_LABEL:
+        raise InvalidInput(f"{name} has {len(label)} characters, over {MAX_LABEL}: give a few words")
+    return label
+
+
 def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
-    """Tags without `#` and blanks, each once, in order."""
+    """Tags without `#` and blanks, each once, in order; at most `MAX_TEXT` characters in all."""
     if isinstance(tags, str):
         raise InvalidInput(f"tags must be a list, not the text {tags!r}")
     cleaned = (tag.strip().lstrip("#") for tag in tags)
-    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+    kept = tuple(dict.fromkeys(label_of(tag, "a tag") for tag in cleaned if tag))
+    if sum(map(len, kept)) > MAX_TEXT:
+        raise InvalidInput(f"there are {len(kept)} tags, over {MAX_TEXT} characters: give a few words")
+    return kept
 
 
 def day_of(day: str | date | None, name: str) -> str | None:
@@ -158,16 +204,22 @@ def days_of(since: str | date | None, until: str | date | None) -> tuple[str | N
 
 
 def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the metadata as JSON holds it: an object of at most `DEEPEST` levels, without NaN and infinity."""
+    """A copy of the metadata as JSON holds it: an object of at most `DEEPEST` levels, without NaN and infinity.
+
+    As JSON it has at most `MAX_TEXT` characters.
+    """
     import json
 
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata must be an object of names and values, not {metadata!r}")
     try:
-        copy: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
+        written = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        copy: dict[str, Any] = json.loads(written)
     except (TypeError, ValueError, RecursionError) as problem:
         reason = "too deep" if isinstance(problem, RecursionError) else problem
         raise InvalidInput(f"metadata cannot be kept as JSON ({reason}): use texts, numbers, lists, objects") from None
+    if len(written) > MAX_TEXT:
+        raise InvalidInput(f"metadata has {len(written)} characters as JSON, over {MAX_TEXT}: keep less of it")
     level: list[Any] = [copy]
     for _ in range(DEEPEST):
         level = [inner for value in level for inner in _inside(value)]

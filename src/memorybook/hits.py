@@ -85,6 +85,13 @@ class Passage(NamedTuple):
     asks: bool = False
 
 
+def place_of(passage: Passage) -> str:
+    """Where it stands, as `get` takes it: `PATH#L3-L5`, `turn:ID`."""
+    if passage.source == "turn":
+        return f"turn:{passage.turn}"
+    return f"{passage.path}#L{passage.start_line}-L{passage.end_line}"
+
+
 class Candidate(NamedTuple):
     """A passage that a leg brought.
 

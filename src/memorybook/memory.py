@@ -212,7 +212,7 @@ class Memory(Lifetime, Conversations, Shelf):
         """Open a document by path, an entry by id, or a turn by `turn:ID` (or `turn:SESSION/ID`).
 
         Args:
-            target: What to open.
+            target: What to open; of a document also lines, as they are told anywhere: `PATH#L3-L5` or `PATH:3-5`.
             start: First line, from 1; for documents.
             lines: How many lines; None takes all that follow.
 
@@ -302,7 +302,7 @@ class Memory(Lifetime, Conversations, Shelf):
             category=given.category_of(category),
             importance=importance,
             tags=given.tags_of(tags),
-            group=group or None,
+            group=given.label_of(group, "group") if group else None,
             expires=given.day_of(expires, "expires"),
             metadata=given.metadata_of(metadata) if metadata else {},
             session=session or None,
@@ -326,10 +326,9 @@ class Memory(Lifetime, Conversations, Shelf):
         """
         from memorybook.verbs import write
 
-        heading = None if section is None else given.text_of(section, "section")
-        return write.append(
-            self._on, given.statement_of(text), kind=kind or None, tags=given.tags_of(tags), section=heading
-        )
+        heading = None if section is None else given.label_of(given.text_of(section, "section"), "section")
+        kind = given.label_of(kind, "kind") if kind else None
+        return write.append(self._on, given.statement_of(text), kind=kind, tags=given.tags_of(tags), section=heading)
 
     def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> answers.Flushed:
         """Save what is durable in a text or a conversation as notes: at most 20 of 500 characters.
@@ -372,7 +371,7 @@ class Memory(Lifetime, Conversations, Shelf):
             category=given.category_of(category) if category else None,
             importance=importance,
             tags=None if tags is None else given.tags_of(tags),
-            group=group,
+            group=group and given.label_of(group, "group"),
             expires=None if expires is None else given.day_of(expires, "expires") or "",
             metadata=None if metadata is None else given.metadata_of(metadata),
         )

@@ -70,7 +70,7 @@ def memory_get(memory: Memory, target: str, from_: int = 1, lines: int | None = 
     """Read what a search found: lines of a document, an entry with all its fields, or a past turn.
 
     Args:
-        target: A path such as daily/2026-02-24.md, an entry's id, or turn:SESSION/ID.
+        target: A path, also with lines (daily/2026-02-24.md#L3-L5), an entry's id, or turn:SESSION/ID.
         from: First line of a document.
         lines: How many lines; else all that follow.
     """

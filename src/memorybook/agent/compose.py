@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from memorybook.agent.context import shortened
 from memorybook.answers import Known
 from memorybook.errors import InvalidInput
-from memorybook.hits import Answer, Hit
+from memorybook.hits import Answer, Hit, place_of
 from memorybook.model import Entry
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.text.screen import screen
@@ -154,9 +154,8 @@ def _line(memory: Memory) -> str:
     p = memory.passage
     if p.trust == "suspect" or p.state == "superseded" or screen(p.text):
         return ""
-    where = f"turn:{p.turn}" if p.source == "turn" else f"{p.path}#L{p.start_line}-L{p.end_line}"
     who = f"{fenced(p.speaker)}: " if p.speaker else ""
-    return f"{who}{fenced(memory.snippet)} ({f'{p.date}, ' if p.date else ''}{where})"
+    return f"{who}{fenced(memory.snippet)} ({f'{p.date}, ' if p.date else ''}{place_of(p)})"
 
 
 def _document(document: Document) -> str:

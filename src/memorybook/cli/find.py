@@ -7,6 +7,7 @@ from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
+    from memorybook.memory import Memory
 
 
 def _search_arguments(parser: Parser) -> None:
@@ -32,7 +33,7 @@ def _search(call: Call) -> dict[str, Any]:
     if o.below_prompt:
         _refuse_filters(call)
         return call.tool("recall_memory", query=query, max_results=o.max_results)
-    return call.tool(
+    found = call.tool(
         "memory_search",
         query=query,
         max_results=o.max_results,
@@ -43,6 +44,17 @@ def _search(call: Call) -> dict[str, Any]:
         session=o.session,
         explain=o.explain,
     )
+    return found if o.json else _apart(call.memory, found)
+
+
+def _apart(memory: Memory, found: dict[str, Any]) -> dict[str, Any]:
+    """The answer with turns as `get` needs them named: by SESSION/ID where several sessions have a turn of that id."""
+    turns = [hit for hit in found["results"] if hit["source"] == "turn"]
+    shared = memory.book.transcripts.shared({hit["turn"] for hit in turns}) if turns else ()
+    for hit in turns:
+        if hit["turn"] in shared:
+            hit["turn"] = f"{hit['session']}/{hit['turn']}"
+    return found
 
 
 def _refuse_filters(call: Call) -> None:
@@ -69,10 +81,13 @@ def _recall(call: Call) -> dict[str, Any]:
 
 def _get_arguments(parser: Parser) -> None:
     add = parser.add_argument
-    add("target", metavar="PATH|ID|turn:ID", help="a document of the book, an entry's id, or a turn")
+    add("target", metavar="PATH|ID|turn:ID", help="a document or lines of it (PATH:3-5), an entry's id, or a turn")
     add("--from", type=whole(1, 10**9), default=1, dest="start", metavar="LINE", help="first line, from 1")
     add("--lines", type=whole(1, 10**9), metavar="N", help="how many lines; all by default")
-    parser.epilog = "examples:\n  memorybook get MEMORY.md\n  memorybook get daily/2026-02-24.md --from 12 --lines 5"
+    parser.epilog = """examples:
+  memorybook get MEMORY.md
+  memorybook get daily/2026-02-24.md:12-16
+  memorybook get daily/2026-02-24.md --from 12 --lines 5"""
 
 
 def _get(call: Call) -> dict[str, Any]:

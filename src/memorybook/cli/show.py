@@ -181,9 +181,10 @@ def _hits(shown: dict[str, Any], page: Page) -> None:
 
 
 def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
-    place = hit["path"] + (f":{hit['start_line']}" if hit["start_line"] else "")
-    if hit["turn"]:
-        place = f"turn:{hit['turn']}" if hit["source"] == "turn" else place
+    first, last = hit["start_line"], hit["end_line"]
+    place = f"{hit['path']}:{first}" + (f"-{last}" if last > first else "")
+    if hit["source"] == "turn":
+        place = f"turn:{hit['turn']}"
     what, speaker = page.words(hit["category"] or hit["source"]), page.words(hit["speaker"] or "")
     about = (what, hit["date"], speaker, f"[{hit['id']}]" if hit["id"] else None)
     page.line(

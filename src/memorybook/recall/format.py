@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.hits import Hit
+from memorybook.hits import Hit, place_of
 from memorybook.patterns import lazily
 from memorybook.standard import AbstractSet, Sequence
 from memorybook.text.tokens import count_tokens, tokens
@@ -147,9 +147,8 @@ def _item(text: str) -> str:
 
 def _cited(hit: Hit) -> str:
     p = hit.passage
-    where = f"turn:{p.turn}" if p.source == "turn" else f"{p.path}#L{p.start_line}-L{p.end_line}"
     who = f"{p.speaker}: " if p.speaker else ""
-    return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)} ({where})"
+    return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)} ({place_of(p)})"
 
 
 def prose_lines(prose: str) -> list[str]:

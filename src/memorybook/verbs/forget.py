@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.answers import Receipt
 from memorybook.arguments import text_of, words_of
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound
+from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query
 from memorybook.model import Change, Drop, Entry, Put, Remove, RemoveTurns, Session, Turn
@@ -19,6 +19,7 @@ from memorybook.text.splitting import split
 from memorybook.text.tokens import digest
 from memorybook.verbs.collected import pages, session_key
 from memorybook.verbs.forgotten import tombstones_of, turn_key
+from memorybook.verbs.read import turn_of
 from memorybook.verbs.summary import last_page
 
 if TYPE_CHECKING:
@@ -263,16 +264,7 @@ def _by_source(memory: Memory, source: str) -> Meant:
 
 def _by_turn(memory: Memory, name: str) -> Meant:
     book = memory.book
-    turns = book.transcripts.find(name)
-    if not turns and "/" in name:
-        session, _, name = name.partition("/")
-        uuid = book.transcripts.session(session).uuid
-        turns = book.transcripts.find(name, uuid)
-    if not turns:
-        raise NotFound(f"no turn {name!r} in this book")
-    if len(turns) > 1:
-        raise Conflict(f"{len(turns)} sessions have a turn {name!r}: name one, such as turn:{turns[0].session}/{name}")
-    turn = turns[0]
+    turn = turn_of(book, name)
     entries = tuple(e for e in book.entries() if e.source == f"turn:{turn.id}" and e.session in (None, turn.session))
     written = _notes_of(memory, {turn.session}, f"said in turn:{turn.id}")
     return Meant(entries, written, (), (turn,))

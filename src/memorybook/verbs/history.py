@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from memorybook.answers import Ground, Happened, History, Why
-from memorybook.arguments import count_of, text_of
+from memorybook.arguments import count_of, read_place, text_of
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.formats import memory_md
 from memorybook.model import Applied, Entry, Operation, Turn
 from memorybook.recollection import short
-from memorybook.verbs.read import known
+from memorybook.verbs.read import known, turns_of
 
 if TYPE_CHECKING:
     from memorybook.book import Book
@@ -24,7 +24,6 @@ MOST_TEXT = 300
 """Characters of a text that an account of a change shows."""
 
 _TURN = re.compile(r"turn:([^\s,;]+)")
-_LINES = re.compile(r"(.+\.md)#L(\d+)(?:-L(\d+))?")
 _QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
 _SAID = "said: "
 
@@ -220,14 +219,14 @@ def _quote(reason: str) -> str:
 
 def _sources(text: str) -> list[str]:
     turns = [f"turn:{name}" for name in _TURN.findall(text)]
-    lines = [text] if _LINES.fullmatch(text) else [word for word in text.split() if _LINES.fullmatch(word)]
+    lines = [text] if read_place(text) else [word for word in text.split() if read_place(word)]
     return list(dict.fromkeys(turns + lines))
 
 
 def _ground(book: Book, source: str, session: str, quote: str) -> Ground:
-    lines = _LINES.fullmatch(source)
-    if lines is not None:
-        return Ground(source, _standing(book, lines[1], int(lines[2]), int(lines[3] or lines[2])), quote)
+    place = read_place(source)
+    if place is not None:
+        return Ground(source, _standing(book, *place), quote)
     found = _turn(book, source.removeprefix("turn:"), session) if source else None
     name = ""
     if session or found is not None:
@@ -235,12 +234,16 @@ def _ground(book: Book, source: str, session: str, quote: str) -> Ground:
             name = book.transcripts.session(found.session if found is not None else session).name
     if found is None:
         return Ground(source, None, quote, session, name)
+    if book.transcripts.shared([found.id]):
+        source = f"turn:{found.session}/{found.id}"
     return Ground(source, found.text, quote, found.session, name, found.speaker or found.role, found.time)
 
 
 def _turn(book: Book, name: str, session: str) -> Turn | None:
     """The turn of that id in that session; of another, if it is the only one."""
-    turns = book.transcripts.find(name.rpartition("/")[2])
+    turns: Sequence[Turn] = ()
+    with suppress(NotFound):
+        turns = turns_of(book, name)
     of_session = [turn for turn in turns if turn.session == session]
     return next(iter(of_session or (turns if len(turns) == 1 else ())), None)
 

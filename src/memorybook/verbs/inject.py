@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import arguments as given
-from memorybook.hits import Hit, Passage, Query
+from memorybook.hits import Hit, Passage, Query, place_of
 from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.screen import screen
@@ -198,10 +198,9 @@ def block(hits: Sequence[Hit], cut: str, *, language: str) -> str:
 
 def _line(hit: Hit) -> str:
     p = hit.passage
-    where = f"turn:{p.turn}" if p.source == "turn" else f"{p.path}#L{p.start_line}-L{p.end_line}"
     who = f"{fenced(p.speaker)}: " if p.speaker else ""
     day = f"{p.date}, " if p.date else ""
-    return f"[{type_of(p)}] (score: {_shown(hit.relevance)}) {who}{fenced(hit.snippet)} ({day}{where})"
+    return f"[{type_of(p)}] (score: {_shown(hit.relevance)}) {who}{fenced(hit.snippet)} ({day}{place_of(p)})"
 
 
 def _shown(relevance: float) -> str:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from memorybook.answers import Known, Lines, Listed, Recalled, Said
+from memorybook.arguments import lines_of
 from memorybook.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.lifecycle import fade
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.hits import Hit, Passage
     from memorybook.memory import Memory
-    from memorybook.model import Entry
+    from memorybook.model import Entry, Turn
 
     More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
     """What else goes into a block: from MEMORY.md, the hits for the query, and the ids of entries that are in it."""
@@ -34,6 +35,7 @@ def get(book: Book, target: str, *, start: int, lines: int | None) -> Known | Li
     """See `Memory.get`."""
     if target.startswith("turn:"):
         return _turn(book, target.removeprefix("turn:"))
+    target, start, lines = lines_of(target, start, lines)
     if "/" in target or target.endswith(".md"):
         return _lines(book, target, start, lines)
     entry = next((entry for entry in book.entries() if entry.id == target), None)
@@ -63,18 +65,37 @@ def _lines(book: Book, path: str, start: int, count: int | None) -> Lines:
 
 
 def _turn(book: Book, name: str) -> Said:
-    found = book.transcripts.find(name)
-    if not found and "/" in name:
-        session_name, _, turn_id = name.partition("/")
-        session = book.transcripts.session(session_name)
-        found = book.transcripts.find(turn_id, session.uuid)
+    turn = turn_of(book, name)
+    session = book.transcripts.session(turn.session)
+    return Said(turn, session.path, session.name)
+
+
+def turn_of(book: Book, name: str) -> Turn:
+    """The one turn that `ID` or `SESSION/ID` names. Raises NotFound, Conflict (several sessions have that id)."""
+    found = turns_of(book, name)
     if not found:
         raise NotFound(f"no turn {name!r} in this book")
     if len(found) > 1:
         where = ", ".join(f"turn:{turn.session}/{turn.id}" for turn in found[:5])
         raise Conflict(f"{len(found)} sessions have a turn {name!r}: name one, such as {where}")
-    session = book.transcripts.session(found[0].session)
-    return Said(found[0], session.path, session.name)
+    return found[0]
+
+
+def turns_of(book: Book, name: str) -> Sequence[Turn]:
+    """The turns, one per session, that `ID` or `SESSION/ID` names; either may hold slashes. NotFound: no session."""
+    found = book.transcripts.find(name)
+    cuts = [place for place, char in enumerate(name) if char == "/"]
+    unknown = []
+    for cut in cuts:
+        if found:
+            break
+        try:
+            found = book.transcripts.find(name[cut + 1 :], book.transcripts.session(name[:cut]).uuid)
+        except NotFound as error:
+            unknown.append(error)
+    if cuts and len(unknown) == len(cuts):
+        raise unknown[0]
+    return found
 
 
 def entries(book: Book, *, category: str | None, group: str | None, state: str | None, limit: int | None) -> Listed:
