@@ -117,6 +117,9 @@ def test_a_prompt_is_in_the_language_of_the_talk(place: Place) -> None:
     assert "先用 memory_search 检索记忆" in system["content"]
     assert "# 历史记忆\n以下是从以往对话中记住的内容" in system["content"]
     assert "\n\n用户喜欢绿茶。\n<!--" in system["content"]
+    session.add(said("我喜欢喝什么？"))
+    for word, rule in (("ok", "先用 memory_search 检索记忆"), ("Go on, please.", "search the memory")):
+        assert rule in session.build_messages("", word)[0]["content"]
 
 
 def test_a_title_that_is_there_is_not_said_twice(place: Place) -> None:

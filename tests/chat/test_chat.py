@@ -177,7 +177,7 @@ def test_a_model_that_fails_leaves_the_words_and_says_so(talk: Talk, service: Se
 
 @pytest.mark.parametrize(
     ("said", "asked", "told"),
-    [("We sail.", "And then?", "degraded: no model"), ("我们出海。", "然后呢？", "降级: no model")],
+    [("We sail.", "And then?", "degraded: no model"), ("我们出海。", "然后呢？", "降级：no model")],
 )
 def test_a_summary_that_could_not_be_told_shows_in_the_next_status(
     talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch, said: str, asked: str, told: str

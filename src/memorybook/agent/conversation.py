@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -98,10 +99,10 @@ class Conversation:
         return self.memory.book.now()
 
     def language(self, *texts: str) -> str:
-        """`en` or `zh`: the setting, else that of the texts; if there are none of what the user said last, but `ok`."""
+        """`en` or `zh`: the setting, else that of the texts; of what the user said last if they are not worded."""
         said = (text_of(each.message) for each in reversed(self.kept) if each.message["role"] == "user")
-        last = next((text for text in said if is_worded(text)), "")
-        return language_of(self.memory.config.language, texts or [last])
+        told = list(filter(is_worded, texts)) or list(islice(filter(is_worded, said), 1)) or texts
+        return language_of(self.memory.config.language, told)
 
     # --- what is on disk -----------------------------------------------------------------------
 

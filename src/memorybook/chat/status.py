@@ -54,7 +54,7 @@ def parts(status: Status, language: str) -> list[Part]:
         state.append(words.lost if status.lost else words.interrupted)
     elif status.trouble:
         trouble = "; ".join(told_in(language, each) for each in status.trouble)
-        state.append(f"{words.failed if status.failed else words.degraded}: {trouble}")
+        state.append((words.failed if status.failed else words.degraded).format(trouble))
     told = " · ".join(filter(None, state)) or words.fine
     size = [counted(status.turns, words.turns), words.tokens.format(count=status.tokens) if status.tokens else ""]
     return [
