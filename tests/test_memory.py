@@ -12,7 +12,7 @@ import pytest
 import memorybook
 from clock import NOW, Clock
 from memorybook.answers import Known, Lines, Said
-from memorybook.arguments import MAX_QUERY
+from memorybook.arguments import MAX_LABEL, MAX_QUERY, MAX_TEXT
 from memorybook.config import Config
 from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
@@ -170,6 +170,32 @@ def test_metadata_that_json_cannot_hold_is_refused(memory: Memory, metadata: Any
 
 def test_metadata_may_be_deep(memory: Memory) -> None:
     assert memory.remember("tea", metadata=nested(100)).known.entry.metadata == nested(100)
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "over"),
+    [
+        ("group", "茶" * MAX_LABEL, "茶" * (MAX_LABEL + 1)),
+        ("tags", ["t" * MAX_LABEL], ["t" * (MAX_LABEL + 1)]),
+        ("tags", [f"t{n:04}" for n in range(4_000)], [f"t{n:04}" for n in range(4_001)]),
+        ("metadata", {"a": "茶" * (MAX_TEXT - 9)}, {"a": "茶" * (MAX_TEXT - 8)}),
+    ],
+)
+def test_what_belongs_to_an_entry_is_not_longer_than_its_text_may_be(
+    memory: Memory, field: str, most: Any, over: Any
+) -> None:
+    id = memory.remember("tea", **{field: most}).known.entry.id
+    for change in (lambda: memory.remember("milk", **{field: over}), lambda: memory.update(id, **{field: over})):
+        with pytest.raises(InvalidInput, match=r"^(group|a tag|there|metadata) .* over "):
+            change()
+    assert memory.entries().total == 1
+
+
+@pytest.mark.parametrize("field", ["kind", "section"])
+def test_the_place_of_a_note_is_a_few_words(memory: Memory, field: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{field} has 1001 characters, over 1000: give a few words"):
+        memory.append("tea", **{field: "t" * (MAX_LABEL + 1)})
+    assert memory.append("tea", **{field: "t" * MAX_LABEL}).line
 
 
 def test_a_statement_that_is_no_text_is_refused(memory: Memory) -> None:
