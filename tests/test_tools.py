@@ -59,7 +59,11 @@ def test_a_conversation_with_tools_alone(memory: Memory) -> None:
     changed = call("memory_update", id=entry["id"], text="The user keeps bees and geese.")["entry"]
     assert isinstance(changed, dict)
     assert changed["text"] == "The user keeps bees and geese."
-    assert call("memory_pin", id=entry["id"])["entry"] == {**changed, "pinned": True}
+    pinned = call("memory_pin", id=entry["id"])
+    assert (pinned["entry"], pinned["operation"]) == (
+        {**changed, "pinned": True},
+        memory.history().operations[0].operation.id,
+    )
     assert call("memory_list")["total"] == 1
     assert "bees" in str(call("memory_recall", query="animals")["text"])
     assert call("recall_memory", query="bees")["results"] == []

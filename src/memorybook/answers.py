@@ -42,19 +42,24 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
 
 
 class Known(NamedTuple):
-    """An entry as it is now, with its strength today (0..1), how often prompts used it, and secrets just masked."""
+    """An entry as it is now, with its strength today (0..1) and how often prompts used it.
+
+    After a change also how many secrets were masked in it, and the id of its operation; None if it was only looked at.
+    """
 
     entry: Entry
     strength: float
     access_count: int = 0
     redacted: int = 0
+    operation: str | None = None
 
     def json(self) -> dict[str, Any]:
-        """`{"entry": …}`; with `"redacted"` after a change in which secrets were masked."""
+        """`{"entry": …}`; after a change with `"operation"`, and `"redacted"` if secrets were masked."""
         shown: dict[str, Any] = {
             "entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)
         }
-        return {**shown, "redacted": self.redacted} if self.redacted else shown
+        changed = {name: value for name in ("redacted", "operation") if (value := getattr(self, name))}
+        return {**shown, **changed}
 
 
 class Remembered(NamedTuple):

@@ -164,21 +164,18 @@ class Flushed(TypedDict):
     operation: str | None
 
 
-class Known(TypedDict):
-    """The entry as it stands now."""
-
-    entry: Entry
-
-
 class Changed(TypedDict):
-    """The entry as it stands now; the rest after an instruction only, `refused` says why nothing was changed."""
+    """The entry as it stands now, and the operation that changed it.
+
+    The rest after an instruction only; `refused` says why nothing was changed, by no operation then.
+    """
 
     entry: Entry
+    operation: str | None
     redacted: NotRequired[int]
     before: NotRequired[str]
     changed: NotRequired[bool]
     refused: NotRequired[str]
-    operation: NotRequired[str | None]
     usage: NotRequired[dict[str, Any]]
 
 
@@ -412,7 +409,7 @@ ANSWERS: Mapping[str, Any] = {
     "memory_flush": Flushed,
     "memory_remember": Remembered,
     "memory_update": Changed,
-    "memory_pin": Known,
+    "memory_pin": Changed,
     "memory_forget": Forgotten,
     "memory_list": Listed,
     "memory_recall": Recalled,

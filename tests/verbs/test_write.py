@@ -80,6 +80,17 @@ def test_an_update_to_nothing_is_refused_and_changes_nothing(memory: Memory) -> 
     assert memory.get(entry.id).json()["entry"]["text"] == "stays"
 
 
+def test_a_change_of_an_entry_says_by_which_operation_it_can_be_taken_back(memory: Memory) -> None:
+    id = memory.remember("The user rows.").known.entry.id
+    for change in (memory.pin, memory.unpin, lambda id: memory.update(id, text="The user sails.")):
+        before, changed = memory.entries().entries[0].entry, change(id)
+        assert changed.operation == memory.history().operations[0].operation.id == changed.json()["operation"]
+        memory.undo(changed.operation)
+        assert memory.entries().entries[0].entry == before
+        change(id)
+    assert "operation" not in memory.get(id).json()
+
+
 def test_pinning_what_is_not_there_is_not_found(memory: Memory) -> None:
     with pytest.raises(NotFound, match="'nope'"):
         memory.pin("nope")

@@ -218,4 +218,5 @@ def set_fields(memory: Memory, id: str, fields: Mapping[str, Any], *, reason: st
     kind = "update" if reason == "updated" else "pin"
     result = memory.book.apply([change], actor=memory.actor, door=memory.door, kind=kind)
     entry = result.outcomes[0].entry
-    return known(memory.book, [entry] if entry else [])[0]
+    [now] = known(memory.book, [entry] if entry else [])
+    return now._replace(operation=result.operation.id if result.operation else None)

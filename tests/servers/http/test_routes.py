@@ -235,6 +235,7 @@ def test_an_entry_is_changed_only_by_who_knows_how_it_stands(one: Served) -> Non
     assert changed.status_code == 200, changed.text
     entry = changed.json()["entry"]
     assert (entry["tags"], entry["pinned"]) == (["red"], True)
+    assert changed.json()["operation"]
 
     for refused in (
         client.patch(f"/entries/{id}", json={"text": "It is blue."}, headers={"If-Match": tag}),

@@ -104,7 +104,8 @@ def _updated(memory: Memory, id: str, fields: dict[str, Any]) -> dict[str, Any]:
     found = memory.update(id, **fields) if fields else None
     if pinned is not None:
         pinned_now = memory.pin(id, pinned=pinned)
-        found = pinned_now if found is None else pinned_now._replace(redacted=found.redacted)
+        before = found or pinned_now
+        found = pinned_now._replace(redacted=before.redacted, operation=pinned_now.operation or before.operation)
     assert found is not None
     return found.json()
 
