@@ -300,6 +300,11 @@ def test_a_later_file_goes_on_with_the_session_of_its_name(
     grown = write("two.json", part("trip", 10, "Remember that my hotel is by the harbour.", "I prefer window seats."))
     assert (memory.import_file(grown).new_turns, memory.import_file(one, two).new_turns) == (1, 0)
     assert len(memory.book.transcripts.turns(session.uuid)) == 4
+    memory.forget(source="two.json")
+    assert [turn.text.split()[-1] for turn in memory.book.transcripts.turns(session.uuid)] == ["Oslo.", "back."]
+    assert not any("harbour" in text for text in texts(memory))
+    memory.undo(memory.history().operations[0].operation.id)
+    assert len(memory.book.transcripts.turns(session.uuid)) == 4
     memory.forget(session=session.uuid)
     assert memory.import_file(one, two).new_turns == 0, "what was forgotten stays so"
     assert memory.book.transcripts.sessions() == []

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _CONTINUES = "continues"
 """Under which the journal has the sessions that others go on with, so that what is forgotten of them stays so."""
 
+CAME_IN = "import"
+"""Field of a turn's metadata: the source that it came from, where its session began in another."""
+
 _COUNTING = (
     r"(?i)(?:new )?(?:session|chat|conv|conversation|dialogue|talk|thread|day|[a-z]|会话|对话|聊天)?[\W_]*\d{0,4}"
 )
@@ -48,7 +51,8 @@ def continued(memory: Memory, one: ImportedSession, *, apart: Container[str], dr
         before = found.uuid
         if not dry_run:
             journal.mark_memorized(_CONTINUES, uuid, operation=before, time=memory.book.now())
-    turns = tuple(replace(turn, session=before) for turn in one.turns)
+    named = {CAME_IN: one.session.source}
+    turns = tuple(replace(turn, session=before, metadata={**turn.metadata, **named}) for turn in one.turns)
     return ImportedSession(replace(one.session, uuid=before), turns)
 
 

@@ -247,6 +247,7 @@ def _by_source(memory: Memory, source: str) -> Meant:
     name = os.path.basename(source.removeprefix("import:"))
     sessions = [each for each in book.transcripts.sessions() if each.source in (source, f"import:{name}")]
     found = [_by_session(memory, session.uuid) for session in sessions]
+    found += [_by_turn(memory, f"{turn.session}/{turn.id}") for turn in _later(memory, f"import:{name}")]
     found.append(Meant(notes=_notes_of(memory, {None}, f"imported from {name}")))
     entries = [
         entry for entry in book.entries() if (entry.source or "").partition("#")[0] in (source, f"import:{name}")
@@ -260,6 +261,16 @@ def _by_source(memory: Memory, source: str) -> Meant:
     if not any(found) and not entries:
         raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
     return _together([Meant(tuple(entries)), *found])
+
+
+def _later(memory: Memory, source: str) -> Iterator[Turn]:
+    """The turns that came from a file in sessions that an earlier one began."""
+    from memorybook.verbs.continued import CAME_IN
+
+    transcripts = memory.book.transcripts
+    for session in transcripts.sessions(turn_ids=False):
+        if session.source.startswith("import:") and session.source != source:
+            yield from (turn for turn in transcripts.each_turn(session.uuid) if turn.metadata.get(CAME_IN) == source)
 
 
 def _by_turn(memory: Memory, name: str) -> Meant:
