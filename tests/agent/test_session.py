@@ -967,6 +967,64 @@ def test_an_order_that_is_not_carried_out_is_named_with_the_reason(place: Place,
 
 
 @pytest.mark.parametrize(
+    ("known", "told", "order", "answer"),
+    [
+        (("用户住在杭州。", "用户住院时需要素食。"), "我今天牙疼。", "别记住这个", "不会记住"),
+        (("用户要把存款存下来。",), "我今天牙疼。", "别存", "不会记住"),
+        (("Keep answers short.",), "My tooth hurts.", "Please don't keep that.", "not remembered"),
+        (("The user's store is in Kiel.",), "My tooth hurts.", "Please don't store this.", "not remembered"),
+        (("My tooth hurts.",), "My tooth hurts.", "Don't remember what I just said.", "not remembered"),
+        (("The user is leaving their job.",), "Hello.", "Don't write down that I'm leaving my job.", "not remembered"),
+        (("Mira rows.",), "", "Forget what I just said.", "nothing was forgotten: say what to forget"),
+    ],
+)
+def test_an_order_not_to_keep_what_is_said_takes_nothing_out_of_the_book(
+    place: Place, known: tuple[str, ...], told: str, order: str, answer: str
+) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    with session.memory() as memory:
+        for text in known:
+            memory.remember(text)
+    if told:
+        session.add(said(told))
+    session.obey(session.add(said(order)))
+    assert [event.text[: len(answer)] for event in place.events] == [answer]
+    assert session.new().ok
+    with session.memory() as memory:
+        assert sorted(each.entry.text for each in memory.entries().entries) == sorted(known)
+        assert memory.review().proposals == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "order", "waiting"),
+    [
+        ("Remember that my ferry leaves at 14:30.", "Forget what I just said.", 1),
+        ("Remember that my ferry leaves at 14:30.", "No, don't save that.", 0),
+        ("记住我的渡轮下午两点半开。", "忘掉刚才那句", 1),
+        ("记住我的渡轮下午两点半开。", "这个不用记了", 0),
+    ],
+)
+def test_the_last_thing_said_goes_with_what_came_of_it(place: Place, told: str, order: str, waiting: int) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    with session.memory() as memory:
+        memory.remember("The user's ferry leaves at 14:30 from Kiel.")
+    kept = [session.add(said(text)) for text in ("I row.", told)]
+    session.obey(kept[1])
+    session.add({"role": "assistant", "content": "OK."})
+    order_kept = session.add(said(order))
+    done = session.obey(order_kept)
+    assert done is not None
+    assert len(done.forgotten) == 1
+    assert session.new().ok
+    with session.memory() as memory:
+        assert [each.entry.text for each in memory.entries().entries] == ["The user's ferry leaves at 14:30 from Kiel."]
+        proposals = [each.proposal for each in memory.review().proposals]
+        assert len(proposals) == waiting
+        ids = [id for one in proposals for change in one.changes for id in change["turn_ids"]]
+        assert ids == [kept[1]["id"], order_kept["id"]][: 2 * waiting]
+
+
+@pytest.mark.parametrize(
     ("words", "known", "suspect"),
     [
         ("Remember that I like tea.", "known already: The user likes tea.", ""),

@@ -326,12 +326,87 @@ def test_not_every_mention_of_a_time_is_a_note(text: str) -> None:
         "忘记我住在上海",
         "忘掉我之前说的猎头那事，当我没讲过",
         "这个别记，我随口说的",
+        "我下周要离职，别把这个记下来。",
+        "我喜欢绿茶，不过别把这件事记下来。",
+        "你不要把这个记住",
+        "不必记住我的生日是六月七日。",
+        "我讨厌香菜，这事别往外记",
+        "我搬到上海了，别记在本子里",
+        "Don't write down that I'm leaving my job.",
+        "I'm quitting next week — don't note that down.",
+        "I'd rather you didn't remember that I'm pregnant.",
+        "Off the record: I am leaving my job.",
     ],
 )
-def test_a_command_to_forget_is_reported_and_not_stored(text: str) -> None:
+def test_a_command_to_forget_or_not_to_keep_is_reported_and_not_stored(text: str) -> None:
     found = found_in(text)
-    assert found.candidates == ()
+    assert (found.candidates, found.notes) == ((), ())
     assert [request.turn_id for request in found.forget_requests] == ["t1"]
+
+
+@pytest.mark.parametrize(
+    ("told", "order"),
+    [
+        *(
+            ("I decided to sell the house.", order)
+            for order in (
+                "Don't save that",
+                "please don’t store this",
+                "Please don't keep that.",
+                "Actually, don't note that down.",
+                "Can you not save that?",
+                "No need to remember that.",
+                "don't remember what I just said",
+                "forget what I just said",
+                "Please forget my last message.",
+            )
+        ),
+        *(
+            ("我住在杭州。", order)
+            for order in (
+                "别记住这个", "不用记", "别存", "不要保存这个", "这个不用记了", "别记了", "你不要把这个记住",
+                "能不能别记这个？", "不要记住我刚才说的话", "忘掉刚才那句", "当我没说过",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_an_order_that_names_nothing_means_what_was_said_last(told: str, order: str) -> None:
+    found = found_in(said(told, id="1"), said("OK.", id="2", role="assistant"), said(order, id="3"))
+    assert (found.candidates, [text for _, text in found.skipped]) == ((), ["asked to be forgotten"])
+    assert [(one.said, one.said_in) for one in found.forget_requests] == [(told, "1")]
+    together = found_in(f"{told} {order}")
+    assert (together.candidates, [one.said_in for one in together.forget_requests]) == ((), ["t1"])
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Remember that I moved to Porto. I live in Lisbon. Don't save that.", ["The user moved to Porto."]),
+        ("Don't remember this. I am allergic to nuts. Remember that I moved to Porto.", ["The user moved to Porto."]),
+        ("记住我搬到了上海。我住在北京。这个别记。", ["用户搬到了上海。"]),
+    ],
+)
+def test_what_was_told_to_be_remembered_is_not_what_is_left_out_beside_it(text: str, kept: list[str]) -> None:
+    assert [one.content for one in found_in(text).candidates] == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't save that file in the root.",
+        "Don't keep that branch.",
+        "You don't need to keep that server running.",
+        "You needn't put it down to bad luck.",
+        "用密码管理器，不用记密码",
+        "不要保存这个文件",
+        "别记错了日子",
+        "别存侥幸心理",
+        "不要记录日志",
+    ],
+)
+def test_what_is_not_to_be_done_with_files_is_no_order_not_to_keep_what_is_said(text: str) -> None:
+    found = found_in(text)
+    assert (found.candidates, found.forget_requests) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ class Words(NamedTuple):
     nothing: str
     unknown: str
     everything: str
+    left_out: str
+    unnamed: str
     known: str
     suspect: str
     recalled: str
@@ -75,6 +77,11 @@ WORDS = {
             "nothing was forgotten: everything does not go at a word; say what to forget, or use memorybook forget "
             "--query TEXT or --session ID, and memorybook purge to erase it for good"
         ),
+        left_out=(
+            "not remembered; the words stay in this talk, and what the book had before stays: to take that out, say "
+            "forget, and what"
+        ),
+        unnamed="nothing was forgotten: say what to forget",
         known="known already: {text} [{id}]",
         suspect=(
             "remembered as suspect [{id}]: it tries to instruct whoever reads the book, and is never shown on its own"
@@ -112,6 +119,8 @@ WORDS = {
             "没有忘掉任何内容：不会凭一句话忘掉一切；请说明要忘掉什么，或用 memorybook forget --query 文字 或 "
             "--session 编号，彻底清除用 memorybook purge"
         ),
+        left_out="不会记住；原话仍在本次对话里，书里原有的内容不变：要去掉请说“忘掉”什么",
+        unnamed="没有忘掉任何内容：请说明要忘掉什么",
         known="已经记着：{text} [{id}]",
         suspect="已作为可疑内容记下 [{id}]：它试图指挥读到它的人，不会主动出现",
         recalled="想起了",
@@ -161,10 +170,15 @@ def told(done: Obeyed, language: str) -> str:
 
 
 def _undone(reason: str, language: str) -> str:
-    from memorybook.verbs.requests import EVERYTHING, NOT_OBEYED
+    from memorybook.verbs.requests import EVERYTHING, LEFT_OUT, NOT_OBEYED, UNNAMED
 
     words = WORDS[language]
-    known = {NOT_OBEYED: words.unknown, EVERYTHING: words.everything}
+    known = {
+        NOT_OBEYED: words.unknown,
+        EVERYTHING: words.everything,
+        LEFT_OUT: words.left_out,
+        UNNAMED: words.unnamed,
+    }
     return known.get(reason) or words.nothing.format(reason=told_in(language, reason))
 
 

@@ -68,17 +68,22 @@ class NoteCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """A command to forget something, as it was said; nothing was stored for it.
+    """A command to forget something, or not to keep it, as it was said; nothing was stored for it.
 
     Attributes:
         text: The user's words.
         turn_id: Turn they stand in.
         ids: Known entries that are meant, where a model said so; () leaves finding them to the caller.
+        said: What the words point at, where they name nothing (`forget what I just said`): the statement beside them
+            or the turn before; "" if they name it, or nothing stands there.
+        said_in: Turn in which that stands; "" if `said` is.
     """
 
     text: str
     turn_id: str
     ids: tuple[str, ...] = ()
+    said: str = ""
+    said_in: str = ""
 
 
 class Skipped(NamedTuple):

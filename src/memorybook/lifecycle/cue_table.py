@@ -62,31 +62,79 @@ _HAN_KIN = (
     r"堂姐|侄子|侄女|同事|上司|下属|老板|领导|室友)"
 )
 
+_DONT = (
+    r"(?:don't|dont|do\s+not|(?:can|could|would|will)\s+(?:you\s+not|you\s+please\s+not)|"
+    r"I(?:'d|\s+would)\s+(?:rather|prefer)\s+(?:that\s+)?you\s+(?:didn't|did\s+not|don't|not))\s+(?:please\s+)?"
+)
+_NO_NEED = (
+    r"(?:(?:there(?:'s|\s+is)\s+)?no\s+need\s+to|you\s+(?:(?:don't|dont|do\s+not)\s+(?:need|have)\s+to|needn't|"
+    r"shouldn't|should\s+not|mustn't|must\s+not))\s+"
+)
+_SAID = r"(?:that|this|it|these|those|any\s+of\s+(?:that|this|it)|anything)"
+_SAID_ALONE = (
+    rf"{_SAID}(?=\s*(?:[,.;:!?—–-]|$)|\s+(?:please|either|anywhere|at\s+all|thanks|for\b|(?:in|to)\s+(?:your\s+|the\s+)?"
+    r"(?:memory|notes?|book)\b|one\b|I\b))"
+)
+LEFT_OUT_EN = (
+    rf"{_DONT}(?:(?:remember|memori[sz]e|note|record)\s+(?:{_SAID}|what|my|I|I'm)\b|"
+    rf"(?:save|store|keep|log|write)\s+(?:{_SAID_ALONE}|what\s+I\b|my\b(?!\s+(?:changes?|edits?|files?|drafts?)\b)))|"
+    rf"{_NO_NEED}(?:remember|memori[sz]e|note|record|save|store|keep)\s+(?:{_SAID_ALONE}|what\s+I\b)|"
+    rf"(?:{_DONT}|{_NO_NEED})(?:(?:write|jot|note|take|put)\s+(?:{_SAID}\s+)?down\b(?!\s+(?:to|the)\b)|"
+    r"(?:make|take)\s+(?:a\s+|any\s+)?notes?\b(?:\s+(?:of|on|about)\b)?|"
+    rf"(?:put|add|commit|save|write)\s+{_SAID}\s+(?:in|into|to)\s+(?:your\s+|the\s+|any\s+)?(?:memory|memories|book|"
+    r"notes?)\b)|(?:this|that|it)(?:'s|\s+is)\s+off\s+the\s+record\b|off\s+the\s+record\b(?=\s*[,:])"
+)
+"""How a user tells an agent not to keep what is said: `don't note that down`, not what a book has already."""
+
+_THIS = (
+    r"(?:[这那][个条事些句点]|[这那](?:件|些|番|段|几)(?:事情?|话|信息|内容)|它|以上|我?(?:刚才|刚刚|上面)?说的)"
+    r"(?:话|事|信息|内容)?"
+)
+_ENDS = r"(?=了?[吧啊呀哈哦啦]*(?:[，,。！!？?；;\s]|$))"
+_NOT_ZH = r"(?:别|不要|不许|不准|请勿|甭)"
+_NO_NEED_ZH = r"(?:不用|无需|无须|不必|不需要|没必要|没有必要)"
+_NOTE_ZH = r"(?:记(?:住|着|下来?|到|在|进|入)?(?![得错混恨仇者忆反串岔录])|备注)"
+_STORE_ZH = r"(?:存(?:下来?|起来|进去?|着)?|保存|储存|存储|保留|记录|写(?:下来|下|进去))"
+LEFT_OUT_ZH = (
+    rf"(?:^|[，,。：:；;\s—-])(?:不过|但是?|可是?|所以|那|就|请|拜托|麻烦|你|您|千万|先|都|也|能不能|可不可以|{_THIS})*"
+    rf"(?:(?:{_NOT_ZH}|{_NO_NEED_ZH})(?:给我|帮我|替我)*(?:把(?P<held>[^，,。；]{{1,14}}?)|往[^，,。；]{{1,6}}?)"
+    rf"(?:往[^，,。；]{{1,6}}?)?(?:{_NOTE_ZH}|(?<=[这那它][个条事些])(?:给)?{_STORE_ZH}{_ENDS}|(?<=事)(?:给)?{_STORE_ZH}{_ENDS})|"
+    rf"{_NOT_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH}(?:{_THIS})?{_ENDS})|"
+    rf"{_NO_NEED_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH})(?:{_ENDS}|(?=我|{_THIS}{_ENDS})))"
+)
+"""The same in Chinese: 别记住这个, 不用记了, 别把这件事记下来."""
+
 TABLE: tuple[Rule, ...] = (
-    # told to forget
+    # told to forget, or not to keep what is said
     Rule(
         "forget",
         "high",
         "agent",
-        "forget|memory|memories|remember|you know|i told you|don't save|don't store|don't memori|don't keep|"
-        "do not save|do not store|do not memori|do not keep",
+        "forget|memory|memories|remember|you know|told you",
         rf"{_START}(?:(?:can|could|would|will)\s+you\s+(?:kindly\s+)?|I(?:'d\s+like|\s+want)\s+you\s+to\s+)?"
         r"(?:please\s+)?(?:I\s+(?:don't|do\s+not)\s+want\s+you\s+to\s+remember\s+(?:that|this|it|what|any|my|I)\b|forget\s+(?:about\s+|that\b|what\b|everything\b|the\b|my\b|it\b|all\b)|"
-        r"(?:don't|do\s+not)\s+(?:remember|save|store|memori[sz]e|keep)\s+(?:that|this|it|what|any|my)\b|"
         r"stop\s+remembering\b|(?:delete|remove|erase)\b.*\b(?:memory|memories|remember(?:ed)?)\b|"
-        r"(?:delete|remove|erase)\s+(?:what|everything|all)\s+(?:that\s+)?(?:you\s+know|I\s+told\s+you)\s+about\b)",
+        r"(?:delete|remove|erase)\s+(?:what|everything|all)\s+(?:that\s+)?(?:you\s+know|I\s+(?:just\s+)?told\s+you)\s+about\b)",
     ),
     Rule(
         "forget",
         "high",
         "agent",
-        "忘掉|忘了|记|当我没|当没|条",
+        "don't|dont|do not|you not|you please not|you didn't|you did not|no need to|needn't|shouldn't|should not|"
+        "mustn't|must not|off the record",
+        rf"(?:{_START}|[–—]\s*|\s-+\s+)(?:please\s+)?(?:{LEFT_OUT_EN})",
+    ),
+    Rule(
+        "forget",
+        "high",
+        "agent",
+        "忘掉|忘了|记|存|保留|写下来|写下|写进去|备注|当我没|当没|条",
         r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：:；\s])(?:请|麻烦|帮我)*(?:忘了我(?:[说讲提]过|告诉过?你)|"
         r"把[^，,。]{1,20}[这那]条(?:记忆|记录|信息)?(?:给)?(?:删了|删掉|删除|忘了)吧?[。！!]*$)|(?:^|[，,。：；\s])(?:(?:请|麻烦|帮我)你?忘记(?!了)|"
         r"忘记(?:我(?:的|说|之前|刚)|关于|这|那|它))|^忘记我(?:住|喜欢|讨厌|爱|不|在|是|叫|对|有|养|吃|喝)(?!.*[了吗][。！!]*$)|"
-        r"(?:^|[，,。：:；\s])(?:请|你|麻烦)?(?:别|不要)再?记得(?=我|关于|[这那][个条件事])|(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|"
-        r"(?:^|[，,。：；\s])(?:请|你|麻烦|这个|这条|这事|那个)?(?:别|不要|"
-        r"不用|无需)(?:再)?(?:记住|记着|记下|记录|记)(?!得)|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
+        r"(?:^|[，,。：:；\s])(?:请|你|麻烦)?(?:(?:别|不要)记得(?=我|关于|[这那][个条件事])|(?:别|不要)再记(?:住|着|得)?(?=我|关于|[这那][个条件事]))|"
+        r"(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|"
+        rf"{LEFT_OUT_ZH}|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
         r"清空|抹掉).{0,12}(?:记忆|记录|记住)",
     ),
     # told to remember
@@ -224,7 +272,7 @@ TABLE: tuple[Rule, ...] = (
         rf"{_START}(?:please\s+)?(?:always|never|don't\s+ever|do\s+not\s+ever)\s+(?!mind\b|again\b|been\b|had\b|"
         rf"seen\b|worked\b|a\b|the\b)[a-z]+|"
         r"^(?:please\s+)?(?:don't|do\s+not|stop|avoid|no\s+more|no)\s+(?:us(?:e|ing)|add(?:ing)?|writ(?:e|ing)|"
-        r"put(?:ting)?|giv(?:e|ing)|sav(?:e|ing)|commit(?:ting)?|push(?:ing)?|emojis?|bullet)\b|"
+        r"put(?:ting)?|giv(?:e|ing)|sav(?:e|ing)(?!\s+(?:that|this|it|my)\b)|commit(?:ting)?|push(?:ing)?|emojis?|bullet)\b|"
         r"^(?:please\s+)?(?:keep|make|give|write|format|answer|reply|respond|lead|start|explain)\b.*\b(?:answers?|"
         r"repl(?:y|ies)|responses?|explanations?|comments?|commit\s+messages?|bottom\s+line|conclusion)\b|\b(?:in|"
         r"for)\s+(?:the\s+)?future,?\s+(?:please\s+)?(?:use|do|don't|write|keep|give|avoid)\b",

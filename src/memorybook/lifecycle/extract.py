@@ -59,6 +59,7 @@ def extract(
     language: Literal["auto", "en", "zh"] = "auto",
     zone: tzinfo | None = None,
     mask: prompts.Mask = str,
+    before: Turn | None = None,
 ) -> Extraction:
     """Find what is worth keeping in these turns, English and Chinese.
 
@@ -76,15 +77,17 @@ def extract(
         language: Of the prompt; `auto` takes the talk's. What is kept stays in the language of the talk.
         zone: In which days are counted; None is that of `now`.
         mask: A text without its secrets; what is shown of entries, and all that the model says, passes through it.
+        before: The last that a user said before these turns: `forget what I just said` may mean it.
 
     Raises:
         LLMFailed: The model gave no answer that can be used; nothing of it is kept.
     """
     now = now.astimezone(zone) if zone is not None else now
     if llm is None:
-        return by_rules(list(talk.spoken(turns)), session=session, now=now)
+        return by_rules(list(talk.spoken(turns)), session=session, now=now, before=before)
     shown = talk.talk_of(turns)
-    found = by_rules([turn for piece in shown.pieces for turn in piece.turns], session=session, now=now)
+    spoken = [turn for piece in shown.pieces for turn in piece.turns]
+    found = by_rules(spoken, session=session, now=now, before=before)
     orders = [one for one in found.candidates if one.told]
     if talk.is_tiny(shown.pieces) and not orders and not found.forget_requests:
         return Extraction(skipped=shown.skipped)
@@ -320,7 +323,8 @@ def _refused(one: Candidate, requests: Iterable[ForgetRequest], places: dict[str
         return reason
     last = max(places.get(id, -1) for id in one.turn_ids)
     for request in requests:
-        if last <= places.get(request.turn_id, -1) and asked_to_forget(one.content, request):
+        there = not request.said or request.said_in in one.turn_ids
+        if there and last <= places.get(request.turn_id, -1) and asked_to_forget(one.content, request):
             return "asked to be forgotten"
     return None
 

@@ -1,13 +1,17 @@
-"""Orders to forget: which part of a sentence is one, what it names, and whether a text says that."""
+"""Orders to forget, or not to keep: which part of a sentence is one, what it means, and whether a text says that."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from memorybook.lifecycle.candidate import ForgetRequest
-from memorybook.lifecycle.cues import find
+from memorybook.lifecycle.cue_table import LEFT_OUT_EN, LEFT_OUT_ZH
+from memorybook.lifecycle.cues import find, without_lead
 from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.sentences import Sentence, content_size, sentences
+from memorybook.model import Turn
 from memorybook.text.tokens import query_words
 
 
@@ -66,16 +70,74 @@ _LISTED = (
 
 
 def asked_to_forget(text: str, request: ForgetRequest) -> bool:
-    """Whether a text says most of what a request to forget names: after its verb, else anywhere in it."""
+    """Whether a text says most of what a request to forget names, or is mostly made of what it points at."""
+    if request.said:
+        words = frozenset(query_words(text)) - _USER
+        return bool(words) and len(words.intersection(query_words(request.said))) >= 0.6 * len(words)
     words = named(request.text)
     return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
+
+
+_USER = frozenset(query_words("the user's 用户的"))
+"""How an entry calls who says `I`."""
+
+
+def leaves_out(order: str) -> bool:
+    """Whether an order is not to keep what is said (`don't save that`), which means nothing that was kept before."""
+    text = order.replace("’", "'")
+    if compiled(_NEGATED).search(text) is None:
+        return False
+    found = compiled(_LEFT_OUT_EN).search(text) or compiled(LEFT_OUT_ZH).search(text)
+    return found is not None and compiled(_FORGET).search(text) is None
+
+
+def points_back(request: ForgetRequest) -> bool:
+    """Whether a request names nothing, so that only the talk can say what it means, which is not found yet."""
+    return not request.said and not named(request.text) and not names_everything(request.text)
+
+
+def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | None) -> ForgetRequest:
+    """The request with what it points at, if it names nothing: what stands beside it in its turn, else the turn before.
+
+    Args:
+        request: As it was said.
+        earlier: What stands before it in its turn; what was told to be remembered there is not meant, if something else
+            stands between.
+        later: What stands after it.
+        before: The last turn before it in which something was said; None if there is none.
+    """
+    if not points_back(request):
+        return request
+    own = _beside(reversed(sentences(earlier)))
+    if not own and compiled(_POINTS_ON).search(request.text):
+        own = _beside(sentences(later))
+    if own:
+        return replace(request, said=own, said_in=request.turn_id)
+    if before is None:
+        return request
+    last = [one.text for one in sentences(before.text)][-1:] if compiled(_ONE_SENTENCE).search(request.text) else []
+    return replace(request, said=" ".join(last) or before.text, said_in=before.id)
+
+
+def _beside(others: Iterable[Sentence]) -> str:
+    """The statements next to an order: up to another order, which only counts if it is the first and no request."""
+    said: list[str] = []
+    for one in others:
+        kind = _kind(one.text)
+        if kind == "forget" or (kind == "explicit" and said):
+            break
+        said.append(one.text)
+        if kind == "explicit":
+            break
+    return " ".join(said) if content_size(" ".join(said)) > 1 else ""
 
 
 @lru_cache(maxsize=128)
 def named(order: str, *, only: bool = False) -> frozenset[str]:
     """The words of what an order to forget is about: after its verb, else (not with `only`) anywhere in it."""
-    clause = re.search(_FORGOTTEN, order)
-    words = _telling(clause[1]) if clause else frozenset[str]()
+    order = without_lead(order.replace("’", "'"))
+    clause = compiled(_FORGOTTEN).search(order)
+    words = _telling(f"{clause['held'] or ''} {clause['what']}") if clause else frozenset[str]()
     if words or only:
         return words
     return _telling(f"{order[: clause.start()]} {order[clause.end() :]}" if clause else order)
@@ -83,26 +145,45 @@ def named(order: str, *, only: bool = False) -> frozenset[str]:
 
 def _telling(text: str) -> frozenset[str]:
     """The words in which an order differs from others, also of one that has none but those that questions leave out."""
-    text = re.sub(r"把|一切|所有的?|全部的?|[这那][个条件](?:事情?)?|(?<![酒网贴])吧$", " ", text.rstrip(" 。.!！"))
+    text = compiled(_POINTING).sub(" ", text.rstrip(" 。.!！"))
     return frozenset(query_words(f"{text} {_FORGETTING}")).difference(query_words(_FORGETTING))
 
 
-_FORGOTTEN = (
-    r"(?i)(?:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|忘掉|忘了|忘记|删掉|删除|删了|清除|"
-    r"清空|抹掉|(?:别|不要)再?记得?)([^，,。！!？?；;\n]*)"
+_FORGET = (
+    r"(?i:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|stop remembering\b|忘掉|忘了|忘记|删掉|"
+    r"删除|删了|清除|清空|抹掉|当我?没(?:说|讲|提)过?|(?:别|不要)再记(?:住|着|得)?(?=我|关于|[这那][个条件事])|(?:别|不要)记得)"
 )
-"""What is to be forgotten stands after the verb, in its clause."""
+_NEGATED = r"(?i:n't\b|not\b|\bdont\b|no need|off the)|[别不勿甭没无]"
+_LEFT_OUT_EN = rf"(?i:\b(?:{LEFT_OUT_EN}))"
+_FORGOTTEN = rf"(?:{_FORGET}|{_LEFT_OUT_EN}|{LEFT_OUT_ZH})(?P<what>[^，,。！!？?；;\n]*)"
+"""What is to be forgotten stands after the verb, in its clause, or is `held` before it: 别把…记下来."""
 
+_POINTING = (
+    r"把|一切|所有的?|全部的?|[这那](?:一|几|两)?[个条件句些](?:事情?|话)?|(?<![酒网贴])吧$|[刚上][才刚]?[那这一]?[句条](?:话)?|"
+    r"最后[那这一]{0,2}[句条](?:话)?|(?:本子|笔记|记忆)里?|"
+    r"(?i:\bI(?:['’]ve)?\s+just\s+(?:said|told\s+you|wrote|mentioned)|\b(?:(?:the|my|that)\s+)?(?:very\s+)?last\s+(?:thing|sentence|"
+    r"message|line|bit)(?:\s+(?:that\s+)?I\s+(?:just\s+)?(?:said|told\s+you|wrote|sent))?|\b(?:in|into|to|from)\s+(?:your|the)\s+"
+    r"(?:memory|memories|notes?|book)\b|\bdown\s*$)"
+)
+"""What only points at something, or says where it is not to stand."""
+
+_POINTS_ON = r"(?i:\bthis\b)|这|以下"
+_ONE_SENTENCE = r"(?i:\bsentence\b)|句"
 
 _FORGETTING = (
-    "please forget that what I said about remember memory delete everything user know all "
-    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记 关于 的话 话 件事 记忆 记录"
+    "please forget that what I said about remember memory delete everything user know all just told mentioned "
+    "no wait sorry never mind okay thanks either anywhere anyone anything "
+    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记 关于 的话 话 件事 记忆 记录 算了 对不起 不好意思 谢谢 刚刚 上面 "
+    "以上 随口说 随便说 说说而已 不重要 没事 提过"
 )
 
 
 def names_everything(order: str) -> bool:
     """Whether an order is to forget all there is, and nothing by name."""
-    return compiled(_EVERYTHING).search(order) is not None and not named(order)
+    if compiled(_EVERYTHING).search(order) is None or compiled(_JUST_NOW).search(order) or leaves_out(order):
+        return False
+    return not named(order)
 
 
 _EVERYTHING = r"(?i:\b(?:everything|all|memories|memory)\b)|一切|所有|全部|记忆"
+_JUST_NOW = r"(?i:\bjust\b|\b(?:that|this|it)\b(?!\s+(?:I|you)\b))|刚|[这那][个条件句些]"

@@ -17,7 +17,7 @@ from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest,
 from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, likely, several, without_lead
 from memorybook.lifecycle.due import due
-from memorybook.lifecycle.forgetting import asked_to_forget, parted
+from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, parted, pointed
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import (
     MAX_LENGTH,
@@ -37,7 +37,10 @@ _Found = Candidate | NoteCandidate | ForgetRequest
 
 
 class _Context(NamedTuple):
-    """What a sentence is read against: its turn, who speaks ("" the user, None nobody knows), the day, the door."""
+    """What a sentence is read against: its turn, who speaks ("" the user, None nobody knows), the day, the door.
+
+    `before` is the last turn before it in which a user said something else than what to forget.
+    """
 
     turn: Turn
     talk: Talk
@@ -45,25 +48,40 @@ class _Context(NamedTuple):
     time: datetime
     today: date
     trust: Trust
+    before: Turn | None
 
 
-def by_rules(turns: Sequence[Turn], *, session: Session | None, now: datetime, orders: bool = False) -> Extraction:
+def by_rules(
+    turns: Sequence[Turn],
+    *,
+    session: Session | None,
+    now: datetime,
+    orders: bool = False,
+    before: Turn | None = None,
+) -> Extraction:
     """Find what is worth keeping in these turns by rules, English and Chinese.
 
     Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions,
     hypotheses, reported speech, code, logs, long quotations and recalled memories are passed over.
     `now` dates turns without a time; days are counted in its timezone. With `orders` only what is told to be
     remembered or forgotten is found, and what is told in a turn that tries to instruct its reader is suspect.
+    `before` is the last that was said before these turns: `forget what I just said` may mean it.
     """
     found: list[_Found] = []
     skipped: list[Skipped] = []
     for turn in turns:
         if turn.role in ("user", ""):
-            said = (one for one in _of_turn(_context(turn, session, now)) if not orders or _is_order(one))
-            for one in _screened(list(said), turn.text, skipped, insisting=orders):
+            said = (one for one in _of_turn(_context(turn, session, now, before)) if not orders or _is_order(one))
+            heard = _screened(list(said), turn.text, skipped, insisting=orders)
+            for one in heard:
                 if isinstance(one, ForgetRequest):
                     found = _without(found, one, skipped)
                 found.append(one)
+            requests = [one for one in heard if isinstance(one, ForgetRequest)]
+            for request in requests:
+                if request.said_in == turn.id:  # what follows in the turn, too
+                    found = _without(found, request, skipped)
+            before = before if requests and len(requests) == len(heard) else turn
     notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
     return Extraction(
         candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
@@ -77,7 +95,7 @@ def _is_order(one: _Found) -> bool:
     return isinstance(one, ForgetRequest) or (isinstance(one, Candidate) and one.told)
 
 
-def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
+def _context(turn: Turn, session: Session | None, now: datetime, before: Turn | None) -> _Context:
     time = turn.time or now
     unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
     return _Context(
@@ -87,6 +105,7 @@ def _context(turn: Turn, session: Session | None, now: datetime) -> _Context:
         time=time,
         today=time.astimezone(now.tzinfo).date(),
         trust="import" if session is not None and session.source.startswith("import:") else "user",
+        before=before,
     )
 
 
@@ -96,7 +115,7 @@ def _of_turn(context: _Context) -> Iterator[_Found]:
     if not rules and not events:
         return
     for sentence in sentences(turn):
-        text = told(sentence) or _politely_told(sentence.text)
+        text = told(sentence) or _politely_told(sentence.text) or _told_not_to(sentence.text)
         agreed = compiled(_AGREED).match(text)
         rest = text[agreed.end() :] if agreed else ""
         if not text or len(text) > MAX_LENGTH or not _says_enough(text) or (agreed and content_size(rest) < 3):
@@ -156,12 +175,17 @@ _POLITE = (
 """`Could you please forget …?`, `Forget …, will you?`, 能不能忘掉…？"""
 
 
+def _told_not_to(asked: str) -> str:
+    """A question that asks not to keep what is said: `Can you not save that?`; "" if it is none."""
+    return asked.rstrip("?？") if leaves_out(asked) else ""
+
+
 def _says_enough(text: str) -> bool:
-    """At least four words and eight characters, a Han character is half a word; or a short order that names a thing."""
+    """At least four words and eight characters, a Han character is half a word; or a short order that says what."""
     if compiled(_SHORT_ORDER).match(text):
         return True
     words, characters = (3, 5) if is_chinese(text) else (4, 8)
-    return len(text) >= characters and content_size(text) >= words
+    return (len(text) >= characters and content_size(text) >= words) or leaves_out(text)
 
 
 _SHORT_ORDER = (
@@ -178,7 +202,8 @@ def _of_sentence(sentence: Sentence, text: str, context: _Context, cue: Cue | No
     if cue is None:
         return _note(text, context) if is_event(text, talk=context.talk, turn=said) else None
     if cue.kind == "forget":
-        return ForgetRequest(text=text, turn_id=context.turn.id)
+        request = ForgetRequest(text=text, turn_id=context.turn.id)
+        return pointed(request, said[: sentence.start], said[sentence.end :], context.before)
     category, content = _filed(cue, context.talk, day)
     content = without_lead(content)
     leans = cue.importance == "medium" and category != "experience" and re.match(_LEANING, content) is not None
@@ -328,7 +353,9 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skip
     """What was found before, less what the user now asks to forget."""
     kept = []
     for one in found:
-        if not isinstance(one, ForgetRequest) and asked_to_forget(_text_of(one), request):
+        turns = one.turn_ids if isinstance(one, Candidate) else (one.turn_id,)
+        there = not request.said or request.said_in in turns
+        if there and not isinstance(one, ForgetRequest) and asked_to_forget(_text_of(one), request):
             skipped.append(Skipped(_text_of(one), "asked to be forgotten"))
         else:
             kept.append(one)

@@ -33,7 +33,7 @@ from memorybook.verbs.forgotten import (
     without_forgotten,
 )
 from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.requests import Orders, asked, asked_to_remember, unasked
+from memorybook.verbs.requests import Orders, asked, asked_to_remember, said_before, unasked
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import BROUGHT, Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import Stored, zone_of
@@ -153,6 +153,7 @@ def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
         language=memory.config.language,
         zone=zone if llm else None,
         mask=Mask(memory).text,
+        before=said_before(work.fresh[0], work.stored.turns) if work.fresh else None,
     )
     if llm is not None and found.candidates:
         from memorybook.lifecycle.ground import ground

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
+from memorybook.lifecycle.forgetting import points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
 from memorybook.verbs.forgotten import as_journaled
 from memorybook.verbs.memorize import Work, planned
+from memorybook.verbs.requests import said_before
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
 from memorybook.verbs.turns import Stored
@@ -51,7 +53,15 @@ class Obeyed(NamedTuple):
 
 def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
     """What a turn tells to remember or forget, by rules; statements that are merely worth keeping are left out."""
-    return by_rules([turn], session=session, now=memory.book.now(), orders=True)
+    found = by_rules([turn], session=session, now=memory.book.now(), orders=True)
+    if not any(map(points_back, found.forget_requests)):
+        return found
+    before = said_before(turn, memory.book.transcripts.turns(session.uuid, last=_LOOKED_BACK))
+    return by_rules([turn], session=session, now=memory.book.now(), orders=True, before=before)
+
+
+_LOOKED_BACK = 50
+"""Turns among which the one is looked for that `forget what I just said` means: tools may have said many of them."""
 
 
 def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:

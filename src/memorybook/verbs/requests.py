@@ -1,22 +1,26 @@
 """What a user asks an agent to forget, in so many words: what is meant, and what is done about it.
 
 Entries, notes and sentences of summaries go at once, where they are few, so that they can be undone together; the
-turns in which it was said wait for a person's word.
+turns in which it was said wait for a person's word. An order not to keep what is said takes out nothing but what came
+of this talk.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.errors import NotFound
 from memorybook.formats import notes, session_md
 from memorybook.hits import Query
 from memorybook.lifecycle.cues import find
-from memorybook.lifecycle.forgetting import asked_to_forget, named, names_everything, parted
+from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, named, names_everything, parted, points_back
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.sentences import sentences
 from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
+from memorybook.verbs.forget import meant_by
 from memorybook.verbs.forgotten import sifted, tombstones_of
 from memorybook.verbs.summary import page_at
 
@@ -57,12 +61,16 @@ class Orders(NamedTuple):
         return sum(isinstance(change, Remove | Drop) for change in self.changes)
 
 
+STILL_SAID = "what was said of it is still in the transcripts"
+
 MOST_FOUND = 10
 """Turns that are looked at for one request."""
 
 
 NOT_OBEYED = "asks to forget: see `memorybook forget`"
 EVERYTHING = "asks to forget everything: see `memorybook forget` and `memorybook purge`"
+LEFT_OUT = "asks not to keep what is said: nothing of it is remembered, the words stay in the talk"
+UNNAMED = "asks to forget, and says not what: see `memorybook forget`"
 
 
 def asked(
@@ -84,8 +92,9 @@ def asked(
     for request in requests:
         turn = users.get(request.turn_id)
         if obeyed and turn is not None:
-            plain = _asks_to_forget(turn.text)
-            orders = orders.then(_order(memory, request, entries, page, plain=plain, before=orders))
+            meant = _of_this_talk if request.said or leaves_out(request.text) else _of_the_book
+            found = meant(memory, request, turn.session, entries, page, orders)
+            orders = orders.then(_order(memory, request, found, plain=_asks_to_forget(turn.text), before=orders))
         else:
             orders = orders.then(_not_obeyed(request))
     return orders
@@ -99,6 +108,14 @@ def _asks_to_forget(text: str) -> bool:
 def _only_asks_to_forget(text: str) -> bool:
     """Whether somebody's words are orders to forget and nothing else, which say nothing of what is meant."""
     return all(_is_cue(part, "forget") for said in sentences(text) for part in parted(said.text))
+
+
+def said_before(turn: Turn, turns: Sequence[Turn]) -> Turn | None:
+    """The last of the turns before this one in which a user said something else than what to forget; None if none."""
+    ids = [one.id for one in turns]
+    earlier = turns[: ids.index(turn.id)] if turn.id in ids else turns
+    users = (one for one in reversed(earlier) if one.role in ("user", "") and one.text.strip())
+    return next((one for one in users if not _only_asks_to_forget(one.text)), None)
 
 
 def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | None) -> datetime | None:
@@ -122,34 +139,90 @@ def _is_cue(text: str, kind: str) -> bool:
 
 
 def _not_obeyed(request: ForgetRequest) -> Orders:
-    reason = EVERYTHING if names_everything(request.text) else NOT_OBEYED
+    if leaves_out(request.text):
+        reason = LEFT_OUT
+    elif names_everything(request.text):
+        reason = EVERYTHING
+    else:
+        reason = UNNAMED if points_back(request) else NOT_OBEYED
     return Orders(discarded=(Discarded(text=request.text, reason=reason),))
 
 
-def _order(
-    memory: Memory, request: ForgetRequest, entries: Mapping[str, Entry], page: str, *, plain: bool, before: Orders
-) -> Orders:
-    """What one request comes to after those before it; `plain` if it is no doubt one."""
+class _Found(NamedTuple):
+    """What a request means: entries, notes as (path, line), summaries without it, and what is proposed of turns."""
+
+    entries: Sequence[Entry]
+    notes: Sequence[tuple[str, str]]
+    pages: Sequence[Put] = ()
+    said: tuple[Proposed, ...] = ()
+
+
+def _of_the_book(
+    memory: Memory, request: ForgetRequest, session: str, entries: Mapping[str, Entry], page: str, before: Orders
+) -> _Found:
+    """What says what a request names, wherever it stands."""
     standing = {id: entry for id, entry in entries.items() if id not in before.gone}
     meant = [standing[id] for id in request.ids if id in standing]
     meant += [one for one in standing.values() if one not in meant and asked_to_forget(one.text, request)]
     lines = list(_notes(memory, request, before))
-    kept = memory.config.transcripts.enabled  # else the order stands nowhere, as all that was said
-    reason = f"said: {request.text} turn:{request.turn_id}" if kept else "asked to be forgotten"
+    pages = list(_pages(memory, request, page, before))
+    known = bool(meant or lines or pages)
+    return _Found(meant, lines, pages, _turns(memory, request, _why(memory, request), known=known))
+
+
+def _of_this_talk(
+    memory: Memory, request: ForgetRequest, session: str, entries: Mapping[str, Entry], page: str, before: Orders
+) -> _Found:
+    """What came of what a request points at, or of the talk in which it was asked not to keep something.
+
+    What is in the book from before is not meant, whatever it says, unless a model says that the request means it.
+    """
+    came: Sequence[Entry] = [one for one in entries.values() if one.session == session]
+    lines: Sequence[tuple[str, str]] = ()
+    if request.said:
+        came, lines = _came_of(memory, f"turn:{session}/{request.said_in}")
+    ids = {one.id for one in came if asked_to_forget(one.text, request)}.difference(before.gone)
+    meant = [one for id, one in entries.items() if id in ids]
+    lines = [line for line in lines if line in list(_notes(memory, request, before))]
+    if leaves_out(request.text):
+        return _Found(meant, lines)
+    meant += [entries[id] for id in request.ids if id in entries and id not in {*ids, *before.gone}]
+    turns = tuple(dict.fromkeys((request.said_in, request.turn_id)))
+    why = _why(memory, request)
+    change = RemoveTurns(session=session, turn_ids=turns, reason=why)
+    return _Found(meant, lines, said=(Proposed("forget", (change,), f"{why}; {STILL_SAID}"),))
+
+
+def _came_of(memory: Memory, turn: str) -> tuple[Sequence[Entry], Sequence[tuple[str, str]]]:
+    """Entries and notes that were remembered from a turn; none if it is not kept."""
+    with suppress(NotFound):
+        meant = meant_by(memory, target=None, query=None, session=None, source=turn)
+        return meant.entries, meant.notes
+    return (), ()
+
+
+def _why(memory: Memory, request: ForgetRequest) -> str:
+    """Without the words of the order where talks are not kept: then they stand nowhere."""
+    return f"asked to be forgotten: {request.text}" if memory.config.transcripts.enabled else "asked to be forgotten"
+
+
+def _order(memory: Memory, request: ForgetRequest, found: _Found, *, plain: bool, before: Orders) -> Orders:
+    """What one request comes to after those before it; `plain` if it is no doubt one."""
+    why = _why(memory, request)
+    reason = f"said: {request.text} turn:{request.turn_id}" if memory.config.transcripts.enabled else why
     changes: tuple[Change, ...] = (
-        *(Remove(id=one.id, reason=reason) for one in meant),
-        *(Drop(path=path, line=line, reason=reason) for path, line in lines),
-        *_pages(memory, request, page, before),
+        *(Remove(id=one.id, reason=reason) for one in found.entries),
+        *(Drop(path=path, line=line, reason=reason) for path, line in found.notes),
+        *found.pages,
     )
-    why = f"asked to be forgotten: {request.text}" if kept else reason
-    said = _turns(memory, request, why, known=bool(changes))
-    if not changes and not said:
+    if not changes and not found.said:
         return _not_obeyed(request)
-    few = before.texts + len(meant) + len(lines) <= MOST
-    if not plain or not few or any(one.pinned for one in meant) or memory.config.require_user_confirmation:
-        return Orders(proposed=(Proposed("forget", changes, why), *said) if changes else said)
-    bury = tombstones_of(memory, meant, lines=(line for _, line in lines))
-    return Orders(changes, tuple(one.id for one in meant), tuple(sorted(bury)), said)
+    few = before.texts + len(found.entries) + len(found.notes) <= MOST
+    pinned = any(one.pinned for one in found.entries)
+    if not plain or not few or pinned or memory.config.require_user_confirmation:
+        return Orders(proposed=(Proposed("forget", changes, why), *found.said) if changes else found.said)
+    bury = tombstones_of(memory, found.entries, lines=(line for _, line in found.notes))
+    return Orders(changes, tuple(one.id for one in found.entries), tuple(sorted(bury)), found.said)
 
 
 def _paths(memory: Memory, folder: str) -> list[str]:
@@ -212,7 +285,7 @@ def _turns(memory: Memory, request: ForgetRequest, why: str, *, known: bool) -> 
     if not known and {id for ids in said.values() for id in ids} <= {request.turn_id}:
         return ()
     changes = tuple(RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=why) for uuid, ids in said.items())
-    found = [Proposed("forget", changes, f"{why}; what was said of it is still in the transcripts")] if changes else []
+    found = [Proposed("forget", changes, f"{why}; {STILL_SAID}")] if changes else []
     found += [
         Proposed("forget", (one,), f"{why}; the words that ask it, which say something else too") for one in mixed
     ]
