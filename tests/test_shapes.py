@@ -17,7 +17,7 @@ from memorybook.config import Config
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Discarded, Entry, Supersede
 from memorybook.servers.mcp.bounds import bounded
-from memorybook.servers.mcp.offers import OFFERS, answers
+from memorybook.servers.mcp.offers import OFFERS, answers, once
 from memorybook.shapes import ANSWERS, Disabled
 
 CONFIG = Config(timezone="UTC")
@@ -146,11 +146,11 @@ def test_a_tool_answers_what_its_shape_says(name: str, answered: list[Call]) -> 
 def test_what_a_host_is_shown_is_what_it_was_promised(name: str, answered: list[Call], tmp_path: Path) -> None:
     promised = jsonschema.Draft202012Validator(closed(answers(name)))
     for answer in (answer for tool, answer in answered if tool == name):
-        promised.validate(bounded(answer))
+        promised.validate(bounded(once(name, answer)))
     with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(enabled=False)) as memory:
         needed = tools.schema(name)["parameters"]["required"]
         promised.validate(bounded(tools.call(memory, name, dict.fromkeys(needed, "tea"))))
-    assert not promised.is_valid({**bounded(answer), "more": 1})
+    assert not promised.is_valid({**bounded(once(name, answer)), "more": 1})
     assert name == "memory_get" or not promised.is_valid({})
 
 

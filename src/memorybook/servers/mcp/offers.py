@@ -17,6 +17,11 @@ ASKS_FIRST = "memory_forget"
 _ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
 """Tools that have an answer of their own while memory is switched off."""
 
+_REPEATS: Mapping[str, frozenset[str]] = dict.fromkeys(
+    ("recall_history", "recall_topic", "recall_session", "recall_within"), frozenset({"text", "tokens"})
+)
+"""Fields that say again what the others say, as a block for a prompt: a quarter of an answer, left out."""
+
 _YES = {
     "type": "boolean",
     "description": "Only where the host cannot ask a person: true once they have agreed to what goes.",
@@ -94,12 +99,24 @@ def answers(name: str) -> dict[str, Any]:
 
     What its fields mean stands in the tool's description, if a model has to know; what is null is left out of answers.
     """
-    whole = _schema(ANSWERS[name])
+    whole = _without(_schema(ANSWERS[name]), _REPEATS.get(name, frozenset()))
     if name in _ALWAYS_ANSWERS:
         return {**whole, "properties": {**whole["properties"], **_LEFT_OUT}}
     off, required = _schema(Disabled), whole.pop("required", [])
     either = {"anyOf": [{"required": required}, {"required": off["required"]}]} if required else {}
     return {**whole, "properties": {**off["properties"], **whole["properties"], **_LEFT_OUT}, **either}
+
+
+def once(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What the tool answered, said once."""
+    repeats = _REPEATS.get(name, frozenset())
+    return {field: value for field, value in answer.items() if field not in repeats}
+
+
+def _without(schema: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:
+    properties = {name: one for name, one in schema["properties"].items() if name not in fields}
+    required = [name for name in schema.get("required", ()) if name not in fields]
+    return {**schema, "properties": properties, **({"required": required} if required else {})}
 
 
 def _schema(shape: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from memorybook import tools
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.memory import Memory
 from memorybook.recall.format import marked
+from memorybook.servers.mcp import offers
 from memorybook.servers.mcp.bounds import bounded, writable
 from memorybook.servers.mcp.brief import brief
 
@@ -29,7 +30,7 @@ def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]
         answer = tools.call(memory(), name, arguments)
     except MemoryBookError as error:
         return refused(str(error))
-    shown = bounded(answer)
+    shown = bounded(offers.once(name, answer))
     return CallToolResult(content=[TextContent(type="text", text=marked(brief(shown)))], structured_content=shown)
 
 
