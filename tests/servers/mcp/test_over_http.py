@@ -60,6 +60,7 @@ def test_a_memory_is_kept_in_one_era_and_found_changed_and_forgotten_in_the_othe
     assert structured(changed)["entry"]["text"] == f"{text}!"
     if driven_in == "legacy":  # that era's question needs a connection that stays
         assert "this host cannot ask" in text_of(forgotten)
+        assert f"    {text}!\n" in text_of(forgotten)
         forgotten = agreed
     assert structured(forgotten)["receipt"]["entries"] == [id]
     assert len(person.asked) == (driven_in == "auto")

@@ -17,6 +17,7 @@ import memorybook
 from memorybook import tools
 from memorybook.errors import ConfigError
 from memorybook.memory import Memory
+from memorybook.recall.format import CLOSE, OPEN
 from memorybook.servers.mcp import offers
 from servers.mcp.conftest import CONFIG, Host, Person, server, structured, text_of
 
@@ -239,15 +240,29 @@ def test_a_person_is_asked_before_anything_is_forgotten(host: Host, memory: Memo
     assert goes or "nothing was forgotten" in text_of(result)
 
 
-def test_a_host_that_cannot_ask_is_told_to_ask_in_its_own_words(host: Host, memory: Memory) -> None:
-    id = memory.remember("likes tea").known.entry.id
-    refused = host.call("memory_forget", target=id)
+def test_a_host_that_cannot_ask_is_told_to_ask_in_its_own_words_and_what_to_show(host: Host, memory: Memory) -> None:
+    long = "爱喝茶。" * 100
+    for number in range(6):
+        memory.remember(f"tea {number} 茶 {long}")
+    note = memory.append("the tea was green")
+    refused = host.call("memory_forget", query="tea 茶")
+    sentence, _, lines = text_of(refused).partition("\n")
     assert refused.is_error
-    assert "this host cannot ask" in text_of(refused)
-    assert "1 entry" in text_of(refused)
-    assert "yes: true" in text_of(refused)
-    assert len(memory.entries().entries) == 1
-    assert host.answer("memory_forget", target=id, yes=True)["receipt"]["dry_run"] is False
+    assert sentence == (
+        "a person has to agree before 6 entries, 1 note may go, and this host cannot ask: show the user what goes, and "
+        "once they agree call memory_forget again with yes: true. What goes:"
+    )
+    shown = lines.removeprefix(f"{OPEN}\n").removesuffix(f"\n{CLOSE}").split("\n")
+    assert len({line[:9] for line in shown[:5] if line.startswith("    tea ")}) == 5
+    assert f"    {note.path}: - " in shown[5]
+    assert (shown[6:], max(map(len, shown))) == (["    …"], 204)
+
+    looked = host.call("memory_forget", query="tea 茶", dry_run=True)
+    assert structured(looked)["would_go"] == [line.removeprefix("    ") for line in shown]
+    assert text_of(looked).startswith("\n".join(["would go: 6 entries, 1 note", *shown]))
+
+    assert len(memory.entries().entries) == 6
+    assert host.answer("memory_forget", query="tea 茶", yes=True)["receipt"]["dry_run"] is False
 
 
 def test_nobody_is_asked_what_would_go_nor_about_what_is_not_there(host: Host, memory: Memory) -> None:

@@ -84,7 +84,8 @@ def _flushed(answer: Shown) -> list[str]:
 
 def _forgotten(answer: Shown) -> list[str]:
     told = answer["receipt"]
-    return [f"{'would go' if told['dry_run'] else 'forgotten'}: {things(told) or 'nothing'}", *told["remains"]]
+    head = f"{'would go' if told['dry_run'] else 'forgotten'}: {things(told) or 'nothing'}"
+    return [head, *(f"    {line}" for line in answer.get("would_go", ())), *told["remains"]]
 
 
 def things(told: Shown) -> str:

@@ -17,11 +17,11 @@ from memorybook import tools
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
 from memorybook.memory import Memory
 from memorybook.servers.mcp.brief import things
-from memorybook.servers.mcp.offers import ASKS_FIRST
-from memorybook.servers.mcp.results import called, refused
+from memorybook.servers.mcp.offers import ASKS_FIRST, WOULD_GO
+from memorybook.servers.mcp.results import answered, called, refused
 
 _NAMED = 5
-"""How many entries, and how many notes and documents, a question shows."""
+"""How many entries, and how many notes and documents, are shown of what would go."""
 
 _LONGEST = 200
 """Characters of each."""
@@ -45,16 +45,16 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
 
     def ask(arguments: dict[str, Any], shown: Any, context: Context[Any, Any]) -> Any:
         if isinstance(shown, MemoryBookError):
-            return shown
+            return refused(str(shown))
         try:
             return _answer(memory, arguments, shown, can_ask=_can_ask(context))
         except MemoryBookError as error:
-            return error
+            return refused(str(error))
 
     def run(arguments: dict[str, Any], shown: Any, consent: Any) -> CallToolResult:
         said = consent.data if isinstance(consent, AcceptedElicitation) else None
-        if isinstance(said, MemoryBookError):
-            return refused(str(said))
+        if isinstance(said, CallToolResult):
+            return said
         if said is None or not said.forget:
             return refused("nothing was forgotten: the user was asked and does not want it")
         if look(arguments) != shown:
@@ -74,17 +74,21 @@ def _would_go(memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _answer(
     memory: Callable[[], Memory], arguments: Mapping[str, Any], shown: Mapping[str, Any], *, can_ask: bool
-) -> Consent | Elicit[Consent]:
-    """A yes where none is needed, or given by whom nobody else can ask; else the question. Raises why there is none."""
-    if "receipt" not in shown or arguments.get("dry_run") is True:  # switched off: the call says so
+) -> Consent | Elicit[Consent] | CallToolResult:
+    """A yes given by whom nobody else can ask, the question, or the answer where none is asked. Raises NotFound."""
+    if "receipt" not in shown:  # switched off: the call says so
         return Consent(forget=True)
-    if not things(shown["receipt"]):
+    receipt = shown["receipt"]
+    if arguments.get("dry_run") is True:
+        return answered({**shown, WOULD_GO: _words(memory(), arguments, receipt)})
+    if not things(receipt):
         raise NotFound("nothing in the book fits: nothing would go")
-    if can_ask:
-        return Elicit(_question(memory(), arguments, shown["receipt"]), Consent)
-    if _agreed(arguments):
+    if not can_ask and _agreed(arguments):
         return Consent(forget=True)
-    raise _unasked(shown["receipt"])
+    lines = [f"    {line}" for line in _words(memory(), arguments, receipt)]
+    if can_ask:
+        return Elicit("\n".join([f"Forget {things(receipt)}? 要忘掉吗？", "", *lines]), Consent)
+    return refused(_unasked(receipt), *lines)
 
 
 def _own(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,23 +110,22 @@ def _can_ask(context: Context[Any, Any]) -> bool:
     return asks is not None and (asks.form is not None or asks.url is None)
 
 
-def _unasked(told: Mapping[str, Any]) -> InvalidInput:
-    return InvalidInput(
-        f"a person has to agree before {things(told)} may go, and this host cannot ask: tell the user what goes "
-        "(dry_run: true shows it), and once they agree call memory_forget again with yes: true"
+def _unasked(told: Mapping[str, Any]) -> str:
+    return (
+        f"a person has to agree before {things(told)} may go, and this host cannot ask: show the user what goes, and "
+        "once they agree call memory_forget again with yes: true. What goes:"
     )
 
 
-def _question(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """What would go, counted, and the first of it in its own words, set apart so that no host takes it for markup."""
+def _words(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
+    """The first of what would go in its own words; callers set them apart, so that no host takes them for markup."""
     ids, rest = told["entries"], (*told["notes"], *told["documents"])
     said = [tools.call(memory, "memory_get", {"target": id})["entry"]["text"] for id in ids[:_NAMED]]
     named = [arguments[name] for name in ("session", "source") if arguments.get(name)]
     if told["turns"] == 1 and named and named[0].startswith("turn:"):
         said.append(tools.call(memory, "memory_get", {"target": named[0]})["text"])
-    lines = [f"    {_plain(text)}" for text in dict.fromkeys((*named, *said, *rest[:_NAMED]))]
-    more = ["    …"] if len(ids) > _NAMED or len(rest) > _NAMED else []
-    return "\n".join([f"Forget {things(told)}? 要忘掉吗？", "", *lines, *more])
+    lines = [_plain(text) for text in dict.fromkeys((*named, *said, *rest[:_NAMED]))]
+    return [*lines, "…"] if len(ids) > _NAMED or len(rest) > _NAMED else lines
 
 
 def _plain(text: str) -> str:

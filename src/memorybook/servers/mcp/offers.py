@@ -14,6 +14,9 @@ from memorybook.shapes import ANSWERS, Disabled
 ASKS_FIRST = "memory_forget"
 """The tool that asks a person first."""
 
+WOULD_GO = "would_go"
+"""The field of its answer that shows the words of what would go, if nothing did."""
+
 _ALWAYS_ANSWERS = frozenset({"memory_search", "recall_memory", "memory_status"})
 """Tools that have an answer of their own while memory is switched off."""
 
@@ -27,7 +30,9 @@ _YES = {
     "description": "Only where the host cannot ask a person: true once they have agreed to what goes.",
 }
 
-_LEFT_OUT = {"left_out": {"type": "array", "items": {"type": "string"}}}
+_LINES = {"type": "array", "items": {"type": "string"}}
+
+_LEFT_OUT = {"left_out": _LINES}
 """What an answer had no room for, and how to get it, in sentences."""
 
 
@@ -103,8 +108,9 @@ def answers(name: str) -> dict[str, Any]:
     if name in _ALWAYS_ANSWERS:
         return {**whole, "properties": {**whole["properties"], **_LEFT_OUT}}
     off, required = _schema(Disabled), whole.pop("required", [])
+    more = {WOULD_GO: _LINES} if name == ASKS_FIRST else {}
     either = {"anyOf": [{"required": required}, {"required": off["required"]}]} if required else {}
-    return {**whole, "properties": {**off["properties"], **whole["properties"], **_LEFT_OUT}, **either}
+    return {**whole, "properties": {**off["properties"], **whole["properties"], **more, **_LEFT_OUT}, **either}
 
 
 def once(name: str, answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,21 +22,32 @@ _LONGEST = 1_000
 
 
 def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-    """Call the tool; what it raises on purpose becomes an error that the model can act on.
-
-    The lines stand between the markers of recalled text, so that a host's transcript brings them back to no book.
-    """
+    """Call the tool; what it raises on purpose becomes an error that the model can act on."""
     try:
         answer = tools.call(memory(), name, arguments)
     except MemoryBookError as error:
         return refused(str(error))
-    shown = bounded(offers.once(name, answer))
+    return answered(offers.once(name, answer))
+
+
+def answered(answer: dict[str, Any]) -> CallToolResult:
+    """An answer, bounded.
+
+    Its lines stand between the markers of recalled text, so that a host's transcript brings them back to no book.
+    """
+    shown = bounded(answer)
     return CallToolResult(content=[TextContent(type="text", text=marked(brief(shown)))], structured_content=shown)
 
 
-def refused(sentence: str) -> CallToolResult:
-    """An error of the tool, not of the protocol: the sentence says what is wrong and what would do."""
-    return CallToolResult(content=[TextContent(type="text", text=_short(sentence))], is_error=True)
+def refused(sentence: str, *lines: str) -> CallToolResult:
+    """An error of the tool, not of the protocol: the sentence says what is wrong and what would do.
+
+    Lines of the book below it are marked as those of an answer are.
+    """
+    told = _short(sentence)
+    if lines:
+        told += "\n" + str(writable(marked("\n".join(lines))))
+    return CallToolResult(content=[TextContent(type="text", text=told)], is_error=True)
 
 
 def _short(sentence: str) -> str:
