@@ -358,7 +358,11 @@ def test_the_recalls_are_commands(talk: Talk) -> None:
 def test_a_recall_takes_words_for_a_time(talk: Talk, said: str, when: str) -> None:
     assert said in talk(said, "/new", f"/recall {when}").partition("New session" if said.isascii() else "新会话")[2]
     here, word = ("The mast is of ash.", "mast") if said.isascii() else ("桅杆是白蜡木的。", "桅杆")
-    assert here in talk(here, f"/recall {word}").partition(f"/recall {word}")[2]  # said in no earlier talk
+    shown = talk(here, f"/recall {word}", "What was in May 1999?", "/recall in May 1999").partition(f"/recall {word}")[
+        2
+    ]
+    assert here in shown  # said in no earlier talk
+    assert "What was" not in shown.partition("/recall in May 1999")[2]
 
 
 def test_a_recall_knows_a_session_by_its_name_and_says_that_nothing_was_said_on_a_day(

@@ -137,7 +137,7 @@ class Doing:
     def _recall(self, rest: str) -> None:
         """Recall what the words ask for, or what was said about them or then; without any the newest sessions.
 
-        What was said in no earlier talk is looked for in this one.
+        What was said in no earlier talk is looked for in this one, unless the words say when.
         """
         if not rest or commands.are_options(rest):
             self._do("recall-topic" if rest else "recall-history", commands.words_in(rest))
@@ -146,7 +146,7 @@ class Doing:
         found = self._named(rest) or self._memory.recollect(rest, current=current)
         found = found or self._memory.recollect(asking.format(words=rest), current=current)
         found = found or self._memory.recall_topic(rest, current=current)
-        if not found.has_relevant and current:
+        if current and found.scene == "topic" and not (found.has_relevant or found.reason):
             with suppress(NotFound):  # talks are not kept
                 here = self._memory.recall_within(current, rest)
                 found = here if here.has_relevant else found
