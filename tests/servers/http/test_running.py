@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 import memorybook
 from memorybook.cli import main
@@ -354,6 +355,18 @@ def test_a_stop_loses_no_line_that_was_acknowledged(tmp_path: Path) -> None:
     with memorybook.open(str(book), config=Config(backend="scan")) as memory:
         lines = "".join(memory.document(info.path).text for info in memory.documents()).split()
     assert [line for line in acknowledged if lines.count(line) != 1] == []
+
+
+def test_ctrl_c_once_more_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, before = list[int](), signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(os, "_exit", left.append)
+    server = running.Server(FastAPI(), ServerSettings(), lambda: None)
+    with server.capture_signals():
+        for asked in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            assert not left
+            signal.raise_signal(asked)
+            assert server.should_exit
+    assert (left, signal.getsignal(signal.SIGINT)) == ([130], before)
 
 
 async def appending(url: str, stop: Any) -> list[str]:

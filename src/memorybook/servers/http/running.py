@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import math
+import os
 import resource
 import signal
 import socket
@@ -210,7 +211,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Takes signals as a wish to stop; in a thread there are none."""
+        """Takes signals as a wish to stop, Ctrl-C once more as one to leave at once; in a thread there are none."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -222,4 +223,6 @@ class Server(uvicorn.Server):
                 signal.signal(sign, handler)
 
     def _stop(self, sign: int, frame: FrameType | None) -> None:
+        if self.should_exit and sign == signal.SIGINT:
+            os._exit(128 + sign)  # what was acknowledged is on disk; threads would be waited for
         self.handle_exit(sign, frame)
