@@ -8,7 +8,6 @@ from typing_extensions import TypedDict
 
 from memorybook.shapes import (
     Appended,
-    Change,
     Changed,
     Discarded,
     Entry,
@@ -33,7 +32,6 @@ from memorybook.shapes import (
 
 __all__ = [
     "Appended",
-    "Change",
     "Changed",
     "Flushed",
     "Forgotten",
