@@ -126,6 +126,26 @@ def test_prompts_say_to_recall_and_to_keep_in_the_language_of_the_book(host: Hos
         prompt(host, "end_of_session", language="fr")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("recall", {}, "the prompt recall needs 'question'"),
+        (
+            "recall",
+            {"question": "茶？", "limit": "3"},
+            "the prompt recall takes no 'limit': it takes question, language",
+        ),
+        ("不存在", {}, "no prompt '不存在': there are recall, end_of_session"),
+    ],
+)
+def test_a_prompt_that_cannot_be_made_is_told_in_one_sentence(
+    host: Host, name: str, arguments: dict[str, str], told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(MCPError) as refused:
+        prompt(host, name, **arguments)
+    assert (refused.value.code, refused.value.message, caplog.records) == (-32602, told, [])
+
+
 def test_a_prompt_from_an_empty_book_says_that_nothing_was_found(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(language="zh")) as memory:
         host = Host(lambda: memory, "auto")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from mcp.server import MCPServer
+from mcp.types import Prompt
 from pydantic import Field
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, NotFound
 from memorybook.memory import Memory
 from memorybook.recall.format import CLOSE, OPEN, marked
 from memorybook.servers.mcp.results import refusals
@@ -92,6 +93,18 @@ def add(server: MCPServer[Any], memory: Callable[[], Memory]) -> None:
         """Keep what a later session needs before this one ends."""
         with refusals():
             return marked(WORDING[_language(_on(memory()), language)].end)
+
+
+def check(listed: Sequence[Prompt], name: str, arguments: Mapping[str, Any]) -> None:
+    """Raises NotFound for a prompt that there is not, InvalidInput for arguments that are missing or too many."""
+    found = next((prompt for prompt in listed if prompt.name == name), None)
+    if found is None:
+        raise NotFound(f"no prompt {name!r}: there are {', '.join(prompt.name for prompt in listed)}")
+    takes = {argument.name: bool(argument.required) for argument in found.arguments or ()}
+    for unknown in (given for given in arguments if given not in takes):
+        raise InvalidInput(f"the prompt {name} takes no {unknown!r}: it takes {', '.join(takes)}")
+    for missing in (each for each, required in takes.items() if required and each not in arguments):
+        raise InvalidInput(f"the prompt {name} needs {missing!r}")
 
 
 def _on(memory: Memory) -> Memory:

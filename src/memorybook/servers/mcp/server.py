@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp.server import CacheHint, MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.types import CallToolResult, Resource
+from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Resource
 from pydantic import ConfigDict
 
 from memorybook.memory import Memory
@@ -50,6 +51,14 @@ class Server(MCPServer[Any]):
     async def list_resources(self) -> list[Resource]:
         """What is worth offering by itself: MEMORY.md, the newest notes and summaries."""
         return await self._resources.newest()
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """The prompt; what is wrong with the call is said in a sentence, by MCPError."""
+        with results.refusals():
+            prompts.check(await self.list_prompts(), name, arguments or {})
+        return await super().get_prompt(name, arguments, context)
 
 
 def build(memory: Opened) -> MCPServer[Any]:
