@@ -62,6 +62,10 @@ def _entry(answer: Shown) -> list[str]:
     about = [entry["category"], entry["state"], f"score {entry['score']:.2f}", "pinned" if entry["pinned"] else ""]
     about += [answer.get("action", ""), f"group {entry['group']}" if entry.get("group") else ""]
     lines = [f"{entry['id']} ({', '.join(filter(None, about))}): {entry['text']}"]
+    if entry.get("trust") == "suspect":
+        lines.append(
+            "kept as suspect, for it tells its reader what to do: a search finds it, no prompt brings it by itself"
+        )
     if answer.get("refused"):
         lines.append(f"nothing was changed: {answer['refused']}")
     return [*lines, *_masked(answer)]
