@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import subprocess
@@ -33,6 +34,7 @@ from memorybook.model import Session, Turn
 from memorybook.protocols import Embedder
 from memorybook.storage import index_rebuild, index_schema, index_sync, sqlite_index
 from memorybook.storage.directory import DirectoryDocuments
+from memorybook.storage.freshness import DOCUMENT, TURN
 from memorybook.storage.index_rebuild import rebuild
 from memorybook.storage.scan_index import ScanIndex
 from memorybook.storage.sqlite import Connection
@@ -172,6 +174,28 @@ def test_nothing_is_written_when_nothing_changed(book: Book, path: str) -> None:
     [(after,)] = watcher.execute("PRAGMA data_version").fetchall()
     watcher.close()
     assert before == after
+
+
+def test_a_sync_that_may_not_take_long_leaves_what_is_much_to_others(book: Book, path: str) -> None:
+    book.write("a.md", "red apples")
+    with_words = SqliteIndex(path)
+    book.search(with_words, "apples")
+    with_words.most = DOCUMENT + TURN * 2.5  # a document that was written just now may change unseen
+    book.say("green apples", "green pears")
+    book.search(with_words, "green")
+    assert not with_words.behind
+    book.say("yellow apples " * 20, "苹果 " * 20, session="other")
+    assert by_words(book.search(with_words, "yellow")) == {}
+    assert with_words.behind
+    with_words.most = math.inf
+    assert len(by_words(book.search(with_words, "yellow"))) == 1
+    assert not with_words.behind
+    hurried = SqliteIndex(path, embedder=HashEmbedder())
+    hurried.most = TURN * 4
+    assert book.search(hurried, "green").pending_vectors == 5
+    assert hurried.behind
+    hurried.most = DOCUMENT + TURN * 5
+    assert book.search(hurried, "green").pending_vectors == 0
 
 
 def test_two_that_sync_at_once_make_no_duplicates(book: Book, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, compress, repeat
+from math import inf
 from operator import is_not
 
 from memorybook.hits import SyncReport
@@ -15,8 +16,17 @@ if TYPE_CHECKING:
     from memorybook.documents import DocumentInfo
     from memorybook.protocols import Documents, Progress, Transcripts
 
+LEFT = "the index is far behind: what changed since is not found before memorybook sync"
+"""Why a sync that may not take long has brought nothing in."""
+
 ROUNDS = 8
 """How often a sync starts over because another process brought in the same documents meanwhile."""
+
+DOCUMENT = 2_000
+"""What a document costs that changed, in bytes of text that are new: it is read, compared, and its row written."""
+
+TURN = 200
+"""The same for a turn."""
 
 _STRETCH = 256
 
@@ -52,6 +62,22 @@ class Difference(NamedTuple):
     def nothing(self) -> bool:
         """Whether they agree."""
         return not self.changed and not self.removed and self.turns[0] == self.turns[1]
+
+    def is_more(self, than: float, transcripts: Transcripts) -> bool:
+        """Whether to bring it in would cost more than so many bytes of new text do; turns are only counted up to that.
+
+        Of a document that is known as many are new as it is longer or shorter now.
+        """
+        cost = sum(DOCUMENT + known.size for _, known in self.removed)
+        cost += sum(DOCUMENT + abs(info.size - (known.size if known else 0)) for info, known in self.changed)
+        before, now = self.turns
+        if cost > than or before == now or now is None:
+            return cost > than
+        for _, turn in transcripts.changes(before if before is not None and before < now else 0).turns:
+            cost += TURN + len(turn.text)
+            if cost > than:
+                return True
+        return False
 
 
 class Table:
@@ -116,11 +142,13 @@ def bring_up_to_date(
     *,
     table: Table | None = None,
     expect: Callable[[list[str]], None] | None = None,
+    most: float = inf,
 ) -> SyncReport:
     """Bring in the words of all that changed; vectors are not looked at.
 
     `table` is what an earlier call with the same index left; None reads it. `expect` is called with the
-    texts that are to be embedded then, as soon as they are known.
+    texts that are to be embedded then, as soon as they are known. What is more than `most` (see `Difference.is_more`)
+    is left to a call with no such limit, and the report says `LEFT`.
     """
     table = table or Table()
     changed = removed = 0
@@ -130,6 +158,9 @@ def bring_up_to_date(
         difference = _difference(db, table, documents, transcripts)
         if difference.nothing and is_whole(db):
             degraded = []
+            break
+        if most < inf and difference.is_more(most, transcripts):
+            degraded = [LEFT]
             break
         from memorybook.storage.index_sync import bring_in
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock
 from itertools import islice
+from math import inf
 from time import time
 
 import apsw
@@ -23,7 +24,7 @@ from memorybook.storage.candidates import (
     revision_of,
     searched,
 )
-from memorybook.storage.freshness import ROUNDS, Table, bring_up_to_date, is_whole
+from memorybook.storage.freshness import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
 from memorybook.storage.index_schema import born, inode, listed, noted, open_index, passages, throw_away
 from memorybook.storage.sqlite import Connection, Value, readable, reading
 from memorybook.text.tokens import query_words
@@ -86,6 +87,10 @@ class SqliteIndex:
         self._opening = allocate_lock()
         self._age: str | None = None
         self._truth: tuple[Documents, Transcripts] | None = None
+        self.most = inf
+        """Bytes of new text, about, that a sync brings in; it leaves more (see `freshness.Difference.is_more`)."""
+        self.behind = False
+        """Whether the last sync left something."""
         self._blank = False
         self._table = Table()
         self._rows = _Rows()
@@ -217,19 +222,21 @@ class SqliteIndex:
     def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
         expect = getattr(self._embedder, "expect", None)
         age = born(db)
-        report = bring_up_to_date(db, documents, transcripts, table=self._table, expect=expect)
-        self._age = age
+        report = bring_up_to_date(db, documents, transcripts, table=self._table, expect=expect, most=self.most)
+        self._age, self.behind = age, LEFT in report.degraded
         if self._embedder is None:
             return report
         model = vector_leg.register(db, self._embedder)
         waiting = vector_leg.pending(db, model)
         degraded = (*report.degraded, *self._unloaded())
-        if 0 < waiting <= inline(self._embedder):
+        if 0 < waiting <= min(inline(self._embedder), self.most / TURN):
             try:
                 vector_leg.embed_pending(db, self._embedder, self._vectors)
             except EmbedderFailed as error:
                 degraded = (*degraded, paused_reason(self._embedder.name, str(error), 0))
             waiting = vector_leg.pending(db, model)
+        elif 0 < waiting <= inline(self._embedder):
+            self.behind = True
         elif not self._vectors.intact(db, model):
             vector_leg.tidy(db, model, self._vectors)
         if expect is not None and not waiting:
