@@ -464,6 +464,24 @@ def test_of_an_untrusted_file_only_harmless_settings_count(project: Path, home: 
     assert "memorybook trust" in found.warnings[0]
 
 
+def test_where_the_book_is_can_be_told_while_the_settings_cannot_be_read(project: Path, home: Path) -> None:
+    def where(env: dict[str, str] | None = None) -> tuple[str, ...]:
+        found = config.where(cwd=str(project), env=env or {}, home=str(home))
+        return found.root_dir, found.workspace_dir, found.project_key
+
+    usual = str(home / ".memorybook")
+    assert where() == ("", usual, "")
+    user_file(home, "[memory]\n# root_dir = '/no'\nroot_dir = '~/书' # mine\nx = \n")
+    (project / "memorybook.json").write_text('{"project-key": "teal", "root_dir": "/theirs", "max_resulst": 3}')
+    assert where() == (str(home / "书"), usual, "teal")
+    config.trust(str(project / "memorybook.json"), env={}, home=str(home))
+    assert where() == ("/theirs", usual, "teal")
+    (project / "memorybook.json").write_text('{"project-key": "teal", "root_dir": "/other", "max_res')
+    assert where() == (str(home / "书"), usual, "teal")
+    user_file(home, "root_dir = 7\n")
+    assert where({"MEMORYBOOK_HOME": "/mnt", "MEMORYBOOK_MAX_RESULTS": "x"}) == ("", "/mnt", "teal")
+
+
 def test_a_trusted_file_counts_wholly_until_it_changes(project: Path, home: Path) -> None:
     file = risky_project(project)
     assert config.trust(str(file), env={}, home=str(home)) == ["root_dir", "vector.base_url", "redaction.enabled"]

@@ -12,7 +12,7 @@ import os
 from memorybook import config_files
 from memorybook.config_files import Given
 from memorybook.errors import ConfigError, NotFound, Unavailable
-from memorybook.standard import Iterator, Mapping
+from memorybook.standard import Iterator, Mapping, suppress
 from memorybook.typed import Any, Literal, NamedTuple
 
 _NOTHING: Mapping[str, str] = {}
@@ -255,6 +255,7 @@ class Config(NamedTuple):
 
 
 _PREFIX = "MEMORYBOOK_"
+_WHERE = ("workspace_dir", "root_dir", "project_key")
 _NOT_SETTINGS = frozenset({"MEMORYBOOK_DEBUG", "MEMORYBOOK_DATA", "MEMORYBOOK_TOKEN"})
 
 
@@ -287,6 +288,28 @@ def load(
             sources[key] = given.origin
     values.setdefault("workspace_dir", os.path.join(home, ".memorybook"))
     return _built(values, sources, tuple(warnings))
+
+
+def where(*, cwd: str, env: Mapping[str, str], home: str | None = None) -> Config:
+    """Of the settings those that say where the book is, as far as they can be told; the others have their defaults.
+
+    For what cannot wait until a mistake in the settings is mended: takes what `load` takes, and raises nothing of that.
+    """
+    from memorybook.config_values import value_of
+
+    home = home or env.get("HOME") or os.path.expanduser("~")
+    folder, names = config_files.config_dir(env, home), _names()
+    layer = [one for path in config_files.user_files(folder) for one in config_files.salvaged(path, whole=True)]
+    for path in project_files(cwd):
+        found = config_files.salvaged(path)
+        layer += [one for one in found if not _risky([one]) or config_files.is_trusted(path, folder)]
+    values = {"workspace_dir": os.path.join(home, ".memorybook")}
+    for given in (*layer, *_from_environment(env, cwd)):
+        key = _find(given.name, names)
+        if key in _WHERE:
+            with suppress(ConfigError):
+                values[key] = value_of(key, "", given, home)
+    return _built(values, {}, ())
 
 
 def _built(values: Mapping[str, Any], sources: Mapping[str, str], warnings: tuple[str, ...]) -> Config:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from memorybook.errors import ConfigError, MissingExtra
+from memorybook.errors import ConfigError, MemoryBookError, MissingExtra
 from memorybook.standard import Callable, Iterator, Mapping
 from memorybook.typed import Any, NamedTuple
 
@@ -45,13 +45,18 @@ def absolute(path: str, base: str, home: str) -> str:
 
 
 _PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "memorybook.yml", "config.json")
+_PLACE = r"""(?mi)^[^#\n]*?((?:workspace|root)[_-]dir|project[_-]key)["']?[ \t]*[:=][ \t]*["']?([^"'#,}\n]+)"""
 _USER_FILES = ("config.toml", "config.json", "config.yaml", "config.yml")
 
 
 def of_user(folder: str) -> list[Given]:
     """The user's own settings in `folder` (see `config_dir`), of every file of them that is there. Raises as `read`."""
-    found = [path for name in _USER_FILES if os.path.exists(path := os.path.join(folder, name))]
-    return [given for path in found for given in read(path, whole=True)]
+    return [given for path in user_files(folder) for given in read(path, whole=True)]
+
+
+def user_files(folder: str) -> list[str]:
+    """The settings files in `folder` (see `config_dir`)."""
+    return [path for name in _USER_FILES if os.path.exists(path := os.path.join(folder, name))]
 
 
 def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
@@ -87,6 +92,20 @@ def read(path: str, *, whole: bool = False) -> list[Given]:
         return _read(path, whole)
     except RecursionError:
         raise ConfigError(f"cannot read the settings in {path}: it is nested too deeply") from None
+
+
+def salvaged(path: str, *, whole: bool = False) -> list[Given]:
+    """What `read` answers; of a file that cannot be parsed, which book its lines name. Raises nothing of that."""
+    try:
+        return read(path, whole=whole)
+    except MemoryBookError:
+        import re
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = re.findall(_PLACE, file.read())
+    except OSError:
+        return []
+    return [Given(name, value.strip(), path, os.path.dirname(path)) for name, value in found]
 
 
 def _read(path: str, whole: bool) -> list[Given]:
