@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 import memorybook
 from hosted import SESSION
 from memorybook import prepared, spool
+from memorybook.cli import main
 from memorybook.config import Config
 from memorybook.hooks import context, event
 from memorybook.memory import Memory
@@ -58,14 +61,97 @@ def told(out: str) -> str:
     ],
 )
 def test_events_of_a_session_are_put_into_the_spool_without_an_answer(
-    tell: Tell, book: Path, name: str, host: str, kind: str
+    tell: Tell, book: Path, tmp_path: Path, name: str, host: str, kind: str
 ) -> None:
-    out = tell(name, host=host, transcript_path="/t/成绩.jsonl", prompt="p", prompt_response="r", stop_hook_active=True)
+    path = tmp_path / "成绩.jsonl"
+    path.touch()
+    out = tell(name, host=host, transcript_path=str(path), prompt="p", prompt_response="r", stop_hook_active=True)
     assert out == ""
     [fields] = kept(book)
     assert (fields["kind"], fields["host"], fields["session_id"]) == (kind, host, SESSION)
-    assert fields["transcript_path"] == "/t/成绩.jsonl"
+    assert fields["transcript_path"] == str(path)
     assert ("prompt_response" in fields) == (host == "gemini")
+
+
+def test_a_session_that_ends_before_a_word_was_said_has_no_transcript(tell: Tell, book: Path, tmp_path: Path) -> None:
+    tell("SessionEnd", transcript_path=str(tmp_path / "never-written.jsonl"))
+    tell("Stop", transcript_path=str(tmp_path / "late.jsonl"))
+    assert ["transcript_path" in fields for fields in kept(book)] == [False, True]
+
+
+USER, PROJECT = "home/.config/memorybook/config.toml", "project/memorybook.toml"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "variable"),
+    [
+        (USER, "max_resulst = 3", ""),
+        (USER, "x = ", ""),
+        (PROJECT, "x = ", ""),
+        (PROJECT, "[nobodys]\ntable = 1", ""),
+        (PROJECT, "", "many"),
+    ],
+)
+def test_what_comes_while_the_settings_cannot_be_read_waits_until_they_can(
+    tell: Tell,
+    book: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    file: str,
+    text: str,
+    variable: str,
+) -> None:
+    where = f"root_dir = '{book}'\n"
+    (tmp_path / USER).parent.mkdir(parents=True)
+    (tmp_path / USER).write_text(where)
+    machine, path = str(book / ".memorybook"), tmp_path / file
+    path.write_text(f"{where if file == USER else ''}{text}\n")
+    with monkeypatch.context() as patched:
+        patched.setenv("MEMORYBOOK_MAX_RESULTS", variable)
+        assert tell("SessionStart", "--ingest") == ""
+        assert tell("AfterAgent", "--ingest", host="gemini", prompt="the quokka quota", prompt_response="ok") == ""
+        assert tell("UserPromptSubmit", "--ingest", prompt="the quokka quota?") == ""
+        assert (spool.names(machine), len(spool.names(machine, part=spool.UNSETTLED))) == ([], 1)
+        for command in (["status"], ["hook", "ingest"]):
+            assert main(command) == 2
+            assert "1 event of agent hosts came while the settings could not be read" in capfd.readouterr().err
+    path.write_text(where if file == USER else "")
+    assert main(["status", "--json"]) == 0
+    assert "1 event of agent hosts" in capfd.readouterr().out
+    assert main(["hook", "ingest"]) == 0
+    assert "taken in 1 event, 1 session, 2 turns" in capfd.readouterr().out
+    assert spool.names(machine, part=spool.UNSETTLED) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "left"), [("auto_store = true", 2), ("enabled = false", 0), ("auto_capture_on_new_session = false", 0)]
+)
+def test_what_came_meanwhile_is_dropped_if_memory_proves_to_be_switched_off_there(
+    tell: Tell, book: Path, tmp_path: Path, setting: str, left: int
+) -> None:
+    machine, path = str(book / ".memorybook"), tmp_path / PROJECT
+    for text in (f"{setting}\nx = ", setting):
+        path.write_text(text)
+        tell("Stop", transcript_path="/t.jsonl")
+        if text != setting:
+            os.chdir(tmp_path)  # elsewhere it is switched on, and what is at fault there is not mended yet
+            tell("Stop", cwd=str(tmp_path))
+            os.chdir(tmp_path / "project")
+            assert len(spool.names(machine, part=spool.UNSETTLED)) == 1
+    assert spool.names(machine, part=spool.UNSETTLED) == []
+    assert len(kept(book)) == left
+
+
+def test_settings_are_found_readable_once_the_packages_are_found_that_read_them(
+    tell: Tell, book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project" / "memorybook.yaml").write_text("max_results: 3\n")
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "yaml", None)
+        patched.setattr("memorybook.hooks.unsettled.find_dependencies", lambda: sys.modules.pop("yaml"))
+        tell("Stop", transcript_path="/t.jsonl")
+    assert len(kept(book)) == 1
 
 
 def test_nothing_is_kept_while_memory_or_capture_is_switched_off(
@@ -307,6 +393,41 @@ def test_a_pasted_log_is_not_searched_with(filled: Tell, monkeypatch: pytest.Mon
     assert len(asked[0]) == context.LONGEST_QUERY
 
 
+def test_what_cannot_be_indexed_in_the_time_of_a_prompt_is_left_to_a_process_of_its_own(
+    memory: Memory, tell: Tell, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[str, ...]] = []
+    spawn = os.posix_spawn
+
+    def start(program: str, command: list[str], env: dict[str, str], **how: Any) -> int:
+        begun.append((*command[-2:], str(spawn("/bin/sleep", ["sleep", "60"], env, **how))))
+        return 0
+
+    def asked(number: int) -> str:
+        return tell("UserPromptSubmit", prompt=f"Which port does staging use? {number}")
+
+    monkeypatch.setattr(os, "posix_spawn", start)
+    memory.append("The staging database listens on port 5433.")
+    memory.sync()
+    for number in range(60):
+        (book / f"{number}.md").write_text(
+            f"# 港口 {number}\n\nThe staging cranes of quay {number} use port {number}.\n"
+        )
+    assert "5433" in asked(0)
+    assert "cranes" not in asked(1)
+    assert [each[:2] for each in begun] == [("--quiet", "sync")]
+    os.kill(int(begun[0][2]), signal.SIGKILL)
+    os.waitpid(int(begun[0][2]), 0)
+    memory.sync()
+    assert "cranes" in asked(2)
+    for path in (book / ".memorybook").glob("index*"):
+        path.unlink()
+    assert asked(3) == ""
+    assert len(begun) == 2
+    os.kill(int(begun[1][2]), signal.SIGKILL)
+    os.waitpid(int(begun[1][2]), 0)
+
+
 # --- as a process ---------------------------------------------------------------------------------
 
 
@@ -338,7 +459,7 @@ def test_an_event_that_comes_in_pieces_is_whole_where_nothing_else_reads_json(bo
     assert len(kept(book)) == 1
 
 
-def test_a_host_that_has_gone_and_a_broken_setting_are_no_failure(book: Path, memory: Memory) -> None:
+def test_a_host_that_has_gone_is_no_failure(book: Path, memory: Memory) -> None:
     memory.remember("The staging database listens on port 5433.", importance="high")
     with started("SessionStart", "--host", "codex", "--book", str(book)) as process:
         assert process.stdin is not None

@@ -243,14 +243,15 @@ def test_without_transcripts_of_our_own_what_was_said_is_remembered_at_once(book
 @pytest.mark.parametrize(
     ("content", "why"), [(None, "is gone"), (b"\x89PNG\x00\x01", "not a text file"), (b"broken\n{]\n", "is damaged")]
 )
+@pytest.mark.parametrize("kinds", [("said", "end"), ("end",)])
 def test_a_transcript_that_cannot_be_read_is_set_aside_and_told(
-    memory: Memory, transcript: Path, tmp_path: Path, content: bytes | None, why: str
+    memory: Memory, transcript: Path, tmp_path: Path, content: bytes | None, why: str, kinds: tuple[str, ...]
 ) -> None:
     lost = tmp_path / "lost.jsonl"
     if content is not None:
         lost.write_bytes(content)
-    report(memory, "said", lost, session="lost")
-    report(memory, "end", lost, session="lost")
+    for kind in kinds:
+        report(memory, kind, lost, session="lost")
     report(memory, "end", transcript)
     told = memory.ingest()
     assert (told.sessions, len(told.aside)) == (1, 1)
@@ -262,7 +263,7 @@ def test_a_transcript_that_cannot_be_read_is_set_aside_and_told(
 
 def test_a_session_in_which_nothing_was_said_leaves_nothing(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    report(memory, "end", tmp_path / "never-written.jsonl", session="a")
+    report(memory, "end", session="a")
     report(memory, "said", tmp_path / "empty.jsonl", session="b")
     report(memory, "end", host="gemini", session="c")
     told = memory.ingest()
@@ -352,18 +353,21 @@ def test_nothing_is_taken_in_while_memory_is_switched_off(memory: Memory, book: 
     assert len(spool.names(machine(memory))) == 1
 
 
-def test_what_a_dying_hook_left_is_swept_away_in_time(memory: Memory) -> None:
+def test_of_what_a_dying_hook_or_a_full_disk_left_it_is_told_in_time_that_it_was_there(memory: Memory) -> None:
     name = report(memory, "said")
     folder = Path(machine(memory), spool.FOLDER)
     (folder / "folder.json").mkdir()
     os.mkfifo(folder / "pipe.json")
     (folder / "link.json").symlink_to("/dev/zero")
-    (folder / ".half.json").write_text("{")
+    (folder / ".half.json").write_text('{"prompt": "a secret')
     (folder / "nonsense.json").write_text("[]")
     assert spool.names(machine(memory)) == [name, "nonsense.json"]
     os.utime(folder / ".half.json", (0, 0))
     spool.names(machine(memory))
     assert not (folder / ".half.json").exists()
+    assert (folder / "aside" / "half.json").read_bytes() == b""
+    [told] = [one for one in memory.status()["degraded"] if "agent host" in one]
+    assert "1 session of an agent host could not be taken in: it was never kept whole" in told
     for odd in ("nonsense.json", "pipe.json", "link.json", "folder.json"):
         assert spool.read(machine(memory), odd) is None
     assert memory.ingest().waiting == ""
@@ -388,8 +392,8 @@ def test_what_is_set_aside_holds_no_secret(memory: Memory, monkeypatch: pytest.M
     monkeypatch.setattr(spooled, "store", refuse)
     report(memory, "said", host="gemini", session="g-1", prompt=f"the key is {key}")
     [why] = memory.ingest().aside
-    [name] = spool.names(machine(memory), aside=True)
-    fields = spool.read(machine(memory), name, aside=True)
+    [name] = spool.names(machine(memory), part=spool.ASIDE)
+    fields = spool.read(machine(memory), name, part=spool.ASIDE)
     assert fields is not None
     assert fields["prompt"].startswith("the key is [REDACTED")
     assert key not in f"{fields}{why}"

@@ -245,7 +245,12 @@ class Call:
         """The settings that hold here, `--set` included; remarks about them go to stderr."""
         from memorybook.config import load
 
-        config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))
+        try:
+            config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))
+        except MemoryBookError:
+            if self.verb in ("status", "hook"):
+                self._warn_of_waiting()
+            raise
         if self.verb != "status":  # which has them itself, if it comes to an answer
             self._warn_of(config)
         return config
@@ -253,6 +258,13 @@ class Call:
     def _warn_of(self, config: Config) -> None:
         for warning in config.warnings:
             self.warn(warning)
+
+    def _warn_of_waiting(self) -> None:
+        from memorybook.hooks.unsettled import waiting
+
+        told = waiting(working_directory(), book=self.options.book, project=self.options.project)
+        if told:
+            self.warn(told)
 
     @property
     def memory(self) -> Memory:

@@ -11,6 +11,7 @@ from memorybook.errors import InvalidInput
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
     from memorybook.cli.show import Drawing, Page
+    from memorybook.memory import Memory
 
 
 def _hook_arguments(parser: Parser) -> None:
@@ -40,15 +41,23 @@ def _hook(call: Call) -> dict[str, Any] | None:
 
 
 def _ingest(call: Call) -> dict[str, Any] | None:
-    """Take everything in, and have ready what the next session is told when it begins."""
+    """Take everything in, and have ready what the next session is told when it begins, and what its prompts find."""
     from memorybook.hooks.context import beginning
+    from memorybook.hooks.unsettled import settle
 
-    done = call.unless_off(lambda memory: memory.ingest().json())
+    settle(call.memory.root)
+    done = call.unless_off(_taken_in)
     if call.memory.config.enabled and os.path.isdir(call.memory.root):
         config, root = call.memory.config, call.memory.root
         call.close_idle()
         call.close()  # which settles the files that it is made of
         beginning(config, root)
+    return done
+
+
+def _taken_in(memory: Memory) -> dict[str, Any]:
+    done = memory.ingest().json()
+    memory.sync()
     return done
 
 

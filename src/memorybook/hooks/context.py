@@ -27,6 +27,9 @@ OF_A_PROMPT = 1_000
 LONGEST_QUERY = 2_000
 """Characters of a prompt that are searched with: the rest is mostly what was pasted."""
 
+AT_ONCE = 100_000
+"""Bytes of new text, about, that are indexed before a prompt is answered: half a second's work, or less."""
+
 LATELY = 3
 """Past sessions that one that begins is told of."""
 
@@ -48,7 +51,15 @@ def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> st
     asked = prompt.strip() if isinstance(prompt, str) else ""
     if not asked or _is_command(asked):
         return ""
-    return _found(_opened(config, root), asked[:LONGEST_QUERY], session)
+    memory = _opened(config, root)
+    index: Any = memory.book.index  # those that keep nothing take no notice
+    index.most = AT_ONCE
+    text = _found(memory, asked[:LONGEST_QUERY], session)
+    if getattr(index, "behind", False):
+        from memorybook.hooks.event import catch_up_aside
+
+        catch_up_aside(root)
+    return text
 
 
 def _is_command(prompt: str) -> bool:
@@ -72,7 +83,7 @@ def beginning(config: Config, root: str, *, session: str = "") -> str:
 
 
 def _opened(config: Config, root: str) -> Memory:
-    _find_dependencies()
+    find_dependencies()
     from memorybook.memory import open as open_memory
 
     memory = open_memory(root, config=config, door="hook")
@@ -80,8 +91,8 @@ def _opened(config: Config, root: str) -> Memory:
     return memory
 
 
-def _find_dependencies() -> None:
-    """Let the packages be found that a search needs, for a process that was started without `site`."""
+def find_dependencies() -> None:
+    """Let the packages be found that a search or the settings need, for a process that was started without `site`."""
     if not sys.flags.no_site:
         return
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -48,6 +48,9 @@ LARGEST = 8 << 20
 AGAIN = 5.0
 """Seconds within which the same words of a session are the same prompt, told by another hook too, as of a plugin."""
 
+UNSETTLED = "unsettled"
+"""As `spool.UNSETTLED`, which not every event needs to import."""
+
 _TEXT = ("session_id", "transcript_path", "reason", "trigger", "prompt", "prompt_response")
 """What is kept of an event. Claude Code and Codex write what was said into a transcript, Gemini tells it here."""
 
@@ -74,16 +77,29 @@ def answer(words: Sequence[str]) -> None:
     cwd = _folder(told)
     os.chdir(cwd)
     from memorybook.config import load
+    from memorybook.errors import MemoryBookError
     from memorybook.workspace import book_root
 
-    config = load(cwd=cwd, env=os.environ)
+    readable = True
+    try:
+        config = load(cwd=cwd, env=os.environ)
+    except (MemoryBookError, OSError):
+        from memorybook.hooks import unsettled
+
+        config, readable = unsettled.settings(cwd)
     root = book_root(config, cwd=cwd, book=asked.book)
+    if readable and _any_unsettled(root):
+        from memorybook.hooks.unsettled import settle
+
+        settle(root)
     if config.enabled and os.path.isdir(root):
-        _carry_out(asked, told, config, root)
+        _carry_out(asked, told, config, root, readable)
 
 
-def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str) -> None:
+def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str, readable: bool) -> None:
     kind = KINDS[asked.event]
+    if not readable and kind in ("start", "prompt"):  # nothing is told while memory may be switched off
+        return
     if (kind == "prompt" or (kind == "said" and asked.host == "gemini")) and _is_told(asked, told, root):
         return
     if kind in ("start", "prompt"):
@@ -93,9 +109,17 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str)
         if text:
             respond(asked.event, text)
     elif config.auto_capture_on_new_session and (asked.host == "gemini" or told.get("transcript_path")):
-        _keep(asked, kind, told, root)  # a host that writes no transcript of a session means it to leave nothing
-    if asked.ingest and kind in INGEST:
+        # a host that writes no transcript of a session means it to leave nothing
+        _keep(asked, kind, told, root, "" if readable else UNSETTLED)
+    if readable and asked.ingest and kind in INGEST:
         ingest_aside(root)
+
+
+def _any_unsettled(root: str) -> bool:
+    try:
+        return bool(os.listdir(os.path.join(root, ".memorybook", "spool", UNSETTLED)))
+    except OSError:
+        return False
 
 
 def command(words: Sequence[str]) -> Asked | None:
@@ -221,8 +245,8 @@ def respond(event: str, text: str) -> None:
         data = data[os.write(1, data) :]
 
 
-def _keep(asked: Asked, kind: str, told: Mapping[str, Any], root: str) -> None:
-    """Put the event into the spool."""
+def _keep(asked: Asked, kind: str, told: Mapping[str, Any], root: str, part: str) -> None:
+    """Put the event into the spool, or into a part of it."""
     from time import gmtime, strftime
 
     from memorybook.spool import put
@@ -230,17 +254,39 @@ def _keep(asked: Asked, kind: str, told: Mapping[str, Any], root: str) -> None:
     fields = {"host": asked.host, "kind": kind, "time": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()), "cwd": os.getcwd()}
     names = _TEXT if asked.host == "gemini" else _TEXT[:4]
     fields |= {name: value for name in names if isinstance(value := told.get(name), str) and value}
-    put(os.path.join(root, ".memorybook"), fields)
+    if kind == "end" and not os.path.exists(os.path.expanduser(fields.get("transcript_path", ""))):
+        fields.pop("transcript_path", None)  # no word was said: one that is gone later has been lost
+    put(os.path.join(root, ".memorybook"), fields, part=part)
 
 
 def ingest_aside(root: str) -> None:
-    """Take in what waits in the spool in a process of its own, which goes on when the host has ended."""
+    """Take in what waits in the spool in a process of its own."""
     from memorybook.spool import names
 
-    if not names(os.path.join(root, ".memorybook")):
-        return
+    if names(os.path.join(root, ".memorybook")):
+        _aside(root, "hook", "ingest")
+
+
+def catch_up_aside(root: str) -> None:
+    """Bring the index up to date in a process of its own, one at a time."""
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    path = os.path.join(root, ".memorybook", "catching-up.lock")
+    lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        flock(lock, LOCK_EX | LOCK_NB)
+        os.set_inheritable(lock, True)  # so it is held until that process has ended
+        _aside(root, "sync")
+    except BlockingIOError:  # another one is at it
+        pass
+    finally:
+        os.close(lock)
+
+
+def _aside(root: str, *words: str) -> None:
+    """Start a command on the book, which goes on when the host has ended."""
     # -P: what lies in the folder that the host works in is never imported
-    command = [sys.executable, "-P", "-m", "memorybook", "--book", root, "--quiet", "hook", "ingest"]
+    command = [sys.executable, "-P", "-m", "memorybook", "--book", root, "--quiet", *words]
     silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
     try:
         os.posix_spawn(sys.executable, command, os.environ, file_actions=silent, setsid=True)

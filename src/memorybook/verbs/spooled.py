@@ -39,6 +39,9 @@ TRANSCRIBING = ("claude-code", "codex")
 """Hosts that write transcripts, in the formats of these names; any other tells in its events what was said."""
 
 
+_NEVER_WHOLE = "it was never kept whole, as the disk was full or its process was killed"
+
+
 class Ingested(NamedTuple):
     """What was taken in.
 
@@ -130,20 +133,30 @@ def _set_aside(memory: Memory, events: Sequence[_Event], reason: str) -> str:
     reason = mask.text(" ".join(reason.split()))
     for event in events if events[-1].host not in TRANSCRIBING else events[-1:]:
         clean = {name: mask.text(text) for name, text in event.fields.items()}
-        spool.put(_machine(memory), {**clean, "why": reason}, name=event.name, aside=True)
+        spool.put(_machine(memory), {**clean, "why": reason}, name=event.name, part=spool.ASIDE)
     return reason
 
 
 def set_aside(memory: Memory) -> list[str]:
-    """Why events were set aside, with how many and where they are: for the status of a book."""
+    """Why events were set aside or wait, with how many and where they are: for the status of a book."""
     machine = _machine(memory)
-    read = [spool.read(machine, name, aside=True) or {} for name in spool.names(machine, aside=True)]
-    counts = Counter(fields.get("why", "it cannot be read") for fields in read)
+    unsettled = spool.names(machine, part=spool.UNSETTLED)
+    read = [spool.read(machine, name, part=spool.ASIDE) or {} for name in spool.names(machine, part=spool.ASIDE)]
+    counts = Counter(fields.get("why", _NEVER_WHOLE) for fields in read)
     where = os.path.join(machine, spool.FOLDER, spool.ASIDE)
-    return [
+    told = [
         f"{several(count, 'session')} of an agent host could not be taken in: {why} (see {where})"
         for why, count in counts.items()
     ]
+    return [*told, *([waits(len(unsettled))] if unsettled else [])]
+
+
+def waits(count: int) -> str:
+    """Why so many unsettled events wait."""
+    return (
+        f"{several(count, 'event')} of agent hosts came while the settings could not be read: "
+        "once they can, the next event takes them in, or: memorybook hook ingest"
+    )
 
 
 # --- one session -----------------------------------------------------------------------------------
@@ -189,8 +202,9 @@ def _transcript(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Sess
     last = next((event for event in reversed(events) if event.transcript_path), None)
     path = os.path.join(last.cwd, os.path.expanduser(last.transcript_path)) if last is not None else ""
     if not os.path.exists(path):
-        if all(event.kind == "end" for event in events):  # nothing was said, or all of it is captured
-            return _captured(memory, events[-1].session_id)
+        known = _captured(memory, events[-1].session_id)
+        if all(event.kind == "end" for event in events) and (known or not path):
+            return known  # all of it is captured, or nothing was said: the hook names no transcript that never was
         raise NotFound(f"the transcript {path!r} is gone" if path else "its events name no transcript")
     if not os.path.isfile(path):
         raise InvalidInput(f"the transcript {path!r} is no file")
