@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from memorybook.lifecycle.left_out import LEFT_OUT_EN, LEFT_OUT_ZH
 from memorybook.model import Category
 
 Importance = Literal["high", "medium", "low"]
@@ -62,47 +63,14 @@ _HAN_KIN = (
     r"堂姐|侄子|侄女|同事|上司|下属|老板|领导|室友)"
 )
 
-_DONT = (
-    r"(?:don't|dont|do\s+not|(?:can|could|would|will)\s+(?:you\s+not|you\s+please\s+not)|"
-    r"I(?:'d|\s+would)\s+(?:rather|prefer)\s+(?:that\s+)?you\s+(?:didn't|did\s+not|don't|not))\s+(?:please\s+)?"
+_FROM_NOW = (
+    r"\b(?:from\s+(?:now|today|this\s+day)\s+on(?:wards?)?|going\s+forward)\b|\b(?:as\s+of|starting)\s+(?:now|today),?"
+    r"\s+(?:please\s+|only\s+)*(?:call|use|write|answer|reply|respond|speak|keep|always|never|don't|do\s+not|stop|we(?:'ll)?|"
+    r"I(?:'m|\s+am|\s+want|'ll|\s+don't|\s+no\s+longer))\b"
 )
-_NO_NEED = (
-    r"(?:(?:there(?:'s|\s+is)\s+)?no\s+need\s+to|you\s+(?:(?:don't|dont|do\s+not)\s+(?:need|have)\s+to|needn't|"
-    r"shouldn't|should\s+not|mustn't|must\s+not))\s+"
-)
-_SAID = r"(?:that|this|it|these|those|any\s+of\s+(?:that|this|it)|anything)"
-_SAID_ALONE = (
-    rf"{_SAID}(?=\s*(?:[,.;:!?—–-]|$)|\s+(?:please|either|anywhere|at\s+all|thanks|for\b|(?:in|to)\s+(?:your\s+|the\s+)?"
-    r"(?:memory|notes?|book)\b|one\b|I\b))"
-)
-LEFT_OUT_EN = (
-    rf"{_DONT}(?:(?:remember|memori[sz]e|note|record)\s+(?:{_SAID}|what|my|I|I'm)\b|"
-    rf"(?:save|store|keep|log|write)\s+(?:{_SAID_ALONE}|what\s+I\b|my\b(?!\s+(?:changes?|edits?|files?|drafts?)\b)))|"
-    rf"{_NO_NEED}(?:remember|memori[sz]e|note|record|save|store|keep)\s+(?:{_SAID_ALONE}|what\s+I\b)|"
-    rf"(?:{_DONT}|{_NO_NEED})(?:(?:write|jot|note|take|put)\s+(?:{_SAID}\s+)?down\b(?!\s+(?:to|the)\b)|"
-    r"(?:make|take)\s+(?:a\s+|any\s+)?notes?\b(?:\s+(?:of|on|about)\b)?|"
-    rf"(?:put|add|commit|save|write)\s+{_SAID}\s+(?:in|into|to)\s+(?:your\s+|the\s+|any\s+)?(?:memory|memories|book|"
-    r"notes?)\b)|(?:this|that|it)(?:'s|\s+is)\s+off\s+the\s+record\b|off\s+the\s+record\b(?=\s*[,:])"
-)
-"""How a user tells an agent not to keep what is said: `don't note that down`, not what a book has already."""
-
-_THIS = (
-    r"(?:[这那][个条事些句点]|[这那](?:件|些|番|段|几)(?:事情?|话|信息|内容)|它|以上|我?(?:刚才|刚刚|上面)?说的)"
-    r"(?:话|事|信息|内容)?"
-)
-_ENDS = r"(?=了?[吧啊呀哈哦啦]*(?:[，,。！!？?；;\s]|$))"
-_NOT_ZH = r"(?:别|不要|不许|不准|请勿|甭)"
-_NO_NEED_ZH = r"(?:不用|无需|无须|不必|不需要|没必要|没有必要)"
-_NOTE_ZH = r"(?:记(?:住|着|下来?|到|在|进|入)?(?![得错混恨仇者忆反串岔录])|备注)"
-_STORE_ZH = r"(?:存(?:下来?|起来|进去?|着)?|保存|储存|存储|保留|记录|写(?:下来|下|进去))"
-LEFT_OUT_ZH = (
-    rf"(?:^|[，,。：:；;\s—-])(?:不过|但是?|可是?|所以|那|就|请|拜托|麻烦|你|您|千万|先|都|也|能不能|可不可以|{_THIS})*"
-    rf"(?:(?:{_NOT_ZH}|{_NO_NEED_ZH})(?:给我|帮我|替我)*(?:把(?P<held>[^，,。；]{{1,14}}?)|往[^，,。；]{{1,6}}?)"
-    rf"(?:往[^，,。；]{{1,6}}?)?(?:{_NOTE_ZH}|(?<=[这那它][个条事些])(?:给)?{_STORE_ZH}{_ENDS}|(?<=事)(?:给)?{_STORE_ZH}{_ENDS})|"
-    rf"{_NOT_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH}(?:{_THIS})?{_ENDS})|"
-    rf"{_NO_NEED_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH})(?:{_ENDS}|(?=我|{_THIS}{_ENDS})))"
-)
-"""The same in Chinese: 别记住这个, 不用记了, 别把这件事记下来."""
+_FROM_NOW_ZH = r"从(?:现在|今天|今日|今儿|即日)(?:起|开始|往后|以后)"
+STANDING = rf"(?i:{_FROM_NOW})|以后|今后|往后|从现在|{_FROM_NOW_ZH}"
+"""What makes an order a lasting one."""
 
 TABLE: tuple[Rule, ...] = (
     # told to forget, or not to keep what is said
@@ -128,14 +96,21 @@ TABLE: tuple[Rule, ...] = (
         "forget",
         "high",
         "agent",
-        "忘掉|忘了|记|存|保留|写下来|写下|写进去|备注|当我没|当没|条",
+        "忘掉|忘了|记|当我没|当没|条",
         r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：:；\s])(?:请|麻烦|帮我)*(?:忘了我(?:[说讲提]过|告诉过?你)|"
         r"把[^，,。]{1,20}[这那]条(?:记忆|记录|信息)?(?:给)?(?:删了|删掉|删除|忘了)吧?[。！!]*$)|(?:^|[，,。：；\s])(?:(?:请|麻烦|帮我)你?忘记(?!了)|"
         r"忘记(?:我(?:的|说|之前|刚)|关于|这|那|它))|^忘记我(?:住|喜欢|讨厌|爱|不|在|是|叫|对|有|养|吃|喝)(?!.*[了吗][。！!]*$)|"
         r"(?:^|[，,。：:；\s])(?:请|你|麻烦)?(?:(?:别|不要)记得(?=我|关于|[这那][个条件事])|(?:别|不要)再记(?:住|着|得)?(?=我|关于|[这那][个条件事]))|"
         r"(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|"
-        rf"{LEFT_OUT_ZH}|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
+        r"当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|"
         r"清空|抹掉).{0,12}(?:记忆|记录|记住)",
+    ),
+    Rule(
+        "forget",
+        "high",
+        "agent",
+        "别|不要|不许|不准|请勿|甭|不用|无需|无须|不必|不需要|没必要|没有必要",
+        LEFT_OUT_ZH,
     ),
     # told to remember
     Rule(
@@ -281,8 +256,9 @@ TABLE: tuple[Rule, ...] = (
         "preference",
         "high",
         "agent",
-        "以后|今后|往后|下次|从现在|别再|不要再|不许再|回我|回复|回答|注释|代码里|源码里|文案|输出|说明|commit|排版|给我|答案|结论",
-        r"(?:^|[，,。；])(?:以后|今后|往后|从今[以往]后|从此以后|从现在(?:起|开始)|下次)"
+        "以后|今后|往后|下次|从现在|从今|从即日|别再|不要再|不许再|回我|回复|回答|注释|代码里|源码里|文案|输出|说明|commit|排版|给我|答案|结论",
+        rf"(?:^|[，,。；]){_FROM_NOW_ZH}[，,]?我(?:就|的名字)?(?:改?叫|不再?|只|改用)\S|"
+        rf"(?:^|[，,。；])(?:以后|今后|往后|从今[以往]后|从此以后|{_FROM_NOW_ZH}[，,]?|下次)"
         r"(?:(?:你|的|都|请)*(?:回答|回复|输出|解释)[^，,]{0,4}(?:简短|简洁|简单|精简|详细|口语|正式|[短长])[^，,]{0,3}$|"
         r"(?!也|我们?会|会|可能|说不定|有机会|再说|再聊|还|见)"
         r"[^，,]{0,14}(?:都|请|先|别|不要|不用|一律|给我|只|要|再|记得|用|必须|默认|叫我))|(?:别再|不要再|"
@@ -336,9 +312,11 @@ TABLE: tuple[Rule, ...] = (
         "workflow",
         "high",
         "agent",
-        "from now on|going forward|as a rule|our process|our workflow|our convention|our policy|our rule|"
+        "from now on|from today on|from this day on|going forward|as of now|as of today|starting now|starting today|"
+        "as a rule|our process|our workflow|our convention|our policy|our rule|"
         "whenever|every time|each time|规矩|标准|不许|不准|必须",
-        r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b|\bas\s+a\s+rule\b|\bour\s+(?:process|workflow|convention|policy|"
+        rf"{_FROM_NOW}|"
+        r"\bas\s+a\s+rule\b|\bour\s+(?:process|workflow|convention|policy|"
         r"rule)\b.{0,30}\b(?:is|are)\b|\bwhenever\s+(?:we|I|you)\b.+,|\b(?:every|each)\s+time\s+(?:we|I|you)\b.+,|"
         r"(?:立|定)(?:个|了条?|一条)规矩|(?:死|硬)规矩|规矩(?:是|不变|[：:])|标准(?:流程|套路|做法|写法)|不许|不准|"
         r"(?<!今晚)(?<!今天)(?<!明天)必须(?:等|先|带|走|由|自己|经过)",

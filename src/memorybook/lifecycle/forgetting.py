@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from memorybook.lifecycle.candidate import ForgetRequest
-from memorybook.lifecycle.cue_table import LEFT_OUT_EN, LEFT_OUT_ZH
 from memorybook.lifecycle.cues import find, without_lead
 from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.left_out import LEFT_OUT_EN, LEFT_OUT_ZH
 from memorybook.lifecycle.sentences import Sentence, content_size, sentences
 from memorybook.model import Turn
 from memorybook.text.tokens import query_words
@@ -85,7 +85,8 @@ _USER = frozenset(query_words("the user's 用户的"))
 def leaves_out(order: str) -> bool:
     """Whether an order is not to keep what is said (`don't save that`), which means nothing that was kept before."""
     text = order.replace("’", "'")
-    if compiled(_NEGATED).search(text) is None:
+    folded = text.lower()
+    if not any(word in folded for word in _NEGATED):
         return False
     found = compiled(_LEFT_OUT_EN).search(text) or compiled(LEFT_OUT_ZH).search(text)
     return found is not None and compiled(_FORGET).search(text) is None
@@ -153,7 +154,7 @@ _FORGET = (
     r"(?i:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|stop remembering\b|忘掉|忘了|忘记|删掉|"
     r"删除|删了|清除|清空|抹掉|当我?没(?:说|讲|提)过?|(?:别|不要)再记(?:住|着|得)?(?=我|关于|[这那][个条件事])|(?:别|不要)记得)"
 )
-_NEGATED = r"(?i:n't\b|not\b|\bdont\b|no need|off the)|[别不勿甭没无]"
+_NEGATED = ("n't", "not ", "dont ", "no need", "off the", "别", "不", "勿", "甭", "无", "没")
 _LEFT_OUT_EN = rf"(?i:\b(?:{LEFT_OUT_EN}))"
 _FORGOTTEN = rf"(?:{_FORGET}|{_LEFT_OUT_EN}|{LEFT_OUT_ZH})(?P<what>[^，,。！!？?；;\n]*)"
 """What is to be forgotten stands after the verb, in its clause, or is `held` before it: 别把…记下来."""

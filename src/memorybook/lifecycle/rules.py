@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple, cast
 
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.lifecycle.cue_table import Talk
+from memorybook.lifecycle.cue_table import STANDING, Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, likely, several, without_lead
 from memorybook.lifecycle.due import due
 from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, parted, pointed
@@ -253,7 +253,7 @@ def _is_told(cue: Cue, category: Category, text: str) -> bool:
     """Whether a sentence is an order: to remember, or to do something always."""
     if cue.kind == "explicit":
         return True
-    standing = re.search(r"(?i)以后|今后|往后|从现在|\bfrom now on\b|\bgoing forward\b", text) is not None
+    standing = compiled(STANDING).search(text) is not None
     return cue.importance == "high" and (category in ("preference", "workflow") or standing)
 
 

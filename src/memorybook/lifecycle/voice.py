@@ -42,9 +42,26 @@ def _first_person() -> re.Pattern[str]:
 
 
 def _chinese(text: str) -> str:
-    text = re.sub(r"我(?=(?:的)?(?:自己|们|国))|(?<=自)我", lambda found: found[0] if found[0] != "我" else "\0", text)
-    text = re.sub(r"我(?=[爸妈爷奶姥姐哥弟妹婆丈岳女儿子老娃闺])", "用户的", text).replace("我", "用户")
+    text = re.sub(r"俺(?!们)", "我", text)
+    text = re.sub(r"我(?=(?:的)?(?:自己|们|国)|俩)|(?<=自)我", lambda found: found[0].replace("我", "\0"), text)
+    text = re.sub(_CALLED, "用户", text)
+    text = re.sub(rf"我(?={_THEIRS})", "用户的", text).replace("我", "用户")
     return text.replace("\0", "我").replace("我自己", "用户自己").replace("我的自己", "用户自己")
+
+
+_THEIRS = (
+    r"(?:[爸妈姥哥弟妹婆娃闺舅姨叔伯婶嫂侄]|阿姨|爷(?!们)|奶奶|姐|丈[夫母人]|岳[父母]|女(?:儿|婿|友|朋友|票)|儿[子媳女]|子女|孩子|"
+    r"老(?:婆|公|板娘?|家|爸|妈|爹|娘|伴|乡|师(?!傅)|同学|同事|朋友|友|大(?!不小)|[二三四幺](?!来|是)|爷子|太太)|[表堂][哥姐弟妹]|"
+    r"外[公婆甥孙]|孙[子女]|姑(?![且息])|男(?:友|朋友)|对象|妻|先生(?![气火孩个下病])|太太|同[事学桌]|上司|室友|"
+    r"领导(?![一着过了的团这两三]))"
+)
+"""Who is somebody's: 我老婆 is the user's wife, 我老了 is the user who is old."""
+
+_CALLED = (
+    rf"(?<=[叫喊唤])我(?={_THEIRS}{{1,2}}(?:就行|就好|就可以|即可|好了|吧|呗|哦|啊)*(?:[，,。！!？?；;\s]|$))"
+    r"|(?<=称)我|(?<=称呼)我"
+)
+"""Who is called something, whatever it is: 以后叫我老板. In 叫我老婆接电话 it is the wife who is called."""
 
 
 def _english(text: str) -> str:

@@ -87,6 +87,7 @@ SIGNS: tuple[Sign, ...] = (
             "you are now",
             "you're now",
             "from now on",
+            "from today on",
             "pretend",
             "act as",
             "roleplay as",
@@ -96,8 +97,8 @@ SIGNS: tuple[Sign, ...] = (
         ),
         rf"\b(?:you are|you're) now (?:an? |the |in )?[\w' -]{{0,30}}?(?:{_AI}|mode|unrestricted|dan|root|admin\w*"
         rf"|jailbroken)\b"
-        rf"|\bfrom now on,? (?:you are|you're|act as|you will (?:act|be|respond|obey))\b|\bpretend (?:to be|you are"
-        rf"|you're) an? [\w -]{{0,24}}{_AI}\b"
+        rf"|\bfrom (?:now|today) on,? (?:you are|you're|act as|you will (?:act|be|respond|obey))\b"
+        rf"|\bpretend (?:to be|you are|you're) an? [\w -]{{0,24}}{_AI}\b"
         rf"|\bact as (?:an? )?(?:unrestricted|uncensored|jailbroken|dan)\b|\byour (?:new|real|true) (?:task|goal"
         rf"|instructions?|role|purpose|job|mission)"
         r" (?:is|are)\b",
@@ -105,7 +106,7 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "gives the reader another role",
         ("你是", "你现在", "你将", "扮演", "你的新", "你真正", "你的真"),
-        r"(?:从现在(?:起|开始)|现在起|今后|接下来)[^。\n]{0,4}你(?:就)?(?:是|将是|要扮演|将扮演|必须扮演)"
+        r"(?:从(?:现在|今天)(?:起|开始)|现在起|今后|接下来)[^。\n]{0,4}你(?:就)?(?:是|将是|要扮演|将扮演|必须扮演)"
         r"|你现在是[^。！？\n]{0,16}(?:助手|模型|机器人|代理|ai|模式)|扮演[^。\n]{0,10}(?:不受限制|没有限制|无限制|dan)"
         r"|你(?:的新|真正|的真实|的真正)的?(?:任务|身份|角色|目标|指令|使命)是",
     ),
