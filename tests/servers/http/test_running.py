@@ -67,8 +67,10 @@ def test_a_body_is_taken_up_to_the_limit_whether_or_not_its_length_is_told(small
 
 def test_a_body_that_never_ends_is_not_waited_for(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(small, monkeypatch)
-    with connection(small, "POST /api/v1/memory/append HTTP/1.1\r\nContent-Length: 100") as slow:
-        assert heard(slow).startswith(b"HTTP/1.1 408")
+    more = "HTTP/1.1\r\nContent-Length: 100\r\nContent-Type: application/json\r\nAccept: application/json"
+    for path in ("/api/v1/memory/append", "/mcp"):
+        with connection(small, f"POST {path} {more}") as slow:
+            assert heard(slow).startswith(b"HTTP/1.1 408")
 
 
 def connection(served: Served, asked: str = "", room: int = 0) -> socket.socket:

@@ -80,7 +80,12 @@ class McpApp:
         """ASGI; for the book of the token, or the one that the owner names. Raises Refusal as `Books.work`."""
         named = Request(scope).headers.get("x-memorybook-tenant")
         tenant = self._books.tenant(scope["caller"], named)
+        whole = await Request(scope, receive).body()  # before it takes the tenant's turn
+        body = iter([{"type": "http.request", "body": whole}])
         begun, late = False, False
+
+        async def given() -> Message:
+            return next(body, None) or await receive()
 
         async def told(message: Message) -> None:
             nonlocal begun
@@ -92,7 +97,7 @@ class McpApp:
             use = _Use(self._books, tenant)
             _use.set(use)
             try:
-                await self._app(scope, receive, told)
+                await self._app(scope, given, told)
             finally:
                 await run_in_threadpool(use.close)
 
