@@ -45,6 +45,10 @@ def test_it_is_never_longer_than_allowed_and_what_is_in_it_cannot_close_it(
         assert found.text.count(CLOSE) == 1
 
 
+def test_one_turn_is_no_turns() -> None:
+    assert "## 2026-02-03 Boats (1 turn)\n" in made(told(summary="User: We bought a boat.")._replace(turns=1))
+
+
 def test_a_session_is_told_with_its_summary_and_the_turns_that_were_found() -> None:
     text = made(told(Said("user", "The sail is red.", "2026-02-04", "turn:t7", 1.0), summary="User: We bought a boat."))
     assert text.splitlines()[3:-1] == [

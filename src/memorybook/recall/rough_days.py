@@ -38,10 +38,12 @@ _UNIT = "(?:day|week|month|year|fortnight)s?"
 
 _MANY = rf"(?:{AGO}|few|couple(?:\s+of)?|several)"
 
+_EITHER = lazily(r"\s+(?:or|to)\s+|(?<=\d)\s*[-–]\s*(?=\d)")
+
 _ENGLISH = lazily(
     "(?i)"
     rf"\b(?:(?P<n>{AGO})\s+(?:(?P<days>{_DAY}|weekend)s?|(?P<unit>fortnights?))|(?P<many>(?:a\s+)?few"
-    rf"|a\s+couple(?:\s+of)?|several)"
+    rf"|a\s+couple(?:\s+of)?|several|{AGO}\s+(?:or|to)\s+{AGO}|\d{{1,3}}\s*[-–]\s*\d{{1,3}})"
     rf"\s+(?P<munit>{_UNIT}))\s+(?:ago|back)\b"
     rf"|\bthe\s+(?P<second>{_DAY}|weekend)\s+before\s+last\b"
     rf"|\b(?:(?P<d1>{_DAY})\s+(?:of\s+|in\s+)?(?P<w1>last|this)\s+week"
@@ -58,6 +60,7 @@ _ENGLISH = lazily(
 
 _HAN_PART = "(?:[初底末]旬?|中旬?(?![国间])|[上下]旬)"
 _HAN_UNIT = "天|周|个?(?:星期|礼拜)|个?月|年"
+_HAN_TWO = "[一二两三四五六七八][、到]?[二两三四五六七八九]|[1-9][、到~-][1-9]"
 _CHINESE = lazily(
     f"(?P<back>(?<!上)上+|[这本])个?月份?的?(?:(?P<mday>{NUMERAL})[日号]|(?P<mpart>{_HAN_PART}))|(?<!上)上上+个?(?P<before>月)"
     f"|(?:(?P<y1>{YEAR})年|(?P<yback>[今去]年"
@@ -67,7 +70,7 @@ _CHINESE = lazily(
     "|(?<![个\\d一二三四五六七八九十上这本])月(?P<nowmonth>[初底末])"
     f"|(?:(?P<y3>{YEAR})年|(?P<yback3>[今去]年|大?前年|上个?|[这本]个?))的?(?P<season>[春夏秋冬])[天季]"
     "|(?P<near>前[几些两]天|前些日子|这[几两]天|近[几两]天)|(?P<while>前一?阵子?|前一?段(?:时间|日子))"
-    f"|好?(?P<few>[几数])(?P<funit>{_HAN_UNIT})(?:之|以)?前"
+    f"|好?(?P<few>[几数]|(?<![\\d.十百千])(?:{_HAN_TWO}))(?P<funit>{_HAN_UNIT})(?:之|以)?前"
     f"|(?P<some>[二三四五六七八九]?十)[几来多](?P<sunit>{_HAN_UNIT})(?:之|以)?前"
     f"|(?:最近|过去|近|这)的?(?P<pn>{HAN_AGO}|[几半])(?P<punit>{_HAN_UNIT})(?!之?前)"
 )
@@ -191,7 +194,8 @@ def _chinese_from(match: re.Match[str], today: date) -> Span:
     if match["while"]:
         return now - WHILE[1], now - WHILE[0]
     if match["few"]:
-        return _ago("few", match["funit"].removeprefix("个"), now)
+        few = "few" if match["few"] in "几数" else f"{match['few'][0]} or {match['few'][-1]}"
+        return _ago(few, match["funit"].removeprefix("个"), now)
     if match["some"]:
         length = _LENGTH[match["sunit"].removeprefix("个")[0]]
         return now - (number(match["some"]) + 9) * length, now - (number(match["some"]) - 2) * length
@@ -229,7 +233,8 @@ def _counts(text: str) -> tuple[int, int]:
         return 2, 2
     if "few" in text or "several" in text or text in "几数":
         return FEW
-    return (number(text),) * 2
+    either = [number(part) for part in _EITHER.split(text)]
+    return min(either), max(either)
 
 
 def _ago(count: str, unit: str, now: int) -> Span:
