@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 from mcp.types import ElicitResult, Tool
+from pydantic import TypeAdapter
 
 import memorybook
 from memorybook import tools
@@ -19,6 +20,7 @@ from memorybook.errors import ConfigError
 from memorybook.memory import Memory
 from memorybook.recall.format import CLOSE, OPEN
 from memorybook.servers.mcp import offers
+from memorybook.shapes import ANSWERS
 from servers.mcp.conftest import CONFIG, Host, Person, server, structured, text_of
 
 OFFERED = (
@@ -66,6 +68,35 @@ def test_the_list_of_the_tools_stays_small(host: Host) -> None:
 def test_no_tool_speaks_of_one_that_a_host_does_not_have(host: Host) -> None:
     hidden = tools.TOOLS.keys() - set(OFFERED.split())
     assert not [tool.name for tool in host.do(_listed) if any(name in (tool.description or "") for name in hidden)]
+
+
+def types_alone(schema: Any, definitions: Any) -> Any:
+    """A schema of pydantic's, of types alone, with its definitions in place; what may be null may be missing."""
+    while "$ref" in schema or "anyOf" in schema:
+        [schema] = (
+            [definitions[schema["$ref"].rpartition("/")[2]]]
+            if "$ref" in schema
+            else [one for one in schema["anyOf"] if one != {"type": "null"}]
+        )
+    kept = {name: schema[name] for name in ("type", "const", "enum") if name in schema}
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            kept[name] = types_alone(schema[name], definitions)
+    if fields := schema.get("properties"):
+        kept["properties"] = {name: types_alone(one, definitions) for name, one in fields.items()}
+        sure = [name for name in schema.get("required", ()) if {"type": "null"} not in fields[name].get("anyOf", ())]
+        kept |= {"required": sure} if sure else {}
+    return kept
+
+
+@pytest.mark.parametrize("name", offers.OFFERS)
+def test_an_answer_is_told_as_pydantic_reads_its_type(name: str) -> None:
+    whole = TypeAdapter(ANSWERS[name]).json_schema()
+    expected, told = types_alone(whole, whole.get("$defs", {})), offers.answers(name)
+    more = offers.once(name, expected["properties"])
+    assert {field: told["properties"][field] for field in more} == more
+    required = [*told.get("required", ()), *(told["anyOf"][0]["required"] if "anyOf" in told else ())]
+    assert required == [field for field in expected.get("required", ()) if field in more]
 
 
 def test_hints_say_what_a_tool_does_to_the_book(memory: Memory, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +25,20 @@ class Closing:
 
     def close(self) -> None:
         self.closed += 1
+
+
+def test_before_a_host_is_greeted_nothing_heavy_is_imported_but_what_the_protocol_brings() -> None:
+    script = (
+        "import sys, mcp.server, mcp.types; theirs = set(sys.modules); "
+        "from memorybook.servers.mcp import build, stdio; build(lambda: None); "
+        "heavy = {'sqlite3', 'numpy', 'tokenizers', 'jsonschema', 'difflib', 'tomllib', 'zipfile', 'fastapi', "
+        "'memorybook.cli', 'memorybook.config_values', 'memorybook.draft', 'memorybook.embedding', "
+        "'memorybook.formats', 'memorybook.importers', 'memorybook.inference', 'memorybook.model', "
+        "'memorybook.storage', 'memorybook.verbs'}; "
+        "print(sorted(heavy & (set(sys.modules) - theirs)), 'memorybook.tools' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "[] True\n"
 
 
 def test_many_calls_at_once_open_one_memory_which_is_closed() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Literal, NamedTuple, NotRequired, get_args, get_origin, get_type_hints
 
 from mcp.types import ToolAnnotations
-from pydantic import TypeAdapter
+from typing_extensions import is_typeddict
 
 from memorybook import tools
 from memorybook.shapes import ANSWERS, Disabled
@@ -24,6 +25,15 @@ _REPEATS: Mapping[str, frozenset[str]] = dict.fromkeys(
     ("recall_history", "recall_topic", "recall_session", "recall_within"), frozenset({"text", "tokens"})
 )
 """Fields that say again what the others say, as a block for a prompt: a quarter of an answer, left out."""
+
+_SIMPLE: Mapping[Any, Mapping[str, str]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    Any: {},
+}
+"""What types without parts are as JSON Schema."""
 
 _YES = {
     "type": "boolean",
@@ -126,30 +136,29 @@ def _without(schema: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:
 
 
 def _schema(shape: Any) -> dict[str, Any]:
-    """The schema of a shape, of types alone, with each definition where it is used: not every host looks them up."""
-    whole = TypeAdapter(shape).json_schema()
-    plain: dict[str, Any] = _plain(whole, whole.get("$defs", {}))
-    return plain
+    """The schema of a shape, of types alone, with each definition where it is used: not every host looks them up.
+
+    What may be null may be missing. pydantic could tell it, too, but a host waits for that at every start.
+    """
+    if shape in _SIMPLE:
+        return dict(_SIMPLE[shape])
+    if is_typeddict(shape):
+        return _object(get_type_hints(shape, include_extras=True))
+    origin, arguments = get_origin(shape), [each for each in get_args(shape) if each is not NoneType]
+    if origin is Literal:
+        [kind] = {type(each) for each in arguments}
+        return {**_SIMPLE[kind], **({"enum": arguments} if len(arguments) > 1 else {"const": arguments[0]})}
+    if origin is list:
+        return {"type": "array", "items": _schema(arguments[0])}
+    if origin is dict:
+        values = _schema(arguments[1])
+        return {"type": "object", **({"additionalProperties": values} if values else {})}
+    return _schema(arguments[0])  # or null, or not there
 
 
-def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    if "$ref" in schema:
-        return _plain(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    if "anyOf" in schema:  # or null
-        [schema] = [one for one in schema["anyOf"] if not _is_null(one)]
-        return _plain(schema, definitions)
-    kept = {name: schema[name] for name in ("type", "const", "enum") if name in schema}
-    if "items" in schema:
-        kept["items"] = _plain(schema["items"], definitions)
-    if isinstance(schema.get("additionalProperties"), Mapping):
-        kept["additionalProperties"] = _plain(schema["additionalProperties"], definitions)
-    if "properties" in schema:
-        fields = schema["properties"]
-        kept["properties"] = {name: _plain(one, definitions) for name, one in fields.items()}
-        needed = [name for name in schema.get("required", ()) if not any(map(_is_null, fields[name].get("anyOf", ())))]
-        kept |= {"required": needed} if needed else {}
-    return kept
-
-
-def _is_null(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "null"
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    sure = [
+        name for name, one in fields.items() if get_origin(one) is not NotRequired and NoneType not in get_args(one)
+    ]
+    properties = {name: _schema(one) for name, one in fields.items()}
+    return {"type": "object", "properties": properties, **({"required": sure} if sure else {})}
