@@ -31,6 +31,7 @@ Said = list[dict[str, Any]]
 
 WORK = "Mira works at Acme as a nurse."
 TEA = "Mira drinks green tea in the morning."
+OTHERS = "The green tea that Mira's brother Bob sells in Oslo comes from Japan."
 
 
 def said(*texts: str) -> Said:
@@ -512,6 +513,40 @@ def test_a_second_request_for_the_same_meets_what_the_first_left(opened: Open) -
     text = memory.get(page).json()["text"]
     assert [word in text for word in ("Alma", "Rex")] == [False, False]
     assert (found.queued, found.summary) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "order", "waiting"),
+    [
+        (OTHERS, "Remember that Mira drinks green tea.", "Forget what I just said.", 1),
+        (OTHERS, "Remember that Mira drinks green tea.", "Actually, don't keep that.", 0),
+        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "忘掉刚才那句", 1),
+        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "这个不用记了", 0),
+    ],
+)
+def test_what_came_of_the_last_words_goes_at_a_word_though_it_was_memorized(
+    opened: Open, known: str, told: str, order: str, waiting: int
+) -> None:
+    memory = opened()
+    memory.remember(known)
+    assert memory.process_session_end(said(told), "s1").new == 1
+    found = memory.process_session_end(said(told, order), "s1")
+    assert (found.removed, texts(memory)) == (1, [known])
+    assert [len(each.proposal.changes[0]["turn_ids"]) for each in memory.review().proposals] == [2] * waiting
+
+
+@pytest.mark.parametrize(
+    ("told", "order"),
+    [("Mira works at Acme as a nurse.", "Please don't keep that."), ("米拉在医院上班。", "别把这个记下来")],
+)
+def test_what_a_model_makes_of_what_is_not_to_be_kept_stays_out(opened: Open, told: str, order: str) -> None:
+    reply = answer(candidate(told), candidate(TEA, "t2"), summary=f"{told} {TEA}")
+    memory = opened([reply])
+    found = memory.process_session_end(said(told, order, TEA), "s1")
+    assert texts(memory) == [] or told not in texts(memory)
+    assert "asked to be forgotten" in [each.reason for each in found.discarded]
+    page = memory.get(found.summary).json()["text"]
+    assert [told in page, TEA in page] == [False, True]
 
 
 def test_a_request_for_what_nobody_knows_is_told(opened: Open) -> None:
