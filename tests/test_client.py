@@ -93,6 +93,7 @@ def story(book: Memory | Client) -> Iterator[tuple[str, object]]:
     yield "revise", book.revise(id, "shorter 短一点")
     yield "get", book.get(id)
     yield "get", book.get("MEMORY.md", start=2, lines=3)
+    yield "get", book.get("MEMORY.md#L2-L4")
     yield "entries", book.entries(limit=2)
     yield "entries", book.entries(category="preference", state="active")
     yield from finding(book)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,7 +17,9 @@ from hypothesis import strategies as st
 import memorybook
 from clock import Clock
 from memorybook.arguments import read_place
+from memorybook.chat.found import show_found
 from memorybook.cli import main
+from memorybook.cli.show import Page, answer
 from memorybook.errors import InvalidInput, UnsafePath
 from memorybook.hits import Passage, place_of
 from memorybook.memory import Memory
@@ -23,6 +28,7 @@ from memorybook.servers.mcp.brief import brief
 WORDS = "heron ferry"
 NAMES = ["notes/at 10:12.md", "notes/b.md#L1.md", "notes/c.md:3-4.md", "notes/两 个.md"]
 PATHS = st.text(min_size=1).map(lambda name: f"{name}.md")
+HITS = re.compile(r"(?m)^[0-9]+\. [0-9.]+  (.+?)  ")
 LINES = st.integers(1, 10**9 - 1)
 
 
@@ -63,7 +69,15 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
         case "search":
             capsys.readouterr()
             assert main(["--book", memory.root, "search", "-n", "50", "--min-score", "0", WORDS]) == 0
-            return re.findall(r"(?m)^[0-9]+\. [0-9.]+  (.+?)  ", capsys.readouterr().out)
+            return HITS.findall(capsys.readouterr().out)
+        case "chat":
+            page = Page(cast("Any", SimpleNamespace(no_color=True, quiet=True)))
+            words = SimpleNamespace(found="", nothing="")
+            draw = partial(answer, page=page)
+            screen = cast("Any", SimpleNamespace(words=words, remark=str, draw=draw))
+            capsys.readouterr()
+            show_found("Was the heron ferry late?", None, memory, "", screen)
+            return HITS.findall(capsys.readouterr().out)
         case "memory_search":
             told = brief(memory.search(WORDS, max_results=50, min_score=0).json())
             return re.findall(r"(?m)^[0-9]+\. [0-9.]+ (.+?) \(", told)
@@ -84,7 +98,16 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
 
 @pytest.mark.parametrize(
     ("door", "least"),
-    [("search", 9), ("memory_search", 9), ("recall", 3), ("recall_topic", 4), ("append", 1), ("review", 1), ("why", 1)],
+    [
+        ("search", 9),
+        ("chat", 4),
+        ("memory_search", 9),
+        ("recall", 3),
+        ("recall_topic", 4),
+        ("append", 1),
+        ("review", 1),
+        ("why", 1),
+    ],
 )
 def test_what_a_door_prints_opens(memory: Memory, door: str, least: int, capsys: pytest.CaptureFixture[str]) -> None:
     places = printed(memory, door, capsys)

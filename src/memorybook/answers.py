@@ -310,7 +310,7 @@ class Ground(NamedTuple):
     """What an entry rests on.
 
     Attributes:
-        source: `turn:ID` or `path#L3-L5`.
+        source: `path#L3-L5`, `turn:ID`, or `turn:SESSION/ID` where several sessions have a turn of that id.
         text: What was said or stands there; None if it is no longer kept.
         quote: The words of it that count; "" if nobody marked them.
         session: Uuid of the session, "" if there is none; `session_name` is its name.

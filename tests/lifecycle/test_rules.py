@@ -365,13 +365,14 @@ def test_a_command_to_forget_or_not_to_keep_is_reported_and_not_stored(text: str
                 "don't remember what I just said",
                 "forget what I just said",
                 "Please forget my last message.",
+                "Forget that, I was only joking.",
             )
         ),
         *(
             ("我住在杭州。", order)
             for order in (
                 "别记住这个", "不用记", "别存", "不要保存这个", "这个不用记了", "别记了", "你不要把这个记住",
-                "能不能别记这个？", "不要记住我刚才说的话", "忘掉刚才那句", "当我没说过",
+                "能不能别记这个？", "不要记住我刚才说的话", "忘掉刚才那句", "当我没说过", "别记了，我开玩笑的",
             )
         ),
     ],
@@ -390,6 +391,8 @@ def test_an_order_that_names_nothing_means_what_was_said_last(told: str, order: 
         ("Remember that I moved to Porto. I live in Lisbon. Don't save that.", ["The user moved to Porto."]),
         ("Don't remember this. I am allergic to nuts. Remember that I moved to Porto.", ["The user moved to Porto."]),
         ("记住我搬到了上海。我住在北京。这个别记。", ["用户搬到了上海。"]),
+        ("Remember: don't write down passwords.", ["Don't write down passwords."]),
+        ("记住：不要把密码写下来", ["不要把密码写下来。"]),
     ],
 )
 def test_what_was_told_to_be_remembered_is_not_what_is_left_out_beside_it(text: str, kept: list[str]) -> None:

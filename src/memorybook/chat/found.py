@@ -8,7 +8,7 @@ from memorybook.hits import Query
 from memorybook.lifecycle.sentences import is_question
 from memorybook.lifecycle.talk import is_small
 from memorybook.text.tokens import is_telling, normalise, query_words
-from memorybook.verbs.finds import WORTH_A_LOOK
+from memorybook.verbs.finds import WORTH_A_LOOK, apart
 
 if TYPE_CHECKING:
     from memorybook.chat.screen import Screen
@@ -81,7 +81,10 @@ def _worth(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bool = False) -> Answer:
-    """What the book says, but for the same question asked before; of this very session what was told, if wanted."""
+    """What the book says, but for the same question asked before; of this very session what was told, if wanted.
+
+    Turns are named as `get` opens them.
+    """
     asked = normalise(text)
 
     def keep(one: Passage) -> bool:
@@ -90,7 +93,8 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
         here = one.session == current
         return normalise(one.text) != asked and (not here or (said_here and not is_question(one.text)))
 
-    return memory.book.search(Query(text), limit=limit, keep=keep)
+    found = memory.book.search(Query(text), limit=limit, keep=keep)
+    return found._replace(hits=tuple(apart(memory.book, found.hits)))
 
 
 def _nearest(text: str, memory: Memory, current: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import os
 
 from memorybook import spool
 from memorybook.config import load, where
-from memorybook.errors import MemoryBookError, MissingExtra
+from memorybook.errors import InvalidInput, MemoryBookError, MissingExtra
 from memorybook.hooks.context import find_dependencies
 from memorybook.typed import TYPE_CHECKING
 from memorybook.workspace import book_root
@@ -47,6 +47,9 @@ def waiting(cwd: str, *, book: str | None, project: str | None) -> str:
     """Why events wait in the book meant there, while the settings cannot be read; "" if none do."""
     from memorybook.verbs.spooled import waits
 
-    root = book_root(where(cwd=cwd, env=os.environ), cwd=cwd, book=book, project=project)
+    try:
+        root = book_root(where(cwd=cwd, env=os.environ), cwd=cwd, book=book, project=project)
+    except InvalidInput:
+        return ""
     count = len(spool.names(os.path.join(root, ".memorybook"), part=spool.UNSETTLED))
     return waits(count) if count else ""

@@ -90,7 +90,7 @@ TABLE: tuple[Rule, ...] = (
         "agent",
         "don't|dont|do not|you not|you please not|you didn't|you did not|no need to|needn't|shouldn't|should not|"
         "mustn't|must not|off the record",
-        rf"(?:{_START}|[–—]\s*|\s-+\s+)(?:please\s+)?(?:{LEFT_OUT_EN})",
+        rf"(?:^|[,;.!，；。–—]\s*|\s-+\s+|\b(?:please|and|also|so|but|just|ok|okay)[,\s]+)(?:please\s+)?(?:{LEFT_OUT_EN})",
     ),
     Rule(
         "forget",

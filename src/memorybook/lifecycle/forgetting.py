@@ -135,13 +135,19 @@ def _beside(others: Iterable[Sentence]) -> str:
 
 @lru_cache(maxsize=128)
 def named(order: str, *, only: bool = False) -> frozenset[str]:
-    """The words of what an order to forget is about: after its verb, else (not with `only`) anywhere in it."""
+    """The words of what an order to forget is about: after its verb, else (not with `only`) before it.
+
+    Behind the clause of an order to forget stands why (`forget it, I was joking`), behind one not to keep what is said
+    there may stand what is meant (`don't save this, I am ill`).
+    """
     order = without_lead(order.replace("’", "'"))
     clause = compiled(_FORGOTTEN).search(order)
     words = _telling(f"{clause['held'] or ''} {clause['what']}") if clause else frozenset[str]()
     if words or only:
         return words
-    return _telling(f"{order[: clause.start()]} {order[clause.end() :]}" if clause else order)
+    if clause is None:
+        return _telling(order)
+    return _telling(f"{order[: clause.start()]} {order[clause.end() :] if leaves_out(order) else ''}")
 
 
 def _telling(text: str) -> frozenset[str]:
@@ -160,7 +166,7 @@ _FORGOTTEN = rf"(?:{_FORGET}|{_LEFT_OUT_EN}|{LEFT_OUT_ZH})(?P<what>[^，,。！!
 """What is to be forgotten stands after the verb, in its clause, or is `held` before it: 别把…记下来."""
 
 _POINTING = (
-    r"把|一切|所有的?|全部的?|[这那](?:一|几|两)?[个条件句些](?:事情?|话)?|(?<![酒网贴])吧$|[刚上][才刚]?[那这一]?[句条](?:话)?|"
+    r"把|一切|所有的?|全部的?|[这那](?:一|几|两)?[个条件句些](?:事情?|话)?|(?<![酒网贴])吧$|[刚上][才刚]?[那这一]?[句条](?:话)?|刚[才刚]?我?[说讲提]的?|"
     r"最后[那这一]{0,2}[句条](?:话)?|(?:本子|笔记|记忆)里?|"
     r"(?i:\bI(?:['’]ve)?\s+just\s+(?:said|told\s+you|wrote|mentioned)|\b(?:(?:the|my|that)\s+)?(?:very\s+)?last\s+(?:thing|sentence|"
     r"message|line|bit)(?:\s+(?:that\s+)?I\s+(?:just\s+)?(?:said|told\s+you|wrote|sent))?|\b(?:in|into|to|from)\s+(?:your|the)\s+"
@@ -173,8 +179,10 @@ _ONE_SENTENCE = r"(?i:\bsentence\b)|句"
 
 _FORGETTING = (
     "please forget that what I said about remember memory delete everything user know all just told mentioned "
-    "no wait sorry never mind okay thanks either anywhere anyone anything "
+    "no wait sorry never mind okay thanks either anywhere anyone anything was only joke joking kidding wrong mistake "
+    "private secret personal sensitive confidential between us "
     "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记 关于 的话 话 件事 记忆 记录 算了 对不起 不好意思 谢谢 刚刚 上面 "
+    "请 麻烦 帮我 一下 掉 开玩笑 玩笑 瞎说 乱说 说错 隐私 私事 秘密 保密 "
     "以上 随口说 随便说 说说而已 不重要 没事 提过"
 )
 
@@ -187,4 +195,4 @@ def names_everything(order: str) -> bool:
 
 
 _EVERYTHING = r"(?i:\b(?:everything|all|memories|memory)\b)|一切|所有|全部|记忆"
-_JUST_NOW = r"(?i:\bjust\b|\b(?:that|this|it)\b(?!\s+(?:I|you)\b))|刚|[这那][个条件句些]"
+_JUST_NOW = r"(?i:\b(?:just|last|earlier)\b|\b(?:that|this|it)\b(?!\s+(?:I|you)\b))|刚|[这那][个条件句些]"

@@ -120,6 +120,7 @@ def refused(served: Served, status: int, answered: int, told: str, what: object)
 
 def test_what_anybody_may_ask_says_nothing_of_what_is_kept(book: Served) -> None:
     with httpx2.Client(base_url=book.url) as client:
+        assert client.get("/livez").json() == {"status": "alive"}
         assert client.get("/healthz").json() == {"status": "ok"}
         assert client.get("/readyz").json() == {"status": "ready"}
         assert client.head("/readyz").status_code == 200

@@ -32,7 +32,7 @@ def test_a_probe_is_answered_however_much_is_asked() -> None:
 
     async def asked() -> None:
         limits = Limits(app, ServerSettings(max_requests=1))
-        for path in ("/api/v1/entries", "/api/v1/entries", "/healthz", "/readyz"):
+        for path in ("/api/v1/entries", "/api/v1/entries", "/livez", "/healthz", "/readyz"):
             tasks.append(asyncio.create_task(limits(request(path), nothing, unsent)))
         await asyncio.sleep(0.01)
         for task in tasks:
@@ -43,7 +43,7 @@ def test_a_probe_is_answered_however_much_is_asked() -> None:
 
     tasks = list[asyncio.Task[None]]()
     asyncio.run(asked())
-    assert begun == ["/api/v1/entries", "/healthz", "/readyz"]
+    assert begun == ["/api/v1/entries", "/livez", "/healthz", "/readyz"]
 
 
 def test_a_body_that_comes_in_drops_must_be_there_in_time() -> None:

@@ -304,6 +304,12 @@ def test_it_is_ready_while_something_can_be_written(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(os, "access", lambda folder, _: not folder.endswith("daily"))
         assert not ready_now(), "documents cannot be written"
         monkeypatch.undo()
+        (tmp_path / "book").rename(tmp_path / "aside")
+        assert not ready_now(), "the book is gone"
+        (tmp_path / "book").mkdir()
+        assert not ready_now(), "something else is in its place"
+        (tmp_path / "book").rmdir()
+        (tmp_path / "aside").rename(tmp_path / "book")
         kept = tmp_path / "book" / "tokens.json"
         kept.write_text("[]")
         assert not ready_now(), "nobody is let in"
@@ -334,7 +340,8 @@ def test_one_that_is_not_ready_says_so_to_anybody(one: Served, monkeypatch: pyte
     assert (hung, looks) == ([503, 503], [True]), "a disk that does not answer is looked at once"
     red = httpx2.get(f"{one.url}/readyz")
     assert (red.status_code, red.json()) == (503, {"status": "not_ready"})
-    assert httpx2.get(f"{one.url}/healthz").status_code == 200
+    assert httpx2.get(f"{one.url}/healthz").json() == {"status": "failing"}
+    assert httpx2.get(f"{one.url}/livez").status_code == 200
     assert "memorybook_ready 0.0" in one.client.get(f"{one.url}/metrics").text
 
 

@@ -144,6 +144,7 @@ def test_the_text_says_the_same_in_a_few_lines(host: Host) -> None:
     found = text_of(host.call("memory_search", query="green tea"))
     assert found.startswith("1. ")
     assert f"id {id}): 安 drinks green tea" in found
+    assert "安 drinks green tea" in text_of(host.call("memory_get", target=found.split()[2]))
     assert text_of(host.call("memory_search", query="zebra quagga")).startswith("nothing relevant found")
     assert text_of(host.call("memory_append", text="bought tea")).startswith("written: daily/")
     assert text_of(host.call("memory_append", text="bought tea")).startswith("there already: daily/")

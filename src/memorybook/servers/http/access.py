@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from memorybook.servers.http.refusals import Refusal, refuse
 from memorybook.servers.http.tokens import OWNER, Caller
 
-PUBLIC = frozenset({"/healthz", "/readyz"})
+PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
 """What anybody may ask: it says nothing of what is kept."""
 
 _LINK_LASTS = 900.0

@@ -18,17 +18,27 @@ from memorybook.servers.http.wire import answer
 router = APIRouter(tags=["server"], responses=FAILS)
 
 
-@router.get("/healthz", response_model=shapes.Health)
-async def healthz() -> Response:
-    """Whether the server answers; for anybody."""
-    return answer({"status": "ok"})
+@router.get("/livez", response_model=shapes.Health)
+async def livez() -> Response:
+    """Whether the process answers, whatever it can do; for anybody."""
+    return answer({"status": "alive"})
+
+
+@router.get("/healthz", response_model=shapes.Health, responses={503: {"model": shapes.Health}})
+async def healthz(request: Request) -> Response:
+    """Whether all is well: 503 while writes fail; for anybody."""
+    return await _told(request, "ok", "failing")
 
 
 @router.get("/readyz", response_model=shapes.Health, responses={503: {"model": shapes.Health}})
 async def readyz(request: Request) -> Response:
     """Whether what is written now is kept: 503 while writes fail; for anybody."""
+    return await _told(request, "ready", "not_ready")
+
+
+async def _told(request: Request, well: str, ill: str) -> Response:
     ready = await books_of(request).ready()
-    return answer({"status": "ready" if ready else "not_ready"}, status=200 if ready else 503)
+    return answer({"status": well if ready else ill}, status=200 if ready else 503)
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

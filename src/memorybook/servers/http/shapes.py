@@ -319,6 +319,6 @@ class Issuances(TypedDict):
 
 
 class Health(TypedDict):
-    """How the server is: `ok`, `ready` or `not_ready`."""
+    """How the server is, as the route has it."""
 
-    status: Literal["ok", "ready", "not_ready"]
+    status: Literal["alive", "ok", "failing", "ready", "not_ready"]
