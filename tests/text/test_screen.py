@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.screen import fold, screen
+from memorybook.text.screen import SIGNS, Sign, fold, screen
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -100,6 +101,18 @@ def test_ordinary_text_and_talk_about_prompts_pass(text: str) -> None:
 @given(st.text() | st.lists(st.sampled_from([text for text, _ in ATTACKS] + PLAIN) | st.text()).map(" ".join))
 def test_any_text_has_no_reason_or_a_known_one(text: str) -> None:
     assert screen(text) in {None, *(reason for _, reason in ATTACKS)}
+
+
+def text_of(sign: Sign) -> st.SearchStrategy[tuple[Sign, str]]:
+    """Texts in which the sign's pattern has a match."""
+    return st.from_regex(sign.pattern.replace(r"\b", "")).map(lambda text: (sign, fold(text)))
+
+
+@given(st.sampled_from(SIGNS).flatmap(text_of))
+def test_no_match_of_a_pattern_is_passed_over_for_want_of_a_word(found: tuple[Sign, str]) -> None:
+    sign, text = found
+    if re.search(sign.pattern, text):
+        assert [group for group in sign.also if not any(word in text for word in group.split("|"))] == []
 
 
 @given(st.text())

@@ -9,6 +9,7 @@ shown as quoted data.
 from __future__ import annotations
 
 from memorybook.patterns import lazily
+from memorybook.standard import Iterable
 from memorybook.typed import NamedTuple
 
 
@@ -19,7 +20,8 @@ class Sign(NamedTuple):
         reason: Why it is suspect.
         hints: Words of which the folded text must hold one to match.
         pattern: What it matches.
-        also: Words of which it must hold one besides, where the hints are common ones; () for no such words.
+        also: Groups of words (`this|that`), of each of which it must hold one besides, where the hints are common
+            ones: compiling a pattern for nothing takes a cold process longer than looking for all of them.
     """
 
     reason: str
@@ -57,6 +59,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|existing|original|initial|safety)\b"
         r"[^.!?\n]{0,24}\b(?:instructions?|prompts?|rules|guidelines?|directions|directives?|commands|constraints"
         r"|programming|guardrails|polic(?:y|ies))\b",
+        also=("instruction|prompt|rules|guideline|direction|directive|command|constraint|programming|guardrail|polic",),
     ),
     Sign(
         "asks to set earlier instructions aside",
@@ -80,6 +83,7 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:忽略|无视|忘记|忘掉|不要理会|别理会|不用管|抛开|绕过|推翻|覆盖|不再遵守|不要遵守|停止遵守|丢弃)[^。！？\n]{0,12}"
         r"(?:之前|先前|以上|上面|上述|前面|此前|所有|全部|一切|任何|系统|原有|已有|原来|原先|你的|安全)[^。！？\n]{0,10}"
         r"(?:指令|指示|提示词?|规则|要求|设定|命令|限制|约束|规定|准则|策略)",
+        also=("指令|指示|提示|规则|要求|设定|命令|限制|约束|规定|准则|策略",),
     ),
     Sign(
         "gives the reader another role",
@@ -109,6 +113,7 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:从(?:现在|今天)(?:起|开始)|现在起|今后|接下来)[^。\n]{0,4}你(?:就)?(?:是|将是|要扮演|将扮演|必须扮演)"
         r"|你现在是[^。！？\n]{0,16}(?:助手|模型|机器人|代理|ai|模式)|扮演[^。\n]{0,10}(?:不受限制|没有限制|无限制|dan)"
         r"|你(?:的新|真正|的真实|的真正)的?(?:任务|身份|角色|目标|指令|使命)是",
+        also=("从现在|从今天|现在起|今后|接下来|你现在是|扮演|任务|身份|角色|目标|指令|使命",),
     ),
     Sign(
         "speaks to machines that read it",
@@ -119,9 +124,10 @@ SIGNS: tuple[Sign, ...] = (
         rf"|\b(?:if|when|as) (?:you are|you're) (?:an? |the )?(?:{_AI})\b[^.\n]{{0,40}}(?:,|you (?:must|should"
         rf"|have to|need to)|please|then)"
         rf"|\b(?:any|all|every) (?:{_AI}) (?:reading|processing|summari[sz]ing|who read) this\b",
-        also=tuple(
-            "note|attention|message|instruction|notice|important|reminder|hey|dear|you are|you're|reading|processing|"
-            "summari|who read".split("|")
+        also=(
+            "note|attention|message|instruction|notice|important|reminder|hey|dear|you are|you're|"
+            "reading|processing|summari|who read",
+            ":|!|you are|you're|reading|processing|summari|who read",
         ),
     ),
     Sign(
@@ -130,7 +136,7 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:致|告|通知|提醒|请|注意|写给|各位|所有)[^。\n]{0,4}(?:所有|各位)?(?:ai|人工智能|智能|大语言模型|大模型|语言模型)(?:助手|代理|模型|体)?[：:！，,]"
         r"|如果你是(?:一个|一名)?(?:ai|人工智能|大语言模型|大模型|语言模型|智能助手|智能体)[^。\n]{0,30}(?:请|必须|务必|应该|需要|就)"
         r"|(?:读|看)到(?:这|此)(?:段|条|里)?[^。\n]{0,8}(?:ai|模型|助手)[^。\n]{0,10}(?:请|必须|务必|立即)",
-        also=tuple("致 告 通知 提醒 请 注意 写给 各位 所有 如果你是 读到 看到".split()),
+        also=("致|告|通知|提醒|请|注意|写给|各位|所有|如果你是|读到|看到",),
     ),
     Sign(
         "announces new instructions",
@@ -140,6 +146,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|\bsystem (?:prompt|message|override|instructions?|notice|note)\s*:|\b(?:begin|end"
         r"|start) (?:of )?(?:system|new|hidden) (?:prompt|instructions?)\b"
         r"|(?:新的?|真正的|隐藏的?|最新)(?:系统)?(?:指令|提示词?|命令)\s*[：:]|系统(?:提示词?|指令|消息|覆盖|通知)\s*[：:]|【系统(?:提示|指令|消息)?】",
+        also=(":|：|follow|begin |end |start |【系统",),
     ),
     Sign(
         "carries the mark-up of roles or tools",
@@ -181,6 +188,7 @@ SIGNS: tuple[Sign, ...] = (
         r" (?:only|exactly|solely) (?:with|by|as|:)|\bonly (?:reply|respond|answer|output) with\b|\b(?:say|print"
         r"|write|output) nothing (?:else )?but\b"
         r"|(?:必须|请|务必|一律)?(?:只能|只许|仅|只需|只)(?:回复|回答|输出|返回)\s*[「“\"'：:『]",
+        also=("reply|respond|answer|output|nothing|回复|回答|输出|返回",),
     ),
     Sign(
         "plants something into every reply",
@@ -196,7 +204,13 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:附上|附加|附带|加上|添加|插入|带上|贴上|嵌入)[^。\n]{0,20}(?:地址|链接|网址|url|图片|域名|以下|http|该|此)"
         r"|(?:把|将)[^。\n]{0,20}(?:地址|链接|网址|url|http\S{0,60})[^。\n]{0,8}(?:附|加|插入|放)(?:在|到|入)[^。\n]{0,4}(?:每|所有|之后|以后"
         r"|今后)",
-        also=tuple("append attach insert embed include add put mention advertise 附 加 插入 带上 贴上 嵌入 放".split()),
+        also=(
+            "append|attach|insert|embed|include|add|put|mention|advertise|附|加|插入|带上|贴上|嵌入|放",
+            "answer|repl|response|message|output|mail|summar|conversation|回答|回复|答复|输出|消息|总结|地址|链接|"
+            "网址|url|http",
+            "url|link|address|image|text|code|phrase|sentence|footer|banner|ad|tag|http|地址|链接|网址|图片|"
+            "域名|以下|该|此",
+        ),
     ),
     Sign(
         "plants trust or consent into the memory",
@@ -230,6 +244,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|(?:记住|记下|写入|保存|存入|记录)[^。\n]{0,40}(?:是|为|属于)[^。\n]{0,6}(?:可信|可信任|权威|受信任|值得信任|官方认证)的?(?:来源|网站|站点|渠道|域名|供应商"
         r"|机构|工具)"
         r"|(?:记忆|记住|写入|保存|记录)[^。\n]{0,20}用户[^。\n]{0,6}(?:已经?|曾)?(?:同意|授权|批准|许可|允许)",
+        also=("remember|memori|save|store|record|note|add to|write|记|写入|保存|存入",),
     ),
     Sign(
         "asks to send private things away",
@@ -258,6 +273,11 @@ SIGNS: tuple[Sign, ...] = (
         rf"[^!?\n]{{0,50}}\b(?:to|at|via)\b[^!?\n]{{0,24}}{_AWAY}"
         r"|(?:把|将)[^。\n]{0,20}(?:对话|聊天记录|记忆|密钥|密码|凭据|凭证|系统提示|隐私|通讯录|环境变量)[^。\n]{0,20}(?:发送|上传|转发|发给|传到|发到|传给|外传)"
         rf"[^。\n]{{0,16}}(?:{_AWAY}|服务器|邮箱|以下地址|该地址|这个地址)",
+        also=(
+            "conversation|chat |memor|secret|api key|password|credential|system prompt|env|tokens|"
+            "personal |contacts|private key|user data|对话|聊天记录|记忆|密钥|密码|凭据|凭证|系统提示|"
+            "隐私|通讯录|环境变量",
+        ),
     ),
     Sign(
         "asks to send private things away",
@@ -273,10 +293,14 @@ SIGNS: tuple[Sign, ...] = (
         r"|system message|initial instructions"
         r"|hidden instructions|instructions above|developer message)\b"
         r"|(?:输出|打印|泄露|复述|重复|显示|说出|公开|透露)[^。\n]{0,8}(?:系统提示词?|初始指令|隐藏指令|系统指令|开发者消息|你的提示词|你的指令)",
+        also=(
+            "reveal|print|repeat|output|leak|display|show|tell me|recite|dump|输出|打印|泄露|复述|重复|显示|说出|"
+            "公开|透露",
+        ),
     ),
     Sign(
         "asks to act behind the user's back",
-        ("user", "secretly", "silently", "用户", "偷偷", "悄悄", "暗中"),
+        ("the user", "secretly", "silently", "用户", "偷偷", "悄悄", "暗中"),
         r"\b(?:without|don't|do not|never|avoid) (?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?"
         r"|ask(?:ing)?|mention(?:ing)?(?: this)? to|let(?:ting)?)"
         r" the user\b|\b(?:tell|instruct|convince|persuade|get) the user to (?:run|install|execute|download|paste"
@@ -284,9 +308,9 @@ SIGNS: tuple[Sign, ...] = (
         r"|\b(?:secretly|silently) (?:run|call|execute|send|save|upload|install|delete|add|use)\b"
         r"|(?:不要|别|无需|不用|切勿)(?:告诉|提醒|通知|告知|让|询问|征求)用户|瞒着用户|(?:引导|诱导|让|说服)用户(?:运行|执行|安装|下载|点击|访问|输入|转账)"
         r"|(?:偷偷|悄悄|暗中)(?:执行|运行|发送|上传|调用|写入|安装|删除)",
-        also=tuple(
-            "tell inform notify alert ask mention let instruct convince persuade get secretly silently "
-            "告诉 提醒 通知 告知 让 询问 征求 瞒着 引导 诱导 说服 偷偷 悄悄 暗中".split()
+        also=(
+            "tell|inform|notify|alert|ask|mention|let|instruct|convince|persuade|get|secretly|"
+            "silently|告诉|提醒|通知|告知|让|询问|征求|瞒着|引导|诱导|说服|偷偷|悄悄|暗中",
         ),
     ),
     Sign(
@@ -297,7 +321,10 @@ SIGNS: tuple[Sign, ...] = (
         r"\b(?:you must|you should always|always (?:recommend|say|reply|answer|respond|tell|suggest|mention|include"
         r"|use the link)|secretly|silently)\b"
         r"|(?:当|如果|只要|每当|下次)用户[^。\n]{0,30}(?:必须|务必|一律|总是|一定要)[^。\n]{0,6}(?:推荐|回答|回复|说|告诉|调用|执行|发送|附上|引导)",
-        also=("user", "用户"),
+        also=(
+            "user|用户",
+            "you must|you should always|always|secretly|silently|必须|务必|一律|总是|一定要",
+        ),
     ),
     Sign(
         "switches limits off",
@@ -312,7 +339,10 @@ SIGNS: tuple[Sign, ...] = (
             "without restrictions",
             "越狱",
             "开发者模式",
-            "限制",
+            "所有限制",
+            "一切限制",
+            "全部限制",
+            "安全限制",
             "上帝模式",
         ),
         r"\bdeveloper mode (?:is )?(?:now )?(?:enabled|on|activated)|\bdo anything now\b|\b(?:enable|enter"
@@ -366,14 +396,14 @@ def screen(text: str) -> str | None:
         return "hides text in invisible characters"
     folded = fold(text)
     for sign, pattern in zip(SIGNS, _PATTERNS, strict=True):
-        if _holds(folded, sign.hints) and (not sign.also or _holds(folded, sign.also)):
+        if _holds(folded, sign.hints) and all(_holds(folded, words.split("|")) for words in sign.also):
             for match in pattern.finditer(folded):
                 if sign.reason == _MARKUP or not _is_talk(folded, match.start(), match.end()):
                     return sign.reason
     return None
 
 
-def _holds(text: str, words: tuple[str, ...]) -> bool:
+def _holds(text: str, words: Iterable[str]) -> bool:
     return any(word in text for word in words)
 
 
