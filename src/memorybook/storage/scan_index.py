@@ -13,6 +13,7 @@ from threading import RLock
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed, MemoryBookError, MissingDocument
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.candidates import (
@@ -28,7 +29,6 @@ from memorybook.storage.candidates import (
     question_vector,
     revision_of,
     searched,
-    vectors_of,
 )
 from memorybook.text.tokens import query_words, tokens
 
