@@ -975,6 +975,7 @@ def test_an_order_that_is_not_carried_out_is_named_with_the_reason(place: Place,
         (("The user's store is in Kiel.",), "My tooth hurts.", "Please don't store this.", "not remembered"),
         (("My tooth hurts.",), "My tooth hurts.", "Don't remember what I just said.", "not remembered"),
         (("The user is leaving their job.",), "Hello.", "Don't write down that I'm leaving my job.", "not remembered"),
+        (("Mira rows.",), "", "Remember that I am allergic to nuts. Don't keep that.", "not remembered"),
         (("Mira rows.",), "", "Forget what I just said.", "nothing was forgotten: say what to forget"),
     ],
 )
@@ -989,6 +990,7 @@ def test_an_order_not_to_keep_what_is_said_takes_nothing_out_of_the_book(
         session.add(said(told))
     session.obey(session.add(said(order)))
     assert [event.text[: len(answer)] for event in place.events] == [answer]
+    assert "\n" not in place.events[0].text
     assert session.new().ok
     with session.memory() as memory:
         assert sorted(each.entry.text for each in memory.entries().entries) == sorted(known)

@@ -78,8 +78,8 @@ WORDS = {
             "--query TEXT or --session ID, and memorybook purge to erase it for good"
         ),
         left_out=(
-            "not remembered; the words stay in this talk, and what the book had before stays: to take that out, say "
-            "forget, and what"
+            'not remembered; your words stay in this talk, and what the book had before stays in it: "forget …" takes '
+            "that out"
         ),
         unnamed="nothing was forgotten: say what to forget",
         known="known already: {text} [{id}]",
@@ -119,7 +119,7 @@ WORDS = {
             "没有忘掉任何内容：不会凭一句话忘掉一切；请说明要忘掉什么，或用 memorybook forget --query 文字 或 "
             "--session 编号，彻底清除用 memorybook purge"
         ),
-        left_out="不会记住；原话仍在本次对话里，书里原有的内容不变：要去掉请说“忘掉”什么",
+        left_out="不会记住；原话仍在本次对话里，书里原有的内容不变：说“忘掉……”才会去掉",
         unnamed="没有忘掉任何内容：请说明要忘掉什么",
         known="已经记着：{text} [{id}]",
         suspect="已作为可疑内容记下 [{id}]：它试图指挥读到它的人，不会主动出现",

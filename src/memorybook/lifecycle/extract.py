@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from memorybook.errors import LLMFailed
 from memorybook.lifecycle import prompts, talk
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.lifecycle.forgetting import asked_to_forget
+from memorybook.lifecycle.forgetting import ASKED, asked_to_forget
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply
 from memorybook.lifecycle.rules import by_rules, entities_of
@@ -325,7 +325,7 @@ def _refused(one: Candidate, requests: Iterable[ForgetRequest], places: dict[str
     for request in requests:
         there = not request.said or request.said_in in one.turn_ids
         if there and last <= places.get(request.turn_id, -1) and asked_to_forget(one.content, request):
-            return "asked to be forgotten"
+            return ASKED
     return None
 
 

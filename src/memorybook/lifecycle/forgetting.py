@@ -14,6 +14,9 @@ from memorybook.lifecycle.sentences import Sentence, content_size, sentences
 from memorybook.model import Turn
 from memorybook.text.tokens import query_words
 
+ASKED = "asked to be forgotten"
+"""Why something is left out of which a user said that it is to be forgotten, or not to be kept."""
+
 
 def parted(text: str) -> tuple[str, ...]:
     """A sentence that orders to forget one thing and says another too, cut between them; else the sentence alone.

@@ -17,7 +17,7 @@ from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest,
 from memorybook.lifecycle.cue_table import STANDING, Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, likely, several, without_lead
 from memorybook.lifecycle.due import due
-from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, parted, pointed
+from memorybook.lifecycle.forgetting import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import (
     MAX_LENGTH,
@@ -356,7 +356,7 @@ def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skip
         turns = one.turn_ids if isinstance(one, Candidate) else (one.turn_id,)
         there = not request.said or request.said_in in turns
         if there and not isinstance(one, ForgetRequest) and asked_to_forget(_text_of(one), request):
-            skipped.append(Skipped(_text_of(one), "asked to be forgotten"))
+            skipped.append(Skipped(_text_of(one), ASKED))
         else:
             kept.append(one)
     return kept

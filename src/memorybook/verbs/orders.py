@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
-from memorybook.lifecycle.forgetting import points_back
+from memorybook.lifecycle.forgetting import ASKED, points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
 from memorybook.verbs.forgotten import as_journaled
@@ -100,7 +100,7 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         tuple(one for one in said if one[0] in written),
         tuple(text for one in outcomes if (text := _gone(one))),
         (*submitted.proposals, *waiting),
-        tuple((left.text, left.reason) for left in plan.discarded),
+        tuple((left.text, left.reason) for left in plan.discarded if left.reason != ASKED),
         operation.id if operation is not None and outcomes else None,
         " ".join(_asked(turn, session, memory)),
         () if submitted.proposals else tuple(one for one in said if one[0] not in written),
