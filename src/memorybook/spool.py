@@ -12,7 +12,7 @@ import errno
 import os
 import time
 
-from memorybook.standard import Iterator, Mapping, contextmanager, suppress
+from memorybook.standard import Iterator, Mapping, contextmanager, quoted, suppress
 from memorybook.storage.new_file import own_folder
 
 FOLDER = "spool"
@@ -133,16 +133,6 @@ def _folder(machine: str, part: str = "", *, make: bool = False) -> Iterator[int
         yield here
     finally:
         os.close(here)
-
-
-def quoted(text: str) -> str:
-    """The text as JSON, in ASCII."""
-    try:
-        from _json import encode_basestring_ascii  # json itself takes as long to import as the rest of an event
-    except ImportError:
-        from json.encoder import encode_basestring_ascii
-
-    return encode_basestring_ascii(text)
 
 
 def _document(fields: Mapping[str, str]) -> bytes:

@@ -11,7 +11,7 @@ from memorybook.typed import TYPE_CHECKING, Any
 
 __all__ = [
     "UTC", "AbstractSet", "Callable", "Collection", "Iterable", "Iterator", "Mapping", "Memo", "Sequence",
-    "contextmanager", "date", "datetime", "once", "suppress", "timedelta", "tzinfo",
+    "contextmanager", "date", "datetime", "once", "quoted", "suppress", "timedelta", "tzinfo",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -95,6 +95,16 @@ def once(function: Callable[[], T]) -> Callable[[], T]:
         return known[0]
 
     return answer
+
+
+def quoted(text: str) -> str:
+    """The text as JSON, in ASCII."""
+    try:
+        from _json import encode_basestring_ascii  # as long as an event of a hook takes, json takes to be imported
+    except ImportError:
+        from json.encoder import encode_basestring_ascii
+
+    return encode_basestring_ascii(text)
 
 
 class Memo(dict[Any, Any]):

@@ -23,6 +23,7 @@ from memorybook.cli import main
 from memorybook.config import Config
 from memorybook.hooks import context, event
 from memorybook.memory import Memory
+from memorybook.standard import quoted
 from memorybook.text.tokens import count_tokens
 
 Tell = Callable[..., str]
@@ -273,7 +274,7 @@ def test_a_command_that_cannot_be_used_is_told_on_stderr(capfd: pytest.CaptureFi
 def test_json_is_read_and_written_as_everywhere(value: object) -> None:
     assert event.parsed(json.dumps(value)) == value
     assert event.parsed(f" {json.dumps(value, ensure_ascii=False)}\n") == value
-    assert json.loads(spool.quoted(json.dumps(value))) == json.dumps(value)
+    assert json.loads(quoted(json.dumps(value))) == json.dumps(value)
 
 
 # --- what is remembered is told -------------------------------------------------------------------

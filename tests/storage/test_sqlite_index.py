@@ -177,25 +177,23 @@ def test_nothing_is_written_when_nothing_changed(book: Book, path: str) -> None:
 
 
 def test_a_sync_that_may_not_take_long_leaves_what_is_much_to_others(book: Book, path: str) -> None:
+    def left(index: SqliteIndex, most: float, text: str) -> tuple[bool, int, int]:
+        index.most = most
+        found = book.search(index, text)
+        return index.behind, len(by_words(found)), found.pending_vectors
+
     book.write("a.md", "red apples")
-    with_words = SqliteIndex(path)
-    book.search(with_words, "apples")
-    with_words.most = DOCUMENT + TURN * 2.5  # a document that was written just now may change unseen
+    index = SqliteIndex(path)
+    book.search(index, "apples")
     book.say("green apples", "green pears")
-    book.search(with_words, "green")
-    assert not with_words.behind
+    few = DOCUMENT + TURN * 2.5  # a document that was written just now may have changed unseen
+    assert left(index, few, "green") == (False, 2, 0)
     book.say("yellow apples " * 20, "苹果 " * 20, session="other")
-    assert by_words(book.search(with_words, "yellow")) == {}
-    assert with_words.behind
-    with_words.most = math.inf
-    assert len(by_words(book.search(with_words, "yellow"))) == 1
-    assert not with_words.behind
+    assert left(index, few, "yellow") == (True, 0, 0)
+    assert left(index, math.inf, "yellow") == (False, 1, 0)
     hurried = SqliteIndex(path, embedder=HashEmbedder())
-    hurried.most = TURN * 4
-    assert book.search(hurried, "green").pending_vectors == 5
-    assert hurried.behind
-    hurried.most = DOCUMENT + TURN * 5
-    assert book.search(hurried, "green").pending_vectors == 0
+    assert left(hurried, TURN * 4, "green") == (True, 2, 5)
+    assert left(hurried, DOCUMENT + TURN * 5, "green") == (False, 2, 0)
 
 
 def test_two_that_sync_at_once_make_no_duplicates(book: Book, path: str) -> None:

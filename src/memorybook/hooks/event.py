@@ -154,9 +154,9 @@ def end_after(seconds: float) -> None:
 
 def _is_told(asked: Asked, told: Mapping[str, Any], root: str) -> bool:
     """Whether another hook was told the same just now; else the next is to know that this one was."""
-    from binascii import crc32
     from fcntl import LOCK_EX, flock
     from time import time
+    from zlib import crc32  # which a search needs too
 
     words = [told.get(name) for name in ("session_id", "prompt", "prompt_response")]
     mark = b"%s %08x\n" % (asked.event.encode(), crc32(ascii(words).encode()))
@@ -237,7 +237,7 @@ def _folder(told: Mapping[str, Any]) -> str:
 
 def respond(event: str, text: str) -> None:
     """Give the host a text for the model: just these fields, for Codex takes an answer with any other for an error."""
-    from memorybook.spool import quoted
+    from memorybook.standard import quoted
 
     inner = f'"hookEventName": {quoted(event)}, "additionalContext": {quoted(text)}'
     data = f'{{"hookSpecificOutput": {{{inner}}}}}\n'.encode("ascii")
