@@ -516,6 +516,27 @@ def test_a_second_request_for_the_same_meets_what_the_first_left(opened: Open) -
 
 
 @pytest.mark.parametrize(
+    ("talk", "order"),
+    [
+        (
+            ("Bob marries next week.", "I said that I like tennis.", "What I said is another thing."),
+            "Forget what I said about Bob.",
+        ),
+        (("小王下周结婚。", "我说过我喜欢打网球。", "我说的是另一件事。"), "忘掉我说的小王的事"),
+        (("我们五月要开红色的船去马斯塔尔，小王带海图。", "我说的是我的渡轮下午两点半开的事。"), "忘掉我说的小王的事"),
+    ],
+)
+def test_what_was_said_of_a_name_is_found_among_words_of_the_order(
+    opened: Open, talk: tuple[str, ...], order: str
+) -> None:
+    memory = opened()
+    memory.process_session_end(said(*talk, order), "s1")
+    [waits] = memory.review().proposals
+    turns = memory.book.transcripts.turns(session_of(memory, "s1"))
+    assert set(waits.proposal.changes[0]["turn_ids"]) == {turns[0].id, turns[-1].id}
+
+
+@pytest.mark.parametrize(
     ("known", "told", "order", "waiting"),
     [
         (OTHERS, "Remember that Mira drinks green tea.", "Forget what I just said.", 1),
