@@ -20,6 +20,7 @@ from memorybook.arguments import read_place
 from memorybook.chat.found import show_found
 from memorybook.cli import main
 from memorybook.cli.show import Page, answer
+from memorybook.config import Config
 from memorybook.errors import InvalidInput, UnsafePath
 from memorybook.hits import Passage, place_of
 from memorybook.memory import Memory
@@ -40,17 +41,18 @@ def clock() -> Clock:
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
     """A book in which everything that can be found speaks of the heron ferry, two sessions sharing an id of a turn."""
-    with memorybook.open(str(tmp_path / "book"), clock=clock) as opened:
+    config = Config(recall=Config().recall._replace(max_search_results=20))
+    with memorybook.open(str(tmp_path / "book"), config=config, clock=clock) as opened:
         opened.remember("The heron ferry leaves at nine.\nIt carries no cars.")
-        for session in ("red", "harbour/blue"):
+        for session, like in {"red": "with strong coffee", "harbour/blue": "without tourists"}.items():
+            texts = {
+                "m1": f"I prefer the heron ferry {like}.",
+                "m2": f"The heron ferry of {session} was late.",
+                f"of/{session}": f"Nobody on the heron ferry sang {like}.",
+            }
             said = [
-                {
-                    "id": id,
-                    "role": "user",
-                    "content": f"The heron ferry {id} of {session} was late.",
-                    "session": session,
-                }
-                for id in ("m1", f"of/{session}")
+                {"id": id, "role": "user", "content": text, "session": session, "timestamp": 1_771_800_000}
+                for id, text in texts.items()
             ]
             file = tmp_path / "talk.jsonl"
             file.write_text("".join(json.dumps(turn) + "\n" for turn in said), "utf-8")
@@ -76,7 +78,7 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
             draw = partial(answer, page=page)
             screen = cast("Any", SimpleNamespace(words=words, remark=str, draw=draw))
             capsys.readouterr()
-            show_found("Was the heron ferry late?", None, memory, "", screen)
+            show_found("Which heron ferry do I prefer?", None, memory, "", screen)
             return HITS.findall(capsys.readouterr().out)
         case "memory_search":
             told = brief(memory.search(WORDS, max_results=50, min_score=0).json())
@@ -92,21 +94,21 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
     if door == "review":
         return [proposal["reason"].rpartition(": ")[2]]
     memory.accept(proposal["id"])
-    promoted = next(each for each in memory.entries().entries if each.entry.source)
-    return [ground.source for ground in memory.why(promoted.entry.id).rests_on]
+    known = [each.entry.id for each in memory.entries().entries]
+    return [ground.source for id in known for ground in memory.why(id).rests_on]
 
 
 @pytest.mark.parametrize(
     ("door", "least"),
     [
         ("search", 9),
-        ("chat", 4),
+        ("chat", 9),
         ("memory_search", 9),
         ("recall", 3),
-        ("recall_topic", 4),
+        ("recall_topic", 6),
         ("append", 1),
         ("review", 1),
-        ("why", 1),
+        ("why", 3),
     ],
 )
 def test_what_a_door_prints_opens(memory: Memory, door: str, least: int, capsys: pytest.CaptureFixture[str]) -> None:
