@@ -31,6 +31,7 @@ def test_every_sentence_is_one_that_the_code_still_says() -> None:
 PIECED_TOGETHER = {
     "the last session", "the start of this session", "the end of this session", "nothing was said from",
     "nothing about it was said on", "nothing about it was said from", "the language model at '",
+    "in other sessions, which is how", "in other sessions: all days were searched",
     "the embedding service at '", "broke off (", "could not be reached (", "- all turns of session",
     "bytes: give lines of text; the rest of it is not read",
     "the input is no text in UTF-8: give lines of text; the rest of it is not read",

@@ -453,6 +453,20 @@ def test_of_a_day_on_which_nothing_was_said_that_is_told_and_nothing_comes_into_
     assert found.reason == "nothing was said on 2026-02-22"
 
 
+@pytest.mark.parametrize(
+    ("text", "told"), [("今天", "on 2026-02-24 in other sessions"), ("yesterday", "on 2026-02-23")]
+)
+def test_of_the_days_of_the_session_that_goes_on_no_more_is_told_than_is_true(
+    book: Memory, text: str, told: str
+) -> None:
+    say(book, "now", NOW, "We sail to Marstal.", ended=False)
+    found = book.recollect(f"What did we talk about {text}?", current="now")
+    assert found is not None
+    assert found.reason == f"nothing was said {told}"
+    with pytest.raises(NotFound, match=f"nothing was said {told}, which is how"):
+        book.recall_session(text, current="now")
+
+
 def test_where_the_session_that_is_meant_is_not_there_the_newest_are_told_of(talks: Memory) -> None:
     found = talks.recollect("第九次聊天我们说了什么", current="now")
     assert found is not None

@@ -16,8 +16,18 @@ _PARTS = (
     (r"the end of this session", "本次会话的末尾"),
     (r"nothing was said on (\S+)", "{0} 没有谈话"),
     (r"nothing was said from (\S+) to (\S+)", "{0} 至 {1} 没有谈话"),
+    (r"nothing was said on (\S+) in other sessions", "其他会话在 {0} 没有谈话"),
+    (r"nothing was said from (\S+) to (\S+) in other sessions", "其他会话在 {0} 至 {1} 没有谈话"),
     (r"nothing about it was said on (\S+): all days were searched", "{0} 没有谈到过；已查找所有日子"),
     (r"nothing about it was said from (\S+) to (\S+): all days were searched", "{0} 至 {1} 没有谈到过；已查找所有日子"),
+    (
+        r"nothing about it was said on (\S+) in other sessions: all days were searched",
+        "其他会话在 {0} 没有谈到过；已查找所有日子",
+    ),
+    (
+        r"nothing about it was said from (\S+) to (\S+) in other sessions: all days were searched",
+        "其他会话在 {0} 至 {1} 没有谈到过；已查找所有日子",
+    ),
     (r"no session is known that these words mean", "没有与这些词相符的会话"),
     (r"its uuid begins with (.+)", "编号以 {0} 开头"),
     # why it is less
@@ -139,7 +149,16 @@ _PARTS = (
     (r"no session is called (.+?); there are none yet(.*)", "没有叫 {0} 的会话；目前还没有会话{1}"),
     (r"no session is called (.+?); the latest are (.+?)(; a day \(.*)?", "没有叫 {0} 的会话；最近的有 {1}{2}"),
     (r"; a day \((\S+)\) and words such as 'last time' or 上次 are understood too", "；也可以说日期（{0}）或“上次”等"),
+    (r"this session is (.+?) already: choose another name, or none", "本次会话就是 {0}：请换个名称，或不写名称"),
     (r"nothing was said on (\S+), which is how (.+) was understood", "{0} 没有谈话（{1} 是这样理解的）"),
+    (
+        r"nothing was said on (\S+) in other sessions, which is how (.+) was understood",
+        "其他会话在 {0} 没有谈话（{1} 是这样理解的）",
+    ),
+    (
+        r"nothing was said from (\S+) to (\S+) in other sessions, which is how (.+) was understood",
+        "其他会话在 {0} 至 {1} 没有谈话（{2} 是这样理解的）",
+    ),
     (
         r"nothing was said from (\S+) to (\S+), which is how (.+) was understood",
         "{0} 至 {1} 没有谈话（{2} 是这样理解的）",

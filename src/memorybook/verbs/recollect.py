@@ -140,7 +140,7 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
     if not asked.named:
         return _of_days(memory, asked)
     days = which.around(asked.named)
-    told = f"nothing about it was said {which.told(days)}{ELSEWHEN}"
+    told = f"nothing about it was said {which.told_without(memory, days, asked.without)}{ELSEWHEN}"
     asked = asked._replace(days=days)
     bare = asked._replace(text=which.without_days(memory, asked.text).strip() or asked.text)
     found = nearest = _of_days(memory, asked)
@@ -342,7 +342,7 @@ def _period(memory: Memory, named: Sequence[Span], current: str | None, *, reaso
     found = _history(memory, OF_DAYS, days, current)
     if found.sessions:
         return found._replace(reason=reason, has_relevant=not reason)
-    return found._replace(reason=f"nothing was said {which.told(days)}")
+    return found._replace(reason=f"nothing was said {which.told_without(memory, days, current)}")
 
 
 def _sessions(memory: Memory, text: str, about: str, current: str | None) -> Recollection | None:

@@ -64,7 +64,7 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
     if found is None:
         told = talks.told_of(memory, words) or _titled(memory, words) if len(words) <= LONGEST_NAME else None
         if told is None:
-            raise NotFound(_missing(memory, words, str(unknown))) from unknown
+            raise NotFound(_missing(memory, words, str(unknown), without)) from unknown
         return told, ""
     one, reason = found
     return talks.known_session(memory, one.uuid, one.path) or one, reason
@@ -92,11 +92,11 @@ def _titled(memory: Memory, words: str) -> Session | None:
     return found[0] if len(found) == 1 else None
 
 
-def _missing(memory: Memory, words: str, unknown: str) -> str:
+def _missing(memory: Memory, words: str, unknown: str, without: str | None) -> str:
     """Why there is no such session: nothing was said on the days that the words name, or nothing is called so."""
     days = days_in(memory, words)
     if days:
-        return f"nothing was said {told(around(days))}, which is how {words!r} was understood"
+        return f"nothing was said {told_without(memory, around(days), without)}, which is how {words!r} was understood"
     return f"{unknown}; a day (2026-02-24) and words such as 'last time' or 上次 are understood too"
 
 
@@ -104,6 +104,17 @@ def told(days: Days) -> str:
     """Days, both of which are given, in words."""
     first, last = days
     return f"on {first}" if first == last else f"from {first} to {last}"
+
+
+def told_without(memory: Memory, days: Days, without: str | None) -> str:
+    """The same; and, if it goes on in these days, that the session of the uuid `without` is not looked into."""
+    book, (first, last) = memory.book, days
+    try:
+        began = book.transcripts.session(without).created if without else None
+    except (NotFound, Conflict):
+        began = None
+    theirs = began is not None and str(book.day(began)) <= str(last) and str(first) <= str(book.day(book.now()))
+    return told(days) + (" in other sessions" if theirs else "")
 
 
 def _by_order(memory: Memory, words: str, without: str | None) -> tuple[Session, str] | None:
