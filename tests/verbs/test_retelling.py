@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -218,11 +218,24 @@ def test_of_a_session_that_is_not_kept_nothing_is_done(opened: Open) -> None:
     assert refresh(memory, "s2") == (0, "", None, "")
 
 
-def test_an_embedder_that_is_down_is_told_of_and_no_trouble(opened: Open) -> None:
-    memory = opened(embedder=FailingEmbedder())
+class Strange(FailingEmbedder):
+    """An embedder of somebody who has not heard of EmbedderFailed."""
+
+    def embed(self, texts: Sequence[str]) -> NoReturn:
+        raise OSError("its weights are down")
+
+
+@pytest.mark.parametrize("embedder", [FailingEmbedder, Strange])
+def test_an_embedder_that_is_down_is_told_of_and_no_trouble(opened: Open, embedder: type[FailingEmbedder]) -> None:
+    memory = opened(embedder=embedder())
     say(memory, MOVE, "Good.")
     assert "down" in refresh(memory, "s1").degraded
     assert summary(memory) == f"User: {MOVE}"
+    for language, text in (("en", "Remember that the harbour is in Kiel."), ("zh", HARBOUR)):
+        done = memory.process_session_end([{"role": "user", "content": text}], language)
+        assert (done.queued, done.summary != "", len(done.degraded)) == (0, True, 1)
+        assert "down" in done.degraded[0]
+        assert memory.recall_topic(text).sessions[0].uuid == done.session
 
 
 def test_a_model_is_asked_less_and_less_often() -> None:

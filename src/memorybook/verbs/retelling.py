@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.arrays import vectors_of
 from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, NotFound, Unavailable
 from memorybook.lifecycle.retell import LONGEST, due, retell
 from memorybook.lifecycle.summarize import summarize
@@ -203,11 +204,9 @@ def _embedded(memory: Memory, chats: Sequence[str], words: _Words | None) -> tup
     if embedder is None or not telling:
         return none, ""
     try:
-        rows: Any = embedder.embed(telling)
-        buffer = memoryview(rows).tobytes()
+        vectors = iter(vectors_of(embedder, telling))
     except EmbedderFailed as error:
         return none, str(error)
     name, size = embedder.name, embedder.dimensions
-    vectors = iter([buffer[4 * size * row : 4 * size * (row + 1)] for row in range(len(telling))])
-    found = [next(vectors) if text else b"" for text in texts]
-    return [SummaryEmbedding(name, size, one) if any(one) else None for one in found], ""
+    found = [next(vectors) if text else None for text in texts]
+    return [SummaryEmbedding(name, size, one) if one is not None else None for one in found], ""

@@ -70,7 +70,8 @@ def process_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
     from memorybook.verbs.retelling import refresh
 
     found = memorize_stored(memory, stored, how)
-    refresh(memory, found.session, over=True)
+    if reason := refresh(memory, found.session, over=True).degraded:
+        found = found._replace(degraded=tuple(dict.fromkeys((*found.degraded, reason))))
     if found.queued:
         return found
     with memory.alone(KIND) as ours:
@@ -87,6 +88,24 @@ def memorize_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
         if ours:
             return _memorize(memory, stored, how)
         return _parked(memory, taken(memory, _with_kept(memory, stored)), Unavailable(BUSY), how)
+
+
+def put_off(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str, reason: str) -> Memorized:
+    """Have a session wait in the queue that a provider could not remember; what waits already is left as it is.
+
+    Where there is no language model to wait for, rules remember it.
+    """
+    stored = _stored(memory, messages, session)
+    if not stored.turns:
+        return Memorized(session=stored.session.uuid)
+    if _waits(memory, stored.session) is not None:
+        return Memorized(session=stored.session.uuid, queued=len(parked(memory)), degraded=(reason,))
+    try:
+        if memory.metered() is None:
+            return memorize_stored(memory, stored, How())
+    except ConfigError:
+        pass
+    return _parked(memory, taken(memory, stored), LLMFailed(reason), How())
 
 
 def _tidied(memory: Memory, found: Memorized) -> Memorized:

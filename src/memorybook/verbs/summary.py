@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed, MissingDocument
 from memorybook.formats import session_md
 from memorybook.lifecycle.summarize import TITLE_LENGTH, summarize, title_of
@@ -181,9 +182,8 @@ def _embed(memory: Memory, session: Session) -> None:
     if embedder is None or not session.summary:
         return
     try:
-        rows: Any = embedder.embed([session.summary])
+        [vector] = vectors_of(embedder, [session.summary])
     except EmbedderFailed:
         return
-    vector = memoryview(rows).tobytes()
-    if any(vector):
+    if vector is not None:
         memory.book.transcripts.set_summary_embedding(session.uuid, embedder.name, vector, embedder.dimensions)
