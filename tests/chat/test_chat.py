@@ -163,16 +163,52 @@ def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pyt
     )
 
 
-def test_a_model_that_fails_leaves_the_words_and_says_so(talk: Talk, service: Service) -> None:
+@pytest.mark.parametrize(
+    ("said", "failed", "waits", "asked", "begun"),
+    [
+        (
+            "I prefer green tea in the morning, always.",
+            "failed: the language model at",
+            "not remembered yet, the session waits",
+            "What did we talk about last time?",
+            "New session started. (the one before waits to be remembered: the language model at",
+        ),
+        (
+            "我们决定早上喝绿茶，不再喝咖啡。",
+            "失败：语言模型",
+            "暂未记住，会话在排队",
+            "我们上次聊了什么？",
+            "已开始新会话。（上一次会话等待记忆：语言模型",
+        ),
+    ],
+)
+def test_a_model_that_fails_ends_the_session_all_the_same(
+    talk: Talk, service: Service, tmp_path: Path, said: str, failed: str, waits: str, asked: str, begun: str
+) -> None:
     service.usual = server.status(400)
-    shown = talk("Hello there, model, I prefer green tea.", options=using(service))
-    assert "failed: the language model at" in shown
-    assert "not remembered yet, the session waits" in shown
-    service.usual = llm_server.say("Hi.")
-    hours = (datetime.now(ZoneInfo("Asia/Shanghai")) - timedelta(minutes=minutes) for minutes in (0, 1))
-    again = talk(options=[*using(service), "--set", "timezone=Asia/Shanghai"])
-    assert any(f"going on with the session of {hour:%H:%M}" in again for hour in hours)
-    assert "your last words are kept and were not answered: Hello there, model, I prefer green tea." in again
+    shown = talk(said, options=using(service))
+    assert failed in shown
+    assert waits in shown
+    again = talk(asked, "/new", options=using(service))
+    assert said in str(service.requests)
+    assert "going on" not in again
+    assert begun in again
+    later = datetime.now(UTC) + timedelta(hours=1)
+    with memorybook.open(str(tmp_path / "book"), clock=lambda: later) as memory:
+        assert all(session.ended for session in memory.book.transcripts.sessions())
+        assert [each.queued for each in memory.retry_parked()] == [0, 0]
+        assert any("green tea" in known.entry.text or "绿茶" in known.entry.text for known in memory.entries().entries)
+
+
+@pytest.mark.parametrize("said", ["We decided to rent a flat in Kiel.", "我们决定在基尔租房。"])
+def test_without_a_model_every_provider_ends_a_session_and_rules_remember_it(
+    talk: Talk, tmp_path: Path, said: str
+) -> None:
+    talk(said, "/new", options=["--set", "provider=flat"])
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert [(one.title, one.ended is not None) for one in memory.book.transcripts.sessions()] == [(said[:-1], True)]
+        assert [known.entry.text for known in memory.entries().entries] == [said]
+        assert not memory.book.journal.parked()
 
 
 @pytest.mark.parametrize(
@@ -243,8 +279,9 @@ def test_a_kill_in_mid_reply_loses_no_turn(talk: Talk, service: Service, tmp_pat
         process.stdin.flush()
         assert halfway.wait(20)
         process.kill()
-    shown = talk("Well?", options=using(service))
-    assert "going on with the session of" in shown
+    shown = talk("Well?", options=[*using(service), "--set", "timezone=Asia/Shanghai"])
+    hours = (datetime.now(ZoneInfo("Asia/Shanghai")) - timedelta(minutes=minutes) for minutes in (0, 1))
+    assert any(f"going on with the session of {hour:%H:%M}" in shown for hour in hours)
     assert "were not answered: How is green tea made?" in shown
     assert [message["content"] for message in service.requests[1]["messages"][1:]] == [
         "How is green tea made?",
@@ -386,6 +423,14 @@ def test_a_single_word_is_no_id_to_forget(talk: Talk, tmp_path: Path, said: str,
     assert shown.count("would forget 1 entry") + shown.count("将忘掉 1 条记忆") == 2
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert tea not in [known.entry.id for known in memory.entries().entries]
+
+
+def test_a_pin_is_taken_back_like_everything_else(talk: Talk, tmp_path: Path) -> None:
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        id = memory.remember("Ann rows.").known.entry.id
+    assert "undid pin" in talk("/remember Bob brings the charts.", f"/pin {id}", "/undo")
+    with memorybook.open(str(tmp_path / "book")) as memory:
+        assert [known.entry.pinned for known in memory.entries().entries] == [False, False]
 
 
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
@@ -590,7 +635,8 @@ def test_leaving_can_be_left_to_the_queue(service: Service, tmp_path: Path) -> N
     with memorybook.open(str(tmp_path / "book")) as memory:
         [session] = memory.book.transcripts.sessions()
         assert len(memory.book.transcripts.turns(session.uuid)) == 2
-        assert session.ended is None
+        assert session.ended is not None
+        assert [each.session for each in memory.book.journal.parked()] == [session.uuid]
 
 
 def test_what_is_no_utf_8_ends_no_talk(tmp_path: Path) -> None:

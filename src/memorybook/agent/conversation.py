@@ -226,6 +226,8 @@ class Conversation:
         name = Mask(self.memory).text(" ".join(name.split()))
         if not name:
             raise InvalidInput("the name of the session is blank")
+        if self.session is not None and self.session.name == name:
+            raise InvalidInput(f"this session is {name!r} already: choose another name, or none")
         if self.stored and self._named(name) is None:
             try:
                 self.memory.book.transcripts.session(name)

@@ -12,6 +12,7 @@ from memorybook.agent.messages import Kept, own
 from memorybook.agent.sentences import told_in
 from memorybook.agent.words import WORDS, remembered
 from memorybook.providers import MemorizeInput
+from memorybook.verbs.sessions import put_off
 
 if TYPE_CHECKING:
     from memorybook.agent.conversation import Conversation
@@ -94,10 +95,22 @@ class Remembering:
         if not result.ok:
             return self._failed(talk, result.reason)
         self._failures, self._not_before = 0, None
-        things = _things(talk.memory, result.operation)
+        return self._done(talk, result.operation)
+
+    def put_off(self, talk: Conversation, session: str, kept: Sequence[Kept], reason: str) -> Remembered:
+        """Have a session wait in the book's queue that is over and could not be remembered, or was not to be now.
+
+        Where there is no language model to wait for, rules remember it, whatever the provider.
+        """
+        messages = [] if talk.stored else [own(each.message) for each in kept]
+        found = put_off(talk.memory, messages, session, reason)
+        return Remembered(False, 0, reason) if found.queued else self._done(talk, found.operation)
+
+    def _done(self, talk: Conversation, operation: str | None) -> Remembered:
+        things = _things(talk.memory, operation)
         text = remembered(things, talk.language())
         if things:
-            self._tell(talk, "remembered", text, count=things, operation=result.operation)
+            self._tell(talk, "remembered", text, count=things, operation=operation)
         return Remembered(True, things, "", text)
 
     def _failed(self, talk: Conversation, reason: str) -> Remembered:

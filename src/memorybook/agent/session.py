@@ -356,13 +356,14 @@ class AgentSession(Turning):
 
     # --- ending ------------------------------------------------------------------------------------
 
-    def new(self, name: str = "", *, language: str = "") -> Remembered:
+    def new(self, name: str = "", *, language: str = "", keep: bool = True) -> Remembered:
         """What `/new` does: give the whole session to memory, then begin another with the next message.
 
         With a name that session is opened at once; one of that name that is not over goes on. With the setting
         `transcripts.auto_session = false` there is no other way to open one. If remembering fails the session is kept
-        as it is, and the answer says so. With `require_user_confirmation` it says how many proposals wait in review.
-        The answer is in `language`, "" for that of what the user said last.
+        as it is, and the answer says so; without `keep` it ends all the same, and waits in the queue to be remembered.
+        With `require_user_confirmation` the answer says how many proposals wait in review. It is in `language`, "" for
+        that of what the user said last.
 
         Raises:
             InvalidInput: The name is blank, or that of this session, of one that is over, or of another's.
@@ -376,21 +377,34 @@ class AgentSession(Turning):
                     session, kept = talk.uuid, list(talk.kept)
                 done = self._remembering.remember(talk, session, kept, archive_all=True)
                 count += done.things
-                if not done.ok:
+                if not done.ok and keep:
                     return done._replace(text=WORDS[language].kept.format(reason=told_in(language, done.reason)))
                 with self._lock:
                     if talk.uuid == session and len(talk.kept) == len(kept):  # else something was said meanwhile
                         talk.leave()
                         break
+            if not done.ok:
+                done = self._remembering.put_off(talk, session, kept, done.reason)
+                count += done.things
             if session:
                 self._over(talk, session, language)
             if name:
                 with self._lock:
                     talk.open(name)
             told = [remembered(count, language)] if count else []
+            told += [] if done.ok else [WORDS[language].put_off.format(reason=told_in(language, done.reason))]
             told += [waiting(left, language)] if (left := self._waiting(talk)) else []
             more = WORDS[language].aside.format(("；" if language == "zh" else ", ").join(told)) if told else ""
-            return Remembered(True, count, "", WORDS[language].started + more)
+            return Remembered(done.ok, count, done.reason, WORDS[language].started + more)
+
+    def put_off(self, reason: str) -> None:
+        """End the session without asking the model: it waits in the queue to be remembered, as `new` has it."""
+        with self._in_use() as talk:
+            with self._lock:
+                kept, session = list(talk.kept), talk.leave()
+            if session:
+                self._remembering.put_off(talk, session, kept, reason)
+                self._over(talk, session, talk.language())
 
     def _waiting(self, talk: Conversation) -> int:
         """How many proposals wait for a person's word, where everything does."""

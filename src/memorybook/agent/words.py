@@ -24,6 +24,7 @@ class Words(NamedTuple):
     started: str
     aside: str
     kept: str
+    put_off: str
     failed: str
     no_recall: str
     not_retold: str
@@ -61,6 +62,7 @@ WORDS = {
         started="New session started.",
         aside=" ({})",
         kept="The session was kept, for it could not be archived: {reason}. Try /new again.",
+        put_off="the one before waits to be remembered: {reason}",
         failed="not remembered yet, it will be tried again: {reason}",
         no_recall="nothing was recalled for this turn: {reason}",
         not_retold="the summary of the session is told less well: {reason}",
@@ -103,6 +105,7 @@ WORDS = {
         started="已开始新会话。",
         aside="（{}）",
         kept="会话已保留，因为无法归档：{reason}。请稍后再试 /new。",
+        put_off="上一次会话等待记忆：{reason}",
         failed="暂未记住，稍后会再试：{reason}",
         no_recall="本轮没有取回记忆：{reason}",
         not_retold="本次会话的摘要不如平常：{reason}",

@@ -103,7 +103,7 @@ class Doing:
     def _new(self, rest: str) -> None:
         """Have the session remembered, and begin another, of this name if there is one."""
         self._events.clear()
-        self._screen.remark(self._session.new(rest, language=self._screen.language).text)
+        self._screen.remark(self._session.new(rest, language=self._screen.language, keep=False).text)
         self.tell_remembered()
 
     def _do(self, verb: str, words: list[str]) -> None:

@@ -300,8 +300,10 @@ class Chat:
             if not self._session.messages:
                 return {"remembered": []}
             self._screen.remark(self._words.ending)
-            done = self._session.new()
+            done = self._session.new(keep=False)
         except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt, MemoryBookError):
+                self._session.put_off("Ctrl-C")
             self._screen.remark(self._words.queued.format(reason="Ctrl-C"), "bad")
             if not workspace.wait(0):  # what a model is asked in the background would have the process wait for it
                 os._exit(130)
