@@ -386,6 +386,18 @@ def test_an_order_that_names_nothing_means_what_was_said_last(told: str, order: 
 
 
 @pytest.mark.parametrize(
+    ("first", "then", "order"),
+    [
+        ("I live in Lisbon.", "I live in Lisbon with my wife, who is ill.", "Don't save that."),
+        ("我住在杭州。", "我住在杭州，我老婆生病了。", "这个别记"),
+    ],
+)
+def test_what_was_said_before_the_last_words_stays_though_they_say_it_too(first: str, then: str, order: str) -> None:
+    found = found_in(said(first, id="1"), said(then, id="2"), said(order, id="3"))
+    assert [one.turn_ids for one in found.candidates] == [("1",)]
+
+
+@pytest.mark.parametrize(
     ("text", "kept"),
     [
         ("Remember that I moved to Porto. I live in Lisbon. Don't save that.", ["The user moved to Porto."]),
