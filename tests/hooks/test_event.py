@@ -427,6 +427,12 @@ def test_what_cannot_be_indexed_in_the_time_of_a_prompt_is_left_to_a_process_of_
     assert len(begun) == 2
     os.kill(int(begun[1][2]), signal.SIGKILL)
     os.waitpid(int(begun[1][2]), 0)
+    (book / ".memorybook" / "catching-up.lock").unlink()
+    (book / ".memorybook" / "catching-up.lock").symlink_to("/dev/null")
+    memory.sync()
+    (book / "long.md").write_text("The staging winches use port 7000. " * 9000)
+    assert "5433" in asked(4)
+    assert len(begun) == 2
 
 
 # --- as a process ---------------------------------------------------------------------------------

@@ -268,19 +268,20 @@ def ingest_aside(root: str) -> None:
 
 
 def catch_up_aside(root: str) -> None:
-    """Bring the index up to date in a process of its own, one at a time."""
+    """Bring the index up to date in a process of its own, one at a time; where that cannot be, nothing is done."""
     from fcntl import LOCK_EX, LOCK_NB, flock
 
+    from memorybook.standard import suppress
+
     path = os.path.join(root, ".memorybook", "catching-up.lock")
-    lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        flock(lock, LOCK_EX | LOCK_NB)
-        os.set_inheritable(lock, True)  # so it is held until that process has ended
-        _aside(root, "sync")
-    except BlockingIOError:  # another one is at it
-        pass
-    finally:
-        os.close(lock)
+    with suppress(OSError):
+        lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            flock(lock, LOCK_EX | LOCK_NB)
+            os.set_inheritable(lock, True)  # so it is held until that process has ended
+            _aside(root, "sync")
+        finally:
+            os.close(lock)
 
 
 def _aside(root: str, *words: str) -> None:
