@@ -122,6 +122,7 @@ def test_what_comes_while_the_settings_cannot_be_read_waits_until_they_can(
     assert "1 event of agent hosts" in capfd.readouterr().out
     assert main(["hook", "ingest"]) == 0
     assert "taken in 1 event, 1 session, 2 turns" in capfd.readouterr().out
+    assert (book / ".memorybook" / "index.sqlite").stat().st_size > 4096  # what a prompt finds is ready, too
     assert spool.names(machine, part=spool.UNSETTLED) == []
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli import hosts
-from memorybook.errors import InvalidInput
+from memorybook.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
@@ -57,7 +58,8 @@ def _ingest(call: Call) -> dict[str, Any] | None:
 
 def _taken_in(memory: Memory) -> dict[str, Any]:
     done = memory.ingest().json()
-    memory.sync()
+    with suppress(Unavailable):  # status says why
+        memory.sync()
     return done
 
 
