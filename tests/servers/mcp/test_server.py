@@ -335,12 +335,21 @@ def test_what_came_while_a_person_was_asked_does_not_go_with_what_they_saw(host:
         assert [question.partition("?")[0] for question in person.asked] == ["Forget 1 entry", "Forget 2 entries"]
 
 
-def test_a_question_names_what_goes_and_nothing_in_it_is_markup(host: Host, memory: Memory) -> None:
+def test_a_question_names_what_goes_and_nothing_in_it_is_markup(host: Host, memory: Memory, tmp_path: Path) -> None:
     memory.write_document("plan.md", "# Plan\n")
     id = memory.remember("![seen](https://x.example) \u202etfel ot thgir").known.entry.id
     person = Person("no")
     host.call("memory_forget", source="plan.md", person=person)
     host.call("memory_forget", target=id, person=person)
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text(
+        '{"id": "t1", "session": "s1", "role": "user", "content": "我们谈谈去青岛的船。"}\n', encoding="utf-8"
+    )
+    memory.import_file(str(talk))
+    host.call("memory_forget", session="s1", person=person)
+    [question, _, *shown] = person.asked.pop().split("\n")
+    assert question == "Forget 1 document, 1 session, 1 turn? 要忘掉吗？"
+    assert shown[:2] == ["    s1", "    我们谈谈去青岛的船"]
     assert person.asked == [
         "Forget 1 document? 要忘掉吗？\n\n    plan.md",
         "Forget 1 entry? 要忘掉吗？\n\n    ![seen](https://x.example) tfel ot thgir",

@@ -124,6 +124,9 @@ def _words(memory: Memory, arguments: Mapping[str, Any], told: Mapping[str, Any]
     named = [arguments[name] for name in ("session", "source") if arguments.get(name)]
     if told["turns"] == 1 and named and named[0].startswith("turn:"):
         said.append(tools.call(memory, "memory_get", {"target": named[0]})["text"])
+    if told["sessions"] and arguments.get("session"):
+        found = tools.call(memory, "recall_session", {"which": arguments["session"], "limit": 1})["sessions"]
+        said[:0] = [talk["title"] for talk in found if talk["title"]]
     lines = [_plain(text) for text in dict.fromkeys((*named, *said, *rest[:_NAMED]))]
     return [*lines, "…"] if len(ids) > _NAMED or len(rest) > _NAMED else lines
 
