@@ -57,7 +57,9 @@ def test_without_an_index_words_do_it(memory: Memory, monkeypatch: pytest.Monkey
     assert Near(memory, entries(memory))("the heron database")[0].text == TEXTS[1]
 
 
-def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(memory: Memory, tmp_path: Path) -> None:
+def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alike = Alike(memory)
     assert alike(TEXTS[0], TEXTS[0]) == pytest.approx(1.0)
     assert (alike(TEXTS[0], TEXTS[1]) or 0.0) < 0.5
@@ -68,3 +70,9 @@ def test_how_alike_two_texts_are_needs_an_embedder_that_reads_both(memory: Memor
         assert unsure("a", "b") is None
         assert unsure("c", "d") is None
         assert down.calls == 1
+
+    def broken(*_: object) -> None:
+        raise OSError("the weights are gone")
+
+    monkeypatch.setattr(HashEmbedder, "embed", broken)
+    assert Alike(memory)("a", "b") is None
