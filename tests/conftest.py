@@ -24,6 +24,12 @@ settings.register_profile("thorough", parent=settings.get_profile("anywhere"), m
 settings.load_profile("anywhere")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than processors: many tests wait for a disk or another process."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collects no garbage while tests are collected, and never again looks through the thousands that they are."""

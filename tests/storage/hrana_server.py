@@ -59,6 +59,7 @@ class Server(ThreadingHTTPServer):
                 connection = apsw.Connection(f"{self.folder}/{token}.db")
                 connection.set_busy_timeout(0)
                 connection.pragma("journal_mode", "wal")
+                connection.pragma("synchronous", "off")  # it outlives no test
                 self.streams[baton] = connection
             return baton, self.streams[baton]
 
