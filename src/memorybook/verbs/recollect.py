@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import arguments as given
 from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
-from memorybook.recall.gathered import Spoken, about, best_turns, gathered
+from memorybook.recall.gathered import CLEAR, Spoken, about, best_turns, gathered
 from memorybook.recall.order import end_of, names_place, without_end
 from memorybook.recall.past import PastSession, Said, block
 from memorybook.recall.search import RELEVANT
@@ -115,7 +115,7 @@ class _Topic(NamedTuple):
         top: At most so many sessions, and turns.
         days: Nothing of other days.
         named: Spans of days that the question names.
-        beyond: Whether nothing of `days` is looked at, instead of nothing of others.
+        least: Relevance of the best find from which the question is answered.
         without: Uuid of a session that is left out.
         by_user: Only turns of the user.
         echo: A turn that says just this, normalised, is left out: the question, asked before; "" leaves none out.
@@ -128,7 +128,7 @@ class _Topic(NamedTuple):
     without: str | None = None
     by_user: bool = False
     echo: str = ""
-    beyond: bool = False
+    least: float = RELEVANT
 
 
 def _topic(memory: Memory, asked: _Topic) -> Recollection:
@@ -143,14 +143,13 @@ def _topic(memory: Memory, asked: _Topic) -> Recollection:
     told = f"nothing about it was said {which.told_without(memory, days, asked.without)}{ELSEWHEN}"
     asked = asked._replace(days=days)
     bare = asked._replace(text=which.without_days(memory, asked.text).strip() or asked.text)
-    found = nearest = _of_days(memory, asked)
-    for wanted in (asked._replace(beyond=True), bare, bare._replace(beyond=True)):
+    nearest = _of_days(memory, asked)
+    always = asked._replace(days=ALWAYS, named=())
+    for wanted in (asked, always, bare, always._replace(text=bare.text, least=CLEAR)):
+        found = nearest if wanted is asked else _of_days(memory, wanted)
         if found.has_relevant:
-            return found
-        found = _of_days(memory, wanted)
-        if wanted.beyond:
-            found = found._replace(span=None, reason=told)
-    return found if found.has_relevant or not nearest.sessions else nearest._replace(reason=told)
+            return found if wanted.named else found._replace(reason=told)
+    return nearest._replace(reason=told) if nearest.sessions else found._replace(reason=told)
 
 
 def _of_days(memory: Memory, asked: _Topic) -> Recollection:
@@ -159,14 +158,15 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
     def keep(passage: Passage) -> bool:
         others = asked.without is None or passage.session != asked.without
         told = not (asked.by_user and passage.role in ("assistant", "tool")) and not _echoes(passage, asked.echo)
-        return others and told and said_then(passage) is not asked.beyond
+        return others and told and said_then(passage)
 
-    first, last = ALWAYS if asked.beyond else which.widened(asked.days)
+    first, last = which.widened(asked.days)
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
     query = Query(asked.text, pool=pool, since=first, until=last, sources=frozenset({"turn", "summary"}))
     answer = memory.book.search(query, limit=pool, keep=keep)
     speaking = gathered(answer.hits)
-    if answer.has_relevant:  # else the nearest are shown as such
+    relevant = answer.has_relevant and any(hit.relevance >= asked.least for hit in answer.hits)
+    if relevant:  # else the nearest are shown as such
         speaking = about(speaking, WORTH_A_LOOK)
     told = () if asked.by_user else _told_of(memory, asked, speaking)
     speaking = [*told, *(one for one in speaking if all(one.session != other.session for other in told))]
@@ -180,7 +180,7 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
         talks.turns_at(memory, places),
         tuple(answer.state["degraded"]),
         span=None if asked.days == ALWAYS else asked.days,
-        has_relevant=(answer.has_relevant or bool(told)) and bool(found),
+        has_relevant=(relevant or bool(told)) and bool(found),
     )
 
 
@@ -193,7 +193,7 @@ def _told_of(memory: Memory, asked: _Topic, known: Sequence[Spoken]) -> list[Spo
     best = max((one.score for one in known), default=1.0)
     found = []
     for session, likeness in running.alike(memory, asked.text, without=asked.without):
-        if likeness >= RELEVANT and (asked.beyond or talks.within(memory, session, asked.days)):
+        if likeness >= RELEVANT and talks.within(memory, session, asked.days):
             one = by_name.get(session.uuid, Spoken(session.uuid, 0.0, "", ()))
             found.append(one._replace(score=max(one.score, likeness * best)))
     return found
