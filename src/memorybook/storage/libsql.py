@@ -22,7 +22,7 @@ import apsw
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
 from memorybook.standard import Iterable, Sequence
 from memorybook.storage.libsql_process import Distant
-from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values, translated, user_version
+from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values, migrate, translated, user_version
 from memorybook.typed import Any, cast
 
 _SCHEMES = ("libsql://", "https://", "http://")
@@ -59,6 +59,7 @@ class LibsqlStore(Store):
         super().__init__(url, migrations, timeout=timeout)
         self._token = auth_token
         self._remote = url.startswith(_SCHEMES)
+        self._made = False
         if self._remote:
             if "@" in url or "?" in url:
                 raise ConfigError("transcripts.url holds a password or a token: set transcripts.auth_token instead")
@@ -69,17 +70,25 @@ class LibsqlStore(Store):
         if not self._remote:
             return super().existing()
         connection = self._asked()
-        return connection if user_version(connection) else None
+        with self._lock:
+            if not self._made and user_version(connection):
+                self._make(connection)
+        return connection if self._made else None
 
     def created(self) -> Connection:
         """The connection for writing; makes the tables. Raises Unavailable, Damaged."""
         if not self._remote:
             return super().created()
         connection = self._asked()
-        if not user_version(connection):
-            with self._lock:
-                self._reopen()
-        return self._asked()
+        with self._lock:
+            if not self._made:
+                self._make(connection)
+        return connection
+
+    def _make(self, connection: Connection) -> None:
+        """Bring a server's tables up to date, which is asked once: each question goes over the network."""
+        migrate(connection, self._migrations)
+        self._made = True
 
     def _asked(self) -> Connection:
         """The connection to a server as it stands."""
@@ -87,15 +96,7 @@ class LibsqlStore(Store):
             if self._closed:
                 raise Unavailable(f"the database {self.path!r} is closed; open it again")
             if self._connection is None:
-                connection = self._connect()
-                try:
-                    version = user_version(connection)
-                except BaseException:
-                    connection.close()
-                    raise
-                self._connection = connection
-                if version:
-                    self._reopen()  # which brings the tables up to date
+                self._connection = self._connect()
             return self._connection
 
     def _connect(self) -> Connection:
