@@ -390,6 +390,28 @@ def test_a_database_of_a_newer_version_is_left_alone(path: str) -> None:
     assert user_version(db) == 2
 
 
+def test_a_schema_that_others_finish_meanwhile_is_noticed(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite keeps the tables that it knows until it reads one, and refuses values for a column that is new."""
+    slow, quick = connect(path, durable=True), connect(path, durable=True)
+    reads = []
+
+    def asked(connection: Connection) -> int:
+        if connection is not slow or slow.in_transaction:
+            return user_version(connection)
+        reads.append(1)
+        if len(reads) == 2:
+            migrate(quick, [FIRST, SECOND])
+        found = user_version(slow)
+        if len(reads) == 1:
+            migrate(quick, [FIRST])
+        return found
+
+    monkeypatch.setattr("memorybook.storage.sqlite.user_version", asked)
+    migrate(slow, [FIRST, SECOND])
+    slow.execute("INSERT INTO a VALUES (1, 2)")
+    assert quick.execute("SELECT * FROM a") == [(1, None), (1, 2)]
+
+
 def test_several_processes_may_create_and_migrate_at_once(path: str) -> None:
     script = f"""
 import sys

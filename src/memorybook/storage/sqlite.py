@@ -291,18 +291,27 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
     Raises:
         Unavailable: The database is of a newer version than this list.
     """
-    while (version := user_version(connection)) < len(migrations):
+    begun = version = user_version(connection)
+    while version < len(migrations):
         with immediate(connection):
             if user_version(connection) == version:
                 connection.execute(migrations[version])
                 connection.execute(f"PRAGMA user_version={version + 1}")
-            else:  # another was quicker: reading a table has SQLite notice the schema that it left
-                connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+            else:
+                _notice_schema(connection)
+        version = user_version(connection)
+    if version > begun:
+        _notice_schema(connection)
     if version > len(migrations):
         raise Unavailable(
             f"the database {connection.path!r} was made by a newer memorybook"
             f" (version {version}, this one knows {len(migrations)}); update memorybook"
         )
+
+
+def _notice_schema(connection: Connection) -> None:
+    """Reading a table has SQLite notice the schema that others, who were quicker, have left."""
+    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 def user_version(connection: Connection) -> int:
