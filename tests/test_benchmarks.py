@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import memorybook
-from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, server_load, speed
+from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, server_load, small, speed
 from memorybook.config import Config
 
 ROOT = Path(__file__).parent.parent
@@ -385,7 +385,28 @@ def test_detection_is_counted_by_part_and_language(tmp_path: Path, capsys: pytes
     assert len(json.loads((tmp_path / "detect.json").read_text(encoding="utf-8"))["inputs"]) == 4
 
 
-@pytest.mark.parametrize("name", ["recall", "speed", "detect", "conversations"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_small_books_answer_first_also_what_was_asked_before(
+    lang: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shelf = [book for book in recall.lines(small.SHIPPED) if book["lang"] == lang and len(book["entries"]) <= 10]
+    write_lines(tmp_path / "some.jsonl", shelf)
+    flags = [str(tmp_path / "some.jsonl"), "--setting", "hybrid", "--failures", "--out", str(tmp_path)]
+    assert small.main(flags) == 0
+    told = capsys.readouterr().out
+    assert f"| kept aside | {lang} | hybrid | yes |" in told
+    rows = json.loads((tmp_path / "small.json").read_text(encoding="utf-8"))["questions"]
+    for echoes in (False, True):
+        asked = [row for row in rows if row["echoes"] == echoes]
+        plain = [row["rank"] == 1 for row in asked if row["kind"] not in ("synonym", "none")]
+        assert len(plain) >= 40
+        assert sum(plain) >= 0.95 * len(plain), told
+        assert {row["question"] for row in asked if row["kind"] == "none"} == {
+            q for book in shelf for q in book["none"]
+        }
+
+
+@pytest.mark.parametrize("name", ["recall", "speed", "detect", "conversations", "small"])
 def test_the_page_has_a_place_for_each(name: str, tmp_path: Path) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_text((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"), encoding="utf-8")

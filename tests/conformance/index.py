@@ -22,6 +22,7 @@ from memorybook.errors import EmbedderFailed, UnsafePath
 from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.model import Session, Turn
 from memorybook.protocols import Documents, Embedder, Index
+from memorybook.storage.candidates import FEW
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import HashEmbedder
@@ -213,6 +214,14 @@ class IndexConformance:
     def test_words_are_joined_by_or(self, make: Make, book: Book) -> None:
         book.say("red apples", "green pears", "blue plums")
         assert book.texts(make(None), "apples pears") == {"red apples", "green pears"}
+
+    def test_what_a_small_book_is_about_is_asked_for_beside_a_rarer_word(self, make: Make, book: Book) -> None:
+        many = [f"上海第{n}天" for n in range(FEW)]
+        book.say(*many, "出差时带伞")
+        index = make(None)
+        assert book.texts(index, "上海出差") == {*many, "出差时带伞"}
+        book.say("上海下雨")
+        assert book.texts(index, "上海出差") == {"出差时带伞"}
 
     def test_idf_is_told_for_every_word_of_the_question(self, make: Make, book: Book) -> None:
         from math import log

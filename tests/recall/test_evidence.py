@@ -107,6 +107,17 @@ def test_what_is_written_in_the_book_may_be_about_its_user(question: str) -> Non
     assert speakers_share(question, note("Lives in Turku"), summary) == [0.5, 0.0]
 
 
+def test_an_entry_counts_as_said_by_the_user() -> None:
+    entry = note("Lives in Turku")._replace(source="entry", entry="abc234")
+    assert speakers_share("Where do I live?", entry, note("x")) == [1.0, 0.5]
+
+
+@pytest.mark.parametrize("text", ["Where do I live?", "我住在哪里？"])
+def test_who_only_asks_says_nothing_of_anybody(text: str) -> None:
+    asked, told = (turn(said, n, speaker="user", role="user") for n, said in enumerate((text, f"In Turku. {text}")))
+    assert speakers_share(text, asked, told) == [0.0, 1.0]
+
+
 def test_an_entry_that_rests_on_a_turn_is_of_its_speaker() -> None:
     entry = note("Bob swims")._replace(source="entry", session="s", turn="t1")
     share = speakers_share("what do I like", entry, turn("I swim", 1, speaker="Bob", role="assistant"))

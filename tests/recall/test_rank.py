@@ -72,6 +72,16 @@ def test_the_first_person_means_the_user(question: str) -> None:
     assert next(rank(question, found(other, user), WORDS_ONLY, strength=lambda _: 0)).candidate == user
 
 
+@pytest.mark.parametrize("question", ["When do I go to Turku?", "我什么时候去图尔库？"])
+def test_the_question_itself_comes_last_and_lends_little(question: str) -> None:
+    asked = Candidate(turn(question, 0, speaker="user", role="user"), 9.0, 1.0, 0b11)
+    reply = Candidate(turn("Let me see.", 1, speaker="assistant", role="assistant"), None, None)
+    told = Candidate(turn("The ferry to Turku leaves on Friday.", 9, speaker="user", role="user"), 4.0, 0.6, 0b10)
+    ranked = [*rank(question, found(asked, reply, told, idf={"go": 1.0, "turku": 1.0}), HYBRID, strength=lambda _: 0)]
+    assert [r.candidate for r in ranked] == [told, reply, asked]
+    assert [r.echo for r in ranked] == [False, False, True]
+
+
 def test_a_passage_that_waits_for_its_vector_is_not_put_behind_for_it() -> None:
     waiting = Candidate(turn("the only one with the word", 0), 9.0, None)
     embedded = [Candidate(turn(f"unrelated {n}", 10 * n), None, 0.3 + n / 100) for n in range(1, 4)]

@@ -8,7 +8,7 @@ from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.rank import Ranked
 from memorybook.recall.search import Found, find
 from memorybook.recall.weights import weights_for
-from memorybook.text.tokens import tokens
+from memorybook.text.tokens import query_words, tokens
 
 
 def passage(text: str, **fields: Any) -> Passage:
@@ -126,3 +126,16 @@ def test_what_is_judged_does_not_depend_on_what_is_shown(monkeypatch: pytest.Mon
     found = Candidates(candidates, (), {}, "static/x", "scan")
     for limit in (1, 40):
         assert find("q", found, weights_for("static/x"), limit=limit, strength=lambda _: 0.0).has_relevant
+
+
+@pytest.mark.parametrize("question", ["Where is the spare key?", "备用钥匙在哪里？"])
+def test_the_question_itself_is_not_what_a_book_knows_about_it(question: str) -> None:
+    idf = dict.fromkeys(query_words(question), 2.0)
+    asked = _held(Candidate(passage(question, source="turn", session="s", turn="t1"), 5.0, None), idf)
+    told = _held(Candidate(passage("The spare key 备用钥匙 is with Petrov."), 1.0, None), idf)
+    alone, both = (
+        find(question, Candidates(items, (), idf, None, "scan"), weights_for(None), limit=5, strength=lambda _: 0.0)
+        for items in ((asked,), (asked, told))
+    )
+    assert ([hit.relevance for hit in alone.hits], alone.has_relevant) == ([0.0], False)
+    assert ([hit.passage for hit in both.hits], both.has_relevant) == ([told.passage, asked.passage], True)

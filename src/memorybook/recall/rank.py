@@ -10,6 +10,7 @@ from operator import add
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
+from memorybook.recall.echoes import LEFT, echoes
 from memorybook.recall.evidence import Component, Pool
 from memorybook.recall.repeated import repeated
 from memorybook.recall.weights import Weights
@@ -21,11 +22,19 @@ Strength = Callable[[Passage], float]
 
 
 class Ranked(NamedTuple):
-    """A candidate with its score and, where that was asked for, the components that add up to it, 0 left out."""
+    """A candidate with its score.
+
+    Attributes:
+        candidate: From the index.
+        score: See `Weights`.
+        why: Where that was asked for, the components that add up to the score, 0 left out.
+        echo: Whether it only says what the question says.
+    """
 
     candidate: Candidate
     score: float
     why: Mapping[str, float]
+    echo: bool = False
 
 
 def rank(
@@ -45,6 +54,9 @@ def rank(
     words = evidence.words_leg(pool, weights)
     vector = evidence.vector_leg(pool, weights, found.pending_vectors > 0)
     base = list(map(add, words, vector))
+    same = echoes(question, pool.items, found.idf)
+    for number in same:
+        base[number] *= LEFT
     answer = evidence.answer(base, pool, weights)
     neighbour = evidence.neighbour(base, pool, weights)
     components: dict[str, Component] = {
@@ -55,6 +67,7 @@ def rank(
         "session": evidence.session(base, pool, weights),
         "speaker": evidence.speaker(question, pool, weights),
         "asking": evidence.asking(pool, weights),
+        "echo": [-weights.echo if number in same else 0.0 for number in range(len(base))],
         "summary": evidence.summary(pool, weights),
         "recency": evidence.recency(pool, weights),
         "coverage": evidence.coverage(pool, found.idf, weights),
@@ -74,7 +87,7 @@ def rank(
         components["moment"] = _moment(pool, best, weights)
         scores = list(map(add, scores, components["moment"]))
     order = sorted(best, key=scores.__getitem__, reverse=True)
-    return (Ranked(pool.items[n], scores[n], _shown(components, n) if explain else {}) for n in order)
+    return (Ranked(pool.items[n], scores[n], _shown(components, n) if explain else {}, n in same) for n in order)
 
 
 def _newer_on_a_tie(scores: Component, pool: Pool, admitted: Sequence[int]) -> Sequence[Any]:

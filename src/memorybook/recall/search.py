@@ -7,6 +7,7 @@ from itertools import tee
 from memorybook.hits import Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
+from memorybook.recall.reading import only_asks
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
 from memorybook.standard import Callable, Iterable, Iterator, date
@@ -70,17 +71,21 @@ def find(
     few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
     ranked, again = tee(ranked)
     judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
-    judge = relevance(candidates.idf, weights)
-    kept = [r for r in judged if judge(r.candidate) >= min_score] if min_score > 0 else judged
+    about = relevance(candidates.idf, weights)
+
+    def judge(item: Ranked) -> float:
+        return 0.0 if item.echo and only_asks(question) else about(item.candidate)
+
+    kept = [r for r in judged if judge(r) >= min_score] if min_score > 0 else judged
     words = frozenset(candidates.idf)
     hits = tuple(
-        Hit(r.candidate.passage, r.score, judge(r.candidate), snippet(r.candidate.passage.text, words), r.why)
+        Hit(r.candidate.passage, r.score, judge(r), snippet(r.candidate.passage.text, words), r.why)
         for r in kept[:limit]
     )
     bar = max(min_score, RELEVANT)
     if not (has_relevant := any(hit.relevance >= bar for hit in hits)):
         others = once(again, JUDGED) if few else judged
-        has_relevant = any(judge(r.candidate) >= bar for r in others)
+        has_relevant = any(judge(r) >= bar for r in others)
     return Found(hits, has_relevant, len(judged) - len(kept))
 
 

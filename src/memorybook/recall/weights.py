@@ -23,6 +23,7 @@ class Weights(NamedTuple):
         strength: Bonus of an entry of full strength.
         summary: Discount of a session's summary beside the turns that it repeats.
         asking: Discount of a turn that only asks.
+        echo: Discount of what only says what the question says, larger than its words are worth.
         coverage: Bonus of a passage with all of the question's words, by their idf; BM25 lets one rare word
             often said stand for all.
         moment: Bonus of a passage that speaks of a time, if the question asks for one.
@@ -41,6 +42,7 @@ class Weights(NamedTuple):
     strength: float = 0.2
     summary: float = 1.0
     asking: float = 0.2
+    echo: float = 4.0
     coverage: float = 1.1
     moment: float = 0.6
     repeated: float = 0.8

@@ -20,6 +20,9 @@ PAUSE = 30.0
 EVERYWHERE = 0.25
 """Share of the passages from which a word tells nothing of any: it is asked for only if no rarer one is."""
 
+FEW = 32
+"""Passages that are asked for in any case: in a small book, what it is about stands in a quarter of them."""
+
 K1 = 0.9
 """How fast a word that is repeated in a passage stops adding to its BM25."""
 
@@ -50,7 +53,7 @@ def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
     turn for that costs most of a search.
     """
     held = {word: count for word, count in holding.items() if count}
-    return {word: count for word, count in held.items() if count <= total * EVERYWHERE} or held
+    return {word: count for word, count in held.items() if count <= max(total * EVERYWHERE, FEW)} or held
 
 
 def names(speakers: Iterable[str]) -> list[str]:

@@ -285,33 +285,25 @@ def _end(connection: Connection, how: str) -> None:
 def migrate(connection: Connection, migrations: Sequence[str]) -> None:
     """Bring the schema up to date: the n-th string makes version n (`user_version`) of version n - 1.
 
-    Strings are only ever added at the end. Each runs in a transaction of its own; several processes
-    may do this at once.
+    Strings are only ever added at the end. Each runs in a transaction of its own; several processes may do it at once.
 
     Raises:
         Unavailable: The database is of a newer version than this list.
     """
-    begun = version = user_version(connection)
+    version = user_version(connection)
     while version < len(migrations):
         with immediate(connection):
-            if user_version(connection) == version:
+            # others may have been quicker: reading a table has SQLite notice the schema that they left
+            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+            if (version := user_version(connection)) < len(migrations):
                 connection.execute(migrations[version])
-                connection.execute(f"PRAGMA user_version={version + 1}")
-            else:
-                _notice_schema(connection)
-        version = user_version(connection)
-    if version > begun:
-        _notice_schema(connection)
+                version += 1
+                connection.execute(f"PRAGMA user_version={version}")
     if version > len(migrations):
         raise Unavailable(
             f"the database {connection.path!r} was made by a newer memorybook"
             f" (version {version}, this one knows {len(migrations)}); update memorybook"
         )
-
-
-def _notice_schema(connection: Connection) -> None:
-    """Reading a table has SQLite notice the schema that others, who were quicker, have left."""
-    connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 def user_version(connection: Connection) -> int:

@@ -86,10 +86,16 @@ def query_words(text: str) -> tuple[str, ...]:
     words = dict.fromkeys(tokens(text))
     telling = [
         word
-        for word in words
+        for word in (words if text.isascii() else dict.fromkeys(tokens(_without_phrases(text))))
         if word not in _STOP_WORDS and _PARTICLES.isdisjoint(word) and not _FUNCTION_CHARACTERS.issuperset(word)
     ]
     return tuple(telling or words)[:MAX_QUERY_WORDS]
+
+
+def _without_phrases(text: str) -> str:
+    for phrase in _PHRASES:
+        text = text.replace(phrase, " ")
+    return text
 
 
 def is_telling(word: str) -> bool:
@@ -340,6 +346,17 @@ _FUNCTION_CHARACTERS = _PARTICLES.union(
 )
 """Characters that say nothing alone or among themselves, but may in a word (会议, 地址)."""
 
+_PHRASES = tuple(
+    """
+什么时候 啥时候 那时候 这时候 的时候 什么样 为什么 为何 为啥 何时 如何 怎样 多少 多久 多长
+几点 几号 几岁 几月 几天 几次 几个 几种 几位 几年 几级 哪一 哪个 哪里 哪儿 哪些 哪天 哪年
+可不可以 是不是 有没有 能不能 会不会 要不要 是否 可以 还记得 记不记得 记得 知不知道 不知道 知道
+请问 麻烦你 麻烦帮 帮我 帮忙 给我 告诉我 告诉 查一下 查查 找一下 看一下 看看 想想 一下 来着 到底 究竟 具体 分别
+关于 因为 所以 之前 以前 曾经 已经 现在 说过 提到过 提到 提过 一个 一些 这样 那样
+""".split()
+)
+"""What says nothing in a Chinese question; cut out whole, else it makes words with the characters beside it."""
+
 _DAYS = frozenset("今天 昨天 明天 前天 后天 最近 现在 目前 当时 今年 去年".split())
 """Words for times that stand in any talk."""
 
@@ -354,8 +371,7 @@ few more most other some ani all ever s t d ll m re ve im ive id don't doesn't d
 weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't i'm i've i'd i'll you're you've you'd
 you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll they're they've they'd they'll that'll dont
 doesnt didnt isnt cant pleas tell told say said mention rememb remind
-多少 多久 时候 为何 如何 是否 可以 因为 所以 一个 一些 一下 告诉 请问 关于 这样 那样 怎样 之前 以前 曾经 已经
-说过 提到 提过 记得 知道
+时候
 """.split()
 )
 """Tokens that say nothing in a question; stemmed, for stemming some hundred words takes longer than a short search."""

@@ -1,0 +1,154 @@
+"""Recall of small books as people keep them: which entry is first, and whether the book knows that it does not know.
+
+Usage: python benchmarks/small.py [FILE …] [--setting words backend=sqlite_fts …] [--failures] [--page PAGE]
+
+A FILE holds JSON Lines, a book each: {"name", "part", "lang": "en" | "zh", "entries": [text, …], "questions": [{"q",
+"want": [number of an entry that answers, …], "kind"}, …], "none": [question without an answer, …]}. Without one the
+books shipped in `tests/data/small_books.jsonl` are asked: 3 to 90 entries each, of a developer, a family, a shop …
+
+Each book is asked twice: as it is, and after all its questions were asked before (`echoes`: in sessions of two
+questions, each with a reply that says nothing), as a book is after a week of use. Questions of the kind `synonym`
+share no word that tells something with what answers them; they are counted apart.
+
+- R@k: the share of questions of which an entry that answers is among the first k results, in percent.
+- knows: the share of questions for which the answer says `has_relevant`; of those without an answer: `wrongly`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+if not __package__:  # run as a file: `benchmarks` is a package of the checkout
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+import memorybook
+from benchmarks import books, measure, recall
+
+SHIPPED = Path(__file__).parent.parent / "tests" / "data" / "small_books.jsonl"
+REPLIES = {
+    "en": ("Let me check.", "I don't have anything about that.", "Sure! Give me a moment."),
+    "zh": ("我看看。", "我的记忆里没有这方面的内容。", "好的，请稍等。"),
+}
+DEPTHS = (1, 3, 10)
+
+Row = Mapping[str, Any]
+
+
+class Asked(NamedTuple):
+    """One question and what came of it.
+
+    Attributes:
+        part, lang, setting, kind: See the file's lines; `none` is the kind of a question without an answer.
+        echoes: Whether it had been asked before.
+        question: As asked.
+        rank: Of the first entry that answers, from 1; 0 if there is none among the first ten.
+        knows: `has_relevant` of the answer.
+        first: Text of the first result; "" if there is none.
+    """
+
+    part: str
+    lang: str
+    setting: str
+    kind: str
+    echoes: bool
+    question: str
+    rank: int
+    knows: bool
+    first: str
+
+
+def asked(book: Row, given: Mapping[str, str], setting: str) -> Iterator[Asked]:
+    """Every question of one book, before and after all of them were said in sessions."""
+    with tempfile.TemporaryDirectory() as folder, books.opened(Path(folder), given) as memory:
+        ids = [memory.remember(text).known.entry.id for text in book["entries"]]
+        books.finish(memory)
+        for echoes in (False, True):
+            if echoes:
+                _said_before(memory, book)
+            questions = [(one["q"], one["kind"], {ids[n] for n in one["want"]}) for one in book["questions"]]
+            nothing: list[tuple[str, str, set[str]]] = [(text, "none", set()) for text in book["none"]]
+            for question, kind, wanted in questions + nothing:
+                answer = memory.search(question, max_results=max(DEPTHS))
+                found = [hit.passage.entry for hit in answer.hits]
+                rank = next((place for place, id in enumerate(found, 1) if id in wanted), 0)
+                first = answer.hits[0].passage.text if answer.hits else ""
+                yield Asked(
+                    book["part"], book["lang"], setting, kind, echoes, question, rank, answer.has_relevant, first
+                )
+
+
+def _said_before(memory: memorybook.Memory, book: Row) -> None:
+    replies = REPLIES[book["lang"]]
+    questions = [one["q"] for one in book["questions"]] + book["none"]
+    for at in range(0, len(questions), 2):
+        session = memory.open_session(f"talk {at}")
+        for number, question in enumerate(questions[at : at + 2], at):
+            reply = {"role": "assistant", "content": replies[number % len(replies)]}
+            memory.add_messages(session.session, [{"role": "user", "content": question}, reply])
+        memory.end_session(session.session)
+    books.finish(memory)
+
+
+def figures(rows: Sequence[Asked]) -> list[str]:
+    """How many questions, R@k and knows, as cells."""
+    shares = [[0 < row.rank <= depth for row in rows] for depth in DEPTHS] + [[row.knows for row in rows]]
+    return [str(len(rows)), *(f"{100 * measure.mean(share):.1f}" for share in shares)]
+
+
+def table(rows: Sequence[Asked]) -> str:
+    """A line for each part, language, setting and whether asked before."""
+    groups: dict[tuple[str, str, str, bool], list[Asked]] = {}
+    for row in rows:
+        groups.setdefault((row.part, row.lang, row.setting, row.echoes), []).append(row)
+    body = []
+    for (*group, echoes), members in sorted(groups.items()):
+        plain = [row for row in members if row.kind not in ("synonym", "none")]
+        synonyms = [row for row in members if row.kind == "synonym"]
+        none = [row.knows for row in members if row.kind == "none"]
+        told = [*figures(plain), *figures(synonyms)[:3], f"{sum(none)} of {len(none)}"]
+        body.append([*group, "yes" if echoes else "no", *told])
+    head = ["part", "lang", "setting", "asked before", "questions", "R@1", "R@3", "R@10", "knows"]
+    return measure.table([*head, "synonyms", "R@1", "R@3", "wrongly"], body)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; 0."""
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("files", type=Path, nargs="*", help="books (default: those shipped)")
+    flags.add_argument("--setting", action="append", nargs="+", metavar=("NAME", "KEY=VALUE"), dest="settings")
+    flags.add_argument("--failures", action="store_true", help="print each question whose entry is not first")
+    measure.add_output(flags, "small")
+    options = measure.parsed(flags, arguments, "small")
+    try:
+        settings = recall.settings_of(options.settings)
+    except ValueError as error:
+        flags.error(str(error))
+    shelf = [book for file in options.files or [SHIPPED] for book in recall.lines(file)]
+    rows = [row for book in shelf for name, given in settings.items() for row in asked(book, given, name)]
+    facts = measure.machine()
+    measure.save(options, "small", {"facts": facts, "settings": settings, "questions": [row._asdict() for row in rows]})
+    measure.publish(options, "small", f"{table(rows)}\n{measure.where_and_when(facts)}", ())
+    if options.failures:
+        for row in rows:
+            if row.rank != 1 and (row.kind != "none" or row.knows):
+                print(
+                    row.part,
+                    row.setting,
+                    row.kind,
+                    "again" if row.echoes else "",
+                    row.rank,
+                    row.question,
+                    "|",
+                    row.first,
+                )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
