@@ -266,15 +266,17 @@ class _Dictionary:
         self.closed = allowed is not None
         self._scores = dict.fromkeys(allowed or (), 0.0)
         self._gain = _Gains(mean).__getitem__
+        self._last = 0.0  # what the last of the best has at most
 
     def __len__(self) -> int:
         return len(self._scores)
 
     def close(self, count: int, bound: float, left: int) -> None:
         scores = self._scores
-        if len(scores) < count or len(scores) > left:
+        if not count <= len(scores) <= left or self._last <= bound:
             return
-        floor = nlargest(count, scores.values())[-1] - bound - _SLACK
+        self._last = nlargest(count, scores.values())[-1]
+        floor = self._last - bound - _SLACK
         if self.closed or floor > 0:
             self.closed = True
             self._scores = {passage: score for passage, score in scores.items() if score >= floor}
@@ -286,6 +288,7 @@ class _Dictionary:
             self._scores,
             self._gain,
         )
+        self._last += weight * (K1 + 1)
         if not self.closed:
             gains = zip(held, map(gain, coded), strict=True)
             if scores:
