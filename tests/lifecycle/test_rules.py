@@ -549,7 +549,18 @@ def test_prose_is_cut_into_sentences(text: str, parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["How are you?", "Is this right", "JWT 过期时间你怎么看", "在吗", "重写要几天", "这样行不行"]
+    "text",
+    [
+        "How are you?",
+        "Is this right",
+        "Remind me what the gate code is",
+        "Remind me when the talk is",
+        "会议在哪",
+        "JWT 过期时间你怎么看",
+        "在吗",
+        "重写要几天",
+        "这样行不行",
+    ],
 )
 def test_questions_are_seen_without_a_question_mark(text: str) -> None:
     assert is_question(text)
@@ -620,6 +631,16 @@ def test_any_talk_is_read_without_an_error(texts: list[str]) -> None:
         ("十五天之后", date(2026, 7, 6)),
         ("推迟到七月三号", date(2026, 7, 3)),
         ("二十五号前", date(2026, 6, 25)),
+        ("on Monday instead of Friday", date(2026, 6, 22)),
+        ("on Monday, not on Friday as planned", date(2026, 6, 22)),
+        ("Monday rather than 3 July", date(2026, 6, 22)),
+        ("not before Friday", date(2026, 6, 26)),
+        ("we moved it from Friday to Monday", date(2026, 6, 22)),
+        ("not this Friday but next Monday", date(2026, 6, 22)),
+        ("周一发布，不是周五", date(2026, 6, 22)),
+        ("周一发布，而不是原来的下周五", date(2026, 6, 22)),
+        ("周五的发布改到周一", date(2026, 6, 22)),
+        ("7月3日推迟到7月5日，而非7月20日", date(2026, 7, 5)),
     ],
 )
 def test_the_day_a_sentence_names(text: str, day: date) -> None:
@@ -644,6 +665,8 @@ def test_the_day_a_sentence_names(text: str, day: date) -> None:
         "13 月 40 号",
         "去年七月三号",
         "三号方案",
+        "not on Friday",
+        "不是周五",
         "",
     ],
 )

@@ -40,7 +40,7 @@ def due(text: str, today: date) -> date | None:
     """The day from `today` on that `text` names; None if it names none, or only past ones.
 
     A day without a year is the next such day within ten months; of several the last one counts, a
-    date before a weekday.
+    date before a weekday. One that is said not to be it, or no longer, is left out: `Monday, not Friday`.
     """
     text = text.lower()
     rules = _rules_for(text)
@@ -48,11 +48,27 @@ def due(text: str, today: date) -> date | None:
         return None
     text = compiled(_RECURRING).sub(" ", text)
     for rule in rules:
-        days = (rule.read(match, today) for match in compiled(rule.pattern).finditer(text))
+        named = (match for match in compiled(rule.pattern).finditer(text) if not _is_denied(match))
+        days = (rule.read(match, today) for match in named)
         found = [day for day in days if day is not None and day >= today]
         if found:
             return max(found)
     return None
+
+
+def _is_denied(day: re.Match[str]) -> bool:
+    """Whether a day is named only to say that it is another one: `not on Friday`, `moved from Friday`, 周五改到."""
+    if day[0].startswith(("by ", "before ", "until ")):
+        return False  # not before Friday
+    before, after = day.string[: day.start()], day.string[day.end() :]
+    return compiled(_DENIED).search(before) is not None or compiled(_LEFT).match(after) is not None
+
+
+_DENIED = (
+    r"(?:\b(?:not|instead of|rather than|no longer)|\b(?:mov|shift|chang|push|postpon|reschedul|switch)[^.;]*\bfrom)"
+    r"(?:\s+(?:on|at|in|for|the|next|this))*\s*$|(?:不再?[是在定]|而非|不在|取代|代替)\s*(?:原[来定先])?的?\s*$"
+)
+_LEFT = r"[^，,。；;]{0,6}?(?:[改换挪移调]|推迟|延期?|提前)[期整]?[到成为至]"
 
 
 def _rules_for(text: str) -> list[_Rule]:
