@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.hits import Query
-from memorybook.lifecycle.sentences import is_question
+from memorybook.lifecycle.sentences import is_question, sentences, told
 from memorybook.lifecycle.talk import is_small
-from memorybook.text.tokens import is_telling, normalise, query_words
+from memorybook.text.tokens import normalise, query_words
 from memorybook.verbs.finds import WORTH_A_LOOK, apart
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memorybook.memory import Memory
     from memorybook.recollection import Recollection
 
-_NEAREST, _TRIED = 2, 8  # hits that are shown where nothing is plainly relevant, and words that are tried for them
+_ASKED = frozenset("ask question 问 问过 问题 提问".split())
 
 
 def show_found(text: str, recalled: Recollection | None, memory: Memory, current: str, screen: Screen) -> list[str]:
@@ -47,7 +47,7 @@ def show_found(text: str, recalled: Recollection | None, memory: Memory, current
     answer = _found(text, memory, current, limit).json()
     worth = _worth(answer) if asks or answer["has_relevant"] else []
     if asks and not worth:
-        worth = _nearest(text, memory, current) or _worth(_found(text, memory, current, limit, said_here=True).json())
+        worth = _worth(_found(text, memory, current, limit, said_here=True).json())
     if worth:
         screen.remark(screen.words.found)
         screen.draw("search", {**answer, "results": worth, "has_relevant": True, "cut": 0})
@@ -81,27 +81,24 @@ def _worth(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bool = False) -> Answer:
-    """What the book says, but for the same question asked before; of this very session what was told, if wanted.
+    """What the book says, but for what was only asked; of this very session if wanted.
 
-    Turns are named as `get` opens them.
+    One who looks for what was asked finds it. Turns are named as `get` opens them.
     """
     asked = normalise(text)
+    looks_for_asked = not _ASKED.isdisjoint(query_words(text))
 
     def keep(one: Passage) -> bool:
-        if one.source != "turn":
+        if one.source not in ("turn", "summary"):
             return True
-        here = one.session == current
-        return normalise(one.text) != asked and (not here or (said_here and not is_question(one.text)))
+        here = one.source == "turn" and one.session == current
+        return (said_here or not here) and _tells(one.text, asked, questions=looks_for_asked and not here)
 
     found = memory.book.search(Query(text), limit=limit, keep=keep)
     return found._replace(hits=tuple(apart(memory.book, found.hits)))
 
 
-def _nearest(text: str, memory: Memory, current: str) -> list[dict[str, Any]]:
-    """What shares one piece of a Chinese word with the question, which has other pieces than what answers it.
-
-    These pieces are in the transcripts by then, for they were asked just now, and count for more than the shared one.
-    """
-    pieces = [word for word in query_words(text) if len(word) > 1 and not word.isascii() and is_telling(word)]
-    found = (_worth(_found(word, memory, current, _NEAREST).json()) for word in pieces[:_TRIED])
-    return next(filter(None, found), [])
+def _tells(text: str, asked: str, *, questions: bool) -> bool:
+    """Whether any line says something else than what is asked, and more than questions unless these are wanted."""
+    lines = (line.partition(": ")[2] or line.partition("：")[2] or line for line in text.splitlines())
+    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)
