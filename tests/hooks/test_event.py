@@ -328,11 +328,17 @@ def test_what_was_said_in_this_very_session_is_not_told_again(memory: Memory, te
 
 def test_a_session_begins_with_what_matters_most_and_what_was_talked_about_lately(memory: Memory, filled: Tell) -> None:
     memory.process_session_end([{"role": "user", "content": "We decided to paint the harbour office teal."}], "s-1")
+    for number, (asked, answered) in enumerate(
+        [("Where is my bike?", "Let me check."), ("我的车在哪？", "让我查一下。")] * 2
+    ):
+        said = [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+        memory.process_session_end(said, f"asked-{number}")
     text = told(filled("SessionStart", source="startup"))
     assert "5433" in text
     assert "蓝鲸" in text
     assert "teal" in text
     assert "previous instructions" not in text
+    assert "bike" not in text
     assert "teal" not in told(filled("SessionStart", session_id="s-1", source="resume")).partition("## ")[2]
 
 

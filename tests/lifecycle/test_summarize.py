@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from memorybook.importers import read
 from memorybook.lifecycle.sentences import RECALLED, RECALLED_END
 from memorybook.lifecycle.summarize import TITLE_LENGTH, cut_at_sentence, summarize, title_of
+from memorybook.lifecycle.talk import ECHOES, echo_key
 from memorybook.model import Role, Session, Turn
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -70,6 +72,53 @@ def test_decisions_and_open_questions_are_found_by_their_cues() -> None:
     found = summarize(MIGRATION, session=SESSION)
     assert found.decisions == ("We decided to move the settlement service from MySQL to Postgres 16 with pgloader.",)
     assert found.open_questions == ("I'm not sure whether the settlement report needs a new index.",)
+
+
+CHECKS = ["Let me check.", "Let me check the notes for the gate code.", "I don't know what the gate code is."]
+QUERIES = ["让我查一下。", "我来查一下你的车牌号。", "我不知道你的车牌号。"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "checks"),
+    [
+        ("When do I go to Shanghai?", CHECKS),
+        ("what cache do we use", CHECKS),
+        ("我的车牌号是多少", QUERIES),
+        ("会议是星期几？", QUERIES),
+    ],
+)
+def test_what_only_says_that_it_is_looked_up_or_not_known_is_no_line_and_the_question_is_the_title(
+    asked: str, checks: list[str]
+) -> None:
+    replies: list[tuple[Role, str]] = [("assistant", text) for text in checks]
+    found = summarize(talk("What did I ask you last time?", "我上次问了什么", asked, *replies), session=SESSION)
+    assert (found.summary, found.title) == ("", asked.rstrip("。"))
+    assert found.open_questions == (asked,)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("My flight to Oslo leaves on 3 December.", "When is my flight to Oslo?"),
+        ("我女儿叫小雨。", "我女儿叫什么？"),
+        ("We use Postgres for everything.", "What did we talk about yesterday?"),
+        ("我们用 Postgres。", "昨天我们聊了什么"),
+        (
+            "The report is due.",
+            "Where is the harbour?",
+            ("assistant", "The harbour lies ten minutes from the station."),
+        ),
+    ],
+)
+def test_what_was_answered_or_asks_of_talks_is_not_open(texts: tuple[str | tuple[Role, str], ...]) -> None:
+    assert summarize(talk(*texts), session=SESSION).open_questions == ()
+
+
+def test_what_recall_answered_is_not_open() -> None:
+    answer = "The harbour lies ten minutes from the station."
+    asked, said = talk("Where is the harbour?", ("assistant", answer))
+    said = replace(said, metadata={ECHOES: [echo_key(answer)]})
+    assert summarize([asked, said], session=SESSION).open_questions == ()
 
 
 def test_a_question_at_the_very_end_is_open() -> None:
@@ -160,6 +209,11 @@ def test_a_title_the_session_has_already_stays() -> None:
     [
         ("Short and sweet.", "Short and sweet"),
         ("我们决定用 Postgres！", "我们决定用 Postgres"),
+        ("Please remember that my bike is red.", "My bike is red"),
+        ("Remember: we ship on Monday", "We ship on Monday"),
+        ("Remember to buy milk", "Remember to buy milk"),
+        ("记住：我下周二去上海。", "我下周二去上海"),
+        ("记住我不吃香菜", "我不吃香菜"),
         (
             "We moved the whole service, and then the long night of the great rollback began",
             "We moved the whole service",

@@ -31,7 +31,7 @@ AT_ONCE = 100_000
 """Bytes of new text, about, that are indexed before a prompt is answered: half a second's work, or less."""
 
 LATELY = 3
-"""Past sessions that one that begins is told of."""
+"""Past sessions that one that begins is told of: the newest of which there is something to tell."""
 
 
 def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> str:
@@ -111,7 +111,12 @@ def _beginning(memory: Memory, session: str) -> str:
     left = MOST_TOKENS - known.tokens - 1
     if left < 1 or not memory.config.recall.auto_recall:
         return known.text
-    past = memory.recall_history(LATELY, current=session or None, max_tokens=left)
+    from memorybook.verbs import recollect
+
+    current = session or None
+    past = recollect.recall_history(
+        memory, LATELY, since=None, until=None, current=current, max_tokens=left, telling=True
+    )
     return "\n".join(filter(None, (known.text, past.text)))
 
 
@@ -120,11 +125,11 @@ def _found(memory: Memory, query: str, session: str) -> str:
     from memorybook.recall.diverse import diverse
     from memorybook.recall.format import block
     from memorybook.text.tokens import han_share
-    from memorybook.verbs.finds import worth
+    from memorybook.verbs.finds import telling, worth
 
     current = _known(memory, session)
     found = [hit for hit in worth(memory, query) if hit.passage.state != "superseded" and _is_other(hit, current)]
-    hits = diverse(found, limit=memory.config.max_results)
+    hits = diverse(telling(found, query), limit=memory.config.max_results)
     language = memory.config.language
     if language == "auto":
         language = "zh" if han_share(query) >= 0.3 else "en"

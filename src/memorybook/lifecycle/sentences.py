@@ -188,6 +188,13 @@ _ASKS = (
     r"|(?:please\s+)?remind\s+me\s+(?:again\s+|of\s+|about\s+)*(?:(?:what|where|who|whose|which|how|why|whether)\b"
     r"|when\b[^,]*\b(?:is|was|are|were)[\s.!]*$))"
 )
+_BE_OR_DO = r"(?:do|does|did|is|are|am|was|were|can|could|should|will|would|have|has|had)"
+_ASKS_WHAT = (
+    rf"(?i:(?:(?:what|when|where|who|why|how)(?:['’]s|\s+{_BE_OR_DO})|"
+    rf"(?:what|whose|how|which)\s+(?:(?!(?:i|you|we|they|he|she|it|the|an?)\b)\w+\s+){{1,2}}?{_BE_OR_DO})"
+    r"\s+(?:i|you|we|he|she|it|they|this|there|the|your|my|our|his|her|their)\b)"
+)
+"""The beginning of a question whose mark was left out: the verb goes before who does it."""
 _ASKS_INSIDE = rf"[，,：:]\s*{_ASKS}"
 _ASKS_CHINESE = (
     r"(?:吗|么|呢|来着|没有|不|嘛)$|什么|怎么|为啥|为何|为什么|哪(?:[个些里天儿种]|$)|几[天个点号]?$|多少|是不是|能不能|要不要|"
@@ -199,7 +206,7 @@ def is_question(text: str) -> bool:
     """Whether a sentence asks, with or without a question mark."""
     if ("?" in text or "？" in text) and compiled(_MARKED).search(text):
         return True
-    if compiled(_ASKS).match(text) or compiled(_ASKS_INSIDE).search(text):
+    if compiled(_ASKS).match(text) or compiled(_ASKS_WHAT).match(text) or compiled(_ASKS_INSIDE).search(text):
         return True
     return is_chinese(text) and compiled(_ASKS_CHINESE).search(text.rstrip(" 。.!！~～")) is not None
 

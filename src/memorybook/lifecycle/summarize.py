@@ -17,7 +17,7 @@ from memorybook.lifecycle.cue_table import Talk
 from memorybook.lifecycle.cues import find, is_event, without_lead
 from memorybook.lifecycle.hints import compiled, fold, sieve
 from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
-from memorybook.lifecycle.talk import is_echo, is_small
+from memorybook.lifecycle.talk import asks_of_talks, is_echo, is_small
 from memorybook.model import Session, SessionSummary, Turn
 from memorybook.text.tokens import query_words
 
@@ -31,11 +31,18 @@ _SIMILAR = 0.5
 _EMPTY_TALK = (
     r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|to\s+see)|thanks?|thank\s+you|you're\s+welcome|sure|"
     r"of\s+course|no\s+problem|great|awesome|cool|wow|congrat\w*|bye|see\s+you|take\s+care|glad|happy\s+to\s+help|"
-    r"let\s+me\s+know|sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|"
+    r"let\s+me\s+(?:know|check|see|look|think|search|find)|(?:just\s+)?(?:a|one)\s+(?:moment|second)|sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|"
     r"as\s+an\s+ai|i\s+can(?:'t|not)\s+(?:help|assist|do\s+that)|unfortunately,?\s+i\s+can)\b)|^(?:你好|您好|早啊?|"
     r"在吗|嗨|哈哈|好的|没问题|不客气|谢谢|多谢|再见|晚安|抱歉|对不起|我(?:无法|不能)|作为一个|很高兴|太棒了|恭喜|"
-    r"当然)"
+    r"当然|请?稍[等候]|(?:让我|我(?:这就|先|来|去|再)?)(?:帮你|帮您)?[查看找想搜](?:一?下|一?[查看找想搜])[^，。,]{0,12}[。.！!…~～]*$|"
+    r"我?不(?:知道|清楚)[。.！!]*$)|(?i:^i\s+(?:don['’]t|do\s+not)\s+know\W*$)"
 )
+_UNKNOWN = (
+    r"(?i:^(?:i['’]m\s+not\s+sure|i\s+(?:do\s+not|don['’]t)\s+(?:know|have\s+(?:any|access|that|this|a\s+record))|"
+    r"i\s+(?:could\s+not|couldn['’]t|can['’]t|cannot|did\s+not|didn['’]t)\s+find\s+any)\b)|"
+    r"^(?:很?抱歉[，,])?(?:目前|暂时|这个)?我(?:目前|暂时|还|也|并)*(?:不知道|不清楚|不确定|没有?(?:找到|查到|(?:任何|相关|关于)))"
+)
+"""How an assistant says that it does not know."""
 _OPEN = (
     r"(?i:\b(?:not\s+sure|still\s+(?:need|have|undecided|open|searching|looking)|to\s+be\s+decided|tbd|"
     r"open\s+question|haven't\s+decided|undecided)\b)|(?:还没(?:定|想好|决定)|待定|再议|再说|不确定|没想好|再想想)"
@@ -63,11 +70,13 @@ def summarize(
 
     Sentences are the talk's own, each under its speaker, one a line, in the order in which they
     were said. `language` is that of the words for a speaker without a name; `auto` takes the
-    talk's. A session without a sentence worth it gets an empty summary. Deterministic.
+    talk's. A session without a sentence worth it gets an empty summary; what was asked first is its title then, unless
+    it asked of the talks themselves. Deterministic.
     """
     lines = _lines(turns)
     chinese = language == "zh" or (language == "auto" and is_chinese(" ".join(line.text for line in lines[:50])))
     telling = [line for line in lines if not line.question]
+    about = [line.text for line in lines if line.question and line.turn.role != "assistant" and _is_topic(line)]
     scores = _scores(telling)
     chosen = _choose(telling, scores, max(2, min(6, 2 + len(turns) // 6)))
     best = max(chosen, key=lambda line: (scores[line.place], -line.place), default=None)
@@ -75,13 +84,13 @@ def summarize(
     return SessionSummary(
         session=session.uuid,
         name=session.name,
-        title=session.title[:TITLE_LENGTH] or (title_of(best.text) if best is not None else ""),
+        title=session.title[:TITLE_LENGTH] or title_of(best.text if best is not None else next(iter(about), "")),
         summary="\n".join(_spoken(line, chinese) for line in chosen),
         started=session.created or min(times, default=None),
         ended=session.ended or max(times, default=None),
         turns=len(turns),
         decisions=tuple(_decisions(telling)),
-        open_questions=tuple(_open_questions(lines)),
+        open_questions=tuple(_open_questions(lines, _last(turns))),
         turn_ids=tuple(dict.fromkeys(line.turn.id for line in chosen)),
     )
 
@@ -95,7 +104,8 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
         for sentence in sentences(turn.text):
             text = without_lead(sentence.text)
             size = content_size(text)
-            if len(text) <= MAX_LENGTH and size >= 3 and not says_nothing(text) and not is_echo(turn, sentence.text):
+            told = len(text) <= MAX_LENGTH and size >= 3 and not _is_filler(turn, text)
+            if told and not is_echo(turn, sentence.text):
                 words = frozenset(query_words(text))
                 found.append(_Line(len(found), turn, text, words, sentence.question, size))
     return found
@@ -104,6 +114,26 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
 def says_nothing(text: str) -> bool:
     """Whether a sentence is a greeting, thanks, an apology or the refusal of an assistant."""
     return compiled(_EMPTY_TALK).match(text) is not None
+
+
+def _is_filler(turn: Turn, text: str) -> bool:
+    return says_nothing(text) or (turn.role == "assistant" and compiled(_UNKNOWN).match(text) is not None)
+
+
+def _is_topic(line: _Line) -> bool:
+    """Whether a question is about something: no small talk, nothing about earlier talks, no instructions."""
+    return not is_small(line.text) and not asks_of_talks(line.text) and not _instructs(line)
+
+
+def _last(turns: Sequence[Turn]) -> str | None:
+    """The id of the last turn that asks or answers, be it by what recall had given."""
+    for turn in reversed(turns):
+        if turn.role in ("tool", "system") or (turn.role == "assistant" and turn.tool_calls):
+            continue
+        told = [without_lead(sentence.text) for sentence in sentences(turn.text)]
+        if any(content_size(text) >= 3 and not _is_filler(turn, text) for text in told):
+            return turn.id
+    return None
 
 
 def _instructs(line: _Line) -> bool:
@@ -212,26 +242,46 @@ _DECIDING = sieve(
 """No decision is without one of these."""
 
 
-def _open_questions(lines: Sequence[_Line]) -> list[str]:
-    """What was left open, at most 5: said so, or asked in the last turn that says anything."""
-    last = lines[-1].turn.id if lines else None
+def _open_questions(lines: Sequence[_Line], last: str | None) -> list[str]:
+    """What was left open, at most 5: said so, or asked in the last turn that says anything and not told before."""
+    told = [line for line in lines if not line.question and line.turn.role != "assistant"]
     left = [
         line
         for line in lines
-        if (line.turn.role != "assistant" and _leaves_open(line.text)) or (line.question and line.turn.id == last)
+        if (line.turn.role != "assistant" and _leaves_open(line.text))
+        or (line.question and line.turn.id == last and not any(_is_told(line, other) for other in told))
     ]
-    left = [line for line in left if not is_small(line.text) and not _instructs(line)]
-    found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left]
+    found = [cut_at_sentence(line.text, SENTENCE_LENGTH) for line in left if _is_topic(line)]
     return list(dict.fromkeys(found))[-5:]
+
+
+def _is_told(question: _Line, other: _Line) -> bool:
+    """Whether a statement holds all the words of a question."""
+    return bool(question.words) and question.words <= other.words
 
 
 def _leaves_open(text: str) -> bool:
     return _OPEN_HINTS.passes(fold(text)) and compiled(_OPEN).search(text) is not None
 
 
+_ORDER = (
+    r"(?i:(?:(?:please|also|and)[,\s]+)*(?:remember|note|keep\s+in\s+mind|don['’]t\s+forget)(?:\s+this)?"
+    r"(?:\s*[:：,]\s*|\s+(?:that\s+|(?=(?:i|i['’]m|my|we|our)\b))))|"
+    r"(?:请|麻烦|你|帮我|给我)*(?:记住|记一?下|记得|记着|别忘了)[了哦啊]?(?:[，,：:\s]+|(?=我|咱))"
+)
+"""The words of an order to remember what follows."""
+
+
 def title_of(text: str) -> str:
-    """A sentence as a title: its first clauses or words that fit into 60 characters, no full stop."""
+    """A sentence as a title: its first clauses or words that fit into 60 characters, no full stop, no order to keep it.
+
+    >>> [title_of(text) for text in ("Remember that my bike is red.", "记住：我下周二去上海。")]
+    ['My bike is red', '我下周二去上海']
+    """
     text = text.strip().rstrip("。.!！;；,，")
+    order = compiled(_ORDER).match(text)
+    if order is not None and order.end() < len(text):
+        text = text[order.end()].upper() + text[order.end() + 1 :]
     if len(text) <= TITLE_LENGTH:
         return text
     head = text[: TITLE_LENGTH - 1]

@@ -56,6 +56,22 @@ _SMALL = (
 )
 
 
+_THEN = (
+    r"(?:(?:昨|今|前|那)[天晚早日]?|大前天|上+一?个?(?:次|回|周|月|星期|礼拜)|[这本]个?(?:次|周|月)|周[一二三四五六日天末]|星期[一二三四五六日天]|"
+    r"之前|以前|先前|刚才|刚(?!才)|最近|最后|都|又|一共|一起|在|[跟和对向给][你我]|你?还?记得|请问|告诉我|\d+[年月日号天]前?|[，,\s])*"
+)
+_OF_TALKS = (
+    r"(?i:^(?:(?:and|so|ok|hey)[,\s]+)*(?:(?:can|could|do)\s+you\s+(?:remember|recall|tell\s+me)\s+)?"
+    r"(?:what|which|where|who)(?:\s+(?:questions?|things?|topics?|else|all))?\s+(?:(?:did|had|have)\s+)?"
+    r"(?:i|we|you)(?:['’]ve)?\s+(?:(?:just|last|already)\s+)?"
+    r"(?:ask(?:ed)?|say|said|tell|told|talk(?:ed)?|discuss(?:ed)?|chat(?:ted)?|spoke|speak|le(?:ave|ft)\s+off|stop(?:ped)?)"
+    r"(?:\s+(?:me|you|about|of|to|with|before|earlier|last|the|this|time|week|month|night|other|day|in|"
+    r"on|our|previous|conversation|session|chat|again|just|now|\w+day|\d+|\w+\s+(?:day|week|month)s?\s+ago))*[\s?.!]*$)|"
+    rf"^{_THEN}(?:我们?|咱们?俩?|你){_THEN}(?:问|聊|谈|说|讲|讨论)[了过到的]{{0,2}}[你我]?[了过]?[些到]?"
+    r"(?:什么|啥|哪儿?里?|哪些)(?:问题|事|话题|东西|话|了|来着|呢|啊)*[\s？?。.!！]*$"
+)
+
+
 class Piece(NamedTuple):
     """A stretch of talk as it is shown: a turn, or what compression kept of one or several.
 
@@ -132,6 +148,15 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 def is_small(text: str) -> bool:
     """Whether it is nothing but greetings, thanks and the like."""
     return compiled(_SMALL).match(text) is not None
+
+
+def asks_of_talks(text: str) -> bool:
+    """Whether a sentence asks for earlier talk as such, on no subject.
+
+    >>> [asks_of_talks(text) for text in ("What did I ask last time?", "我上次问了什么", "What did we say about tea?")]
+    [True, True, False]
+    """
+    return compiled(_OF_TALKS).match(text.strip()) is not None
 
 
 def is_worded(text: str) -> bool:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 LOOKED_AT = 100
 """Finds that a topic's sessions are gathered from, at least: with more of them the same sessions come out."""
 
+LOOKED_THROUGH = 4
+"""How many sessions are looked through for each that is to say something."""
+
 OF_DAYS = 50
 """Sessions that are told of where all of some days are asked for: more have no place in any block."""
 
@@ -69,17 +72,21 @@ def recall_history(
     until: str | date | None,
     current: str | None,
     max_tokens: int | None,
+    telling: bool = False,
 ) -> Recollection:
-    """See `Memory.recall_history`."""
+    """See `Memory.recall_history`; only of those whose summary says something, if `telling`."""
     most = given.size_of(limit, memory.config.recall.max_search_results, "limit")
     days, budget = which.days_given(memory, since, until), given.budget_of(max_tokens)
     if not memory.config.enabled:
         return Recollection("history", disabled=True)
-    return _shown(memory, _history(memory, most, days, talks.uuid_of(memory, current)), "", budget)
+    found = _history(memory, most, days, talks.uuid_of(memory, current), telling=telling)
+    return _shown(memory, found, "", budget)
 
 
-def _history(memory: Memory, limit: int, days: Days, without: str | None) -> Recollection:
-    found = tuple(talks.found(memory, one) for one in islice(talks.talked_in(memory, days, without=without), limit))
+def _history(memory: Memory, limit: int, days: Days, without: str | None, *, telling: bool = False) -> Recollection:
+    talked = talks.talked_in(memory, days, without=without)
+    told = (talks.found(memory, one) for one in islice(talked, LOOKED_THROUGH * limit if telling else limit))
+    found = tuple(islice((one for one in told if one.summary or not telling), limit))
     return Recollection("history", found, span=None if days == ALWAYS else days, has_relevant=bool(found))
 
 
