@@ -143,11 +143,30 @@ def test_the_question_itself_is_no_memory(memory: Memory) -> None:
     assert [hit.passage.turn for hit in found.memories] == ["s1-1"]
 
 
-def test_the_same_statement_stands_in_the_block_once(memory: Memory) -> None:
-    memory.remember("The user drinks oolong tea.", session="s1")
-    memory.append("The user drinks oolong tea.")
-    say(memory, "s1", "The user drinks oolong tea.")
-    assert len(retrieve_and_inject(memory, "user drinks oolong tea", "s1").memories) == 1
+@pytest.mark.parametrize(
+    ("asked", "written", "told", "empty"),
+    [
+        ("oolong tea", "The user drinks oolong tea.", "I drink oolong tea.", "I don't know which oolong tea you like."),
+        ("乌龙茶", "用户喝乌龙茶。", "我喝乌龙茶。", "让我查一下。我不知道你喝什么乌龙茶。"),
+    ],
+)
+def test_the_same_statement_stands_in_a_block_once(
+    memory: Memory, asked: str, written: str, told: str, empty: str
+) -> None:
+    for name in ("s1", "s2", "s3"):
+        say(memory, name, told)
+        memory.book.transcripts.append(
+            Session(uuid=name), [Turn(id=f"{name}-a", session=name, text=empty, role="assistant")]
+        )
+        page = f"---\nsession: {name}\n---\n\nUser: {told}\nAssistant: {empty}\n"
+        memory.book.documents.write(f"sessions/{name}.md", page, expect=None)
+    for prompt in (memory.recall(asked).text, retrieve_and_inject(memory, asked, "s2").text):
+        assert prompt.count(told) == 1
+        assert empty not in prompt
+    memory.remember(written, session="s1")
+    memory.append(written)
+    for prompt in (memory.recall(asked).text, retrieve_and_inject(memory, asked, "s2").text):
+        assert (prompt.count(told), prompt.count(written)) == (0, 1)
 
 
 # --- both halves ---------------------------------------------------------------------------------

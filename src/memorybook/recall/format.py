@@ -147,7 +147,7 @@ def _item(text: str) -> str:
 
 def _cited(hit: Hit) -> str:
     p = hit.passage
-    who = f"{p.speaker}: " if p.speaker else ""
+    who = f"{p.speaker}: " if p.speaker and p.source == "turn" else ""  # others name who said it, if need be
     return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)} ({place_of(p)})"
 
 

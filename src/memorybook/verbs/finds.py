@@ -8,7 +8,7 @@ from memorybook.text.screen import screen
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from memorybook.book import Book
     from memorybook.hits import Hit, Passage
@@ -31,6 +31,19 @@ def worth(memory: Memory, query: str) -> list[Hit]:
         and not screen(hit.passage.text)
         and (hit.passage.path != "MEMORY.md" or hit.passage.entry is not None or hit.passage.trust == "agent")
     ]
+
+
+def telling(hits: Sequence[Hit], query: str, *, known: Iterable[str] = ()) -> list[Hit]:
+    """What of the hits tells a prompt something that is not known from it, each statement once, in their order."""
+    from memorybook.recall import telling as rules
+
+    return rules.telling(hits, query, known=known, retold=_retold)
+
+
+def _retold(text: str) -> str:
+    from memorybook.lifecycle.voice import stand_alone
+
+    return stand_alone(text, "")
 
 
 def unbidden(passage: Passage) -> bool:

@@ -12,7 +12,7 @@ from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, normalise
-from memorybook.verbs.finds import WORTH_A_LOOK, apart, unbidden
+from memorybook.verbs.finds import WORTH_A_LOOK, apart, telling, unbidden
 from memorybook.verbs.read import language_of, masked
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def retrieve_and_inject(
     everything = _searched(memory, query, None, least)
     own = _searched(memory, query, session_id, least).hits if session_id else ()
     sessions = {hit.passage.session for hit in own}
-    found = list(once([*own, *everything.hits]))
+    found = list(once(telling([*own, *everything.hits], query)))
     fit = [hit for hit in found if hit.relevance >= least]
     chosen = halved(fit, [hit for hit in fit if hit.passage.session in sessions], limit)
     below = [hit.relevance for hit in found if hit.relevance < least]
@@ -198,7 +198,7 @@ def block(hits: Sequence[Hit], cut: str, *, language: str) -> str:
 
 def _line(hit: Hit) -> str:
     p = hit.passage
-    who = f"{fenced(p.speaker)}: " if p.speaker else ""
+    who = f"{fenced(p.speaker)}: " if p.speaker and p.source == "turn" else ""
     day = f"{p.date}, " if p.date else ""
     return f"[{type_of(p)}] (score: {_shown(hit.relevance)}) {who}{fenced(hit.snippet)} ({day}{place_of(p)})"
 

@@ -14,7 +14,7 @@ from memorybook.recall.diverse import diverse
 from memorybook.recall.format import WORDING, block, prose_lines
 from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, han_share
-from memorybook.verbs.finds import apart, worth
+from memorybook.verbs.finds import apart, telling, worth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -139,7 +139,10 @@ def recall(
     found = worth(memory, query) if query.strip() else []
     hits = [hit for hit in found if hit.passage.state != "superseded" and not _is_turn_of(without, hit.passage)]
     before = _before(document, found)
-    cold = diverse([hit for hit in hits if hit.passage.entry not in shown], limit=memory.config.max_results)
+    new = telling(
+        [hit for hit in hits if hit.passage.entry not in shown], query, known=[each.entry.text for each in hot]
+    )
+    cold = diverse(new, limit=memory.config.max_results)
     if more is not None:
         cold = [*cold, *more(document, hits, shown | {hit.passage.entry for hit in cold if hit.passage.entry})]
     prose = [line for line in prose_lines(by_people(document.prose)) if not screen(line)]
