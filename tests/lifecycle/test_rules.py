@@ -757,9 +757,17 @@ def test_real_talks_give_a_handful_a_session_and_hear_every_command() -> None:
         ("Highlight: I prefer window seats.", "User: Highlight: I prefer window seats."),
         ("你好，我们决定周六在码头见面。", "我们决定周六在码头见面。（2026-06-27）"),
         ("早上好，我喜欢靠窗的座位。", "用户喜欢靠窗的座位。"),
+        ("No, my sister's name is Lina, not Lena.", "The user's sister's name is Lina, not Lena."),
+        ("Correction: the gate code is 4712.", "The gate code is 4712."),
+        ("Actually we meet on Monday, not Friday.", "We meet on Monday, not Friday. (2026-06-22)"),
+        ("I can eat coriander now.", "The user can eat coriander now."),
+        ("不对，我女儿叫小语，不是小雨。", "用户的女儿叫小语，不是小雨。"),
+        ("更正：门禁密码是4712。", "门禁密码是4712。"),
+        ("会议在周一，不是周五。", "会议在周一，不是周五。（2026-06-22）"),
+        ("我现在不喝咖啡了，改喝茶。", "用户现在不喝咖啡了，改喝茶。"),
     ],
 )
-def test_a_greeting_is_no_part_of_what_is_remembered(text: str, entry: str) -> None:
+def test_a_greeting_or_a_word_of_correction_is_no_part_of_what_is_remembered(text: str, entry: str) -> None:
     assert [one.content for one in found_in(text).candidates] == [entry]
 
 

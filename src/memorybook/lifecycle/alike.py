@@ -65,11 +65,11 @@ def words(text: str) -> frozenset[str]:
 
     Words that stand for each other are one (likes, enjoys; 喜欢, 爱), words that only fill are left out (really, 一律).
     """
-    return frozenset(_sequence(text))
+    return frozenset(sequence(text))
 
 
 @lru_cache(maxsize=20_000)
-def _sequence(text: str) -> tuple[str, ...]:
+def sequence(text: str) -> tuple[str, ...]:
     """The words of `words`, in order, with repetition."""
     folded = text
     for pattern, standing in _STANDING:
@@ -156,7 +156,7 @@ def turned(one: str, other: str) -> str | None:
 
 def _exchanged(one: str, other: str) -> str | None:
     """The word that stands in the place of another in two sentences which are the same but for that; None if none."""
-    first, second = _sequence(one), _sequence(other)
+    first, second = sequence(one), sequence(other)
     before = _agreeing(first, second)
     first, second = first[before:], second[before:]
     after = _agreeing(first[::-1], second[::-1])
@@ -224,7 +224,7 @@ def _reordered(one: str, other: str) -> bool:
 
 def _places(text: str, shared: frozenset[str]) -> list[str]:
     """Those of its words, in the order in which they come first."""
-    return [word for word in dict.fromkeys(_sequence(text)) if word in shared]
+    return [word for word in dict.fromkeys(sequence(text)) if word in shared]
 
 
 # --- neighbours by words -------------------------------------------------------------------------

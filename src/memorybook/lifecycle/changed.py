@@ -1,7 +1,8 @@
 """What rules can tell of a statement that is no longer true: few cases, all of them plain.
 
 A firm statement of an attribute that has one value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
-that names what it was before (from A to B, 从 A 换成 B), and a todo that is done. Whatever is doubtful is left alone.
+that names what it was before (from A to B, 从 A 换成 B), a correction (see `lifecycle.corrected`), and a todo that is
+done. Whatever is doubtful is left alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from memorybook.lifecycle.alike import denies, speaker_of, words
 from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.corrected import corrects
 from memorybook.lifecycle.days import named
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import squeezed
@@ -41,6 +43,8 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
         return "the todo is done"
     if _is_changed(candidate.content, entry):
         return "says what it was changed from"
+    if corrects(candidate.content, candidate.quote, entry.text):
+        return "corrects it"
     known = claims(entry.text)
     if any(_conflict(new, old) for new in claims(candidate.content) for old in known):
         return "says otherwise of the same thing"

@@ -112,7 +112,14 @@ TABLE: tuple[Rule, ...] = (
         "别|不要|不许|不准|请勿|甭|不用|无需|无须|不必|不需要|没必要|没有必要",
         LEFT_OUT_ZH,
     ),
-    # told to remember
+    # told to remember, or that what is known is wrong
+    Rule(
+        "explicit",
+        "high",
+        "agent",
+        "correction|更正|纠正",
+        r"^(?:(?:small|one|a)\s+)?correction\s*[:,]\s*(?P<rest>\S.*)$|^(?:更正|纠正)(?:一下)?\s*[：:，,]\s*(?P<rest2>\S.*)$",
+    ),
     Rule(
         "explicit",
         "high",
@@ -215,6 +222,15 @@ TABLE: tuple[Rule, ...] = (
         r"(?=DUE).*(?:(?:号|日|周[一二三四五六日天]|月底|年底|天|周)(?:之|以)?前|截止|得在|约在|约了|定在|放在|"
         r"安排在|必须|要(?:交|写完|完成|出|去|做|买|送|发|搞定|切完|开会)|得(?:交|写完|完成|把|买|做))",
     ),
+    Rule(
+        "todo",
+        "medium",
+        "agent",
+        "not|instead of|rather than|不是|而非|不在|不再是",
+        r"(?=DUE).*(?:,\s*not|\binstead\s+of|\brather\s+than)\s+(?:(?:on|at|in|the|next|this)\s+)*(?:\d|tomorrow|today|"
+        r"(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day))|(?=DUE).*(?:不是|而非|不在|不再是)(?:原[来定]的?)?(?:\d|[明后]天|"
+        r"下*个?(?:周|星期|礼拜)[一二三四五六日天])",
+    ),
     # other decisions
     Rule(
         "decision",
@@ -306,6 +322,14 @@ TABLE: tuple[Rule, ...] = (
         r"了[。，,]?$|[。，,！!]|$)\S|我(?:最|特别|很)?(?:喜欢|爱|讨厌|中意)的\S{1,20}(?:是|就是)\S|是我(?:最|特别|"
         r"很)(?:喜欢|爱|中意|讨厌)的|\S(?:我都?(?:沾不得|不能碰|碰不得|不能吃|彻底戒了|都?戒了))|我的?(?:偏好|口味|"
         r"习惯|爱好|兴趣)(?:是|就是)",
+    ),
+    Rule(
+        "preference",
+        "medium",
+        "agent",
+        "can eat|can drink|can now|我现在",
+        rf"{_I}can\s+(?:eat|drink)\s+\w.*\b(?:now|again)\b|{_I}can\s+now\s+(?:eat|drink)\s+\w|"
+        r"我现在(?:又?(?:可以|能)|不)[吃喝][^，,。；吗吧]+了",
     ),
     # how things are done
     Rule(

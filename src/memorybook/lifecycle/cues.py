@@ -116,8 +116,10 @@ def _likely(turn: str, talk: Talk) -> Likely:
 _LEAD = (
     r"^(?:(?:(?:对[啊呀的]|好[啊呀]|是[啊呀的]|没错|可是|但是?|其实|还有|还有个事|还有个怪的|对了|另外|噢对|噢|嗯+|"
     r"行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|汇报战况|知道|有|不用|提两个意见|说下\w{1,3}|再补\w{1,8}|生活方面|"
-    r"换换脑子|好险|二|一)[，,：:。\s]+)|(?:对了|还有|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|"
-    r"by the way|anyway|plus|and|so|wow|hey|haha|lol|ok|okay|sure|actually|thanks|hmm)(?:\s*[,!:-]\s*|\s+(?=I\b)))|"
+    r"换换脑子|好险|不对|不是的|更正(?:一下)?|纠正(?:一下)?|(?:我)?(?:说|搞)错了|二|一)[，,：:。\s]+)|"
+    r"(?:对了|还有|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|"
+    r"by the way|anyway|plus|and|so|wow|hey|haha|lol|ok|okay|sure|actually|thanks|hmm|wait|sorry|correction|"
+    r"no(?!-))(?:\s*[,!:-]\s*|\s+(?=(?:I|we|my|our)\b)))|"
     r"(?i:hi|hey|hello|good\s+(?:morning|afternoon|evening|day))(?:\s+(?i:again|all|everybody|everyone|folks|guys|team|"
     r"there))?(?:\s+(?!I\b)[A-Z]\w+)?(?:\s*[,!:–—-]+\s*|\s+(?=(?i:i|we|my|our|please)\b))|"
     r"(?:你好|您好|大家好|各位好|早上好|上午好|中午好|下午好|晚上好|早安|早|嗨|哈喽|哈啰|在吗)[啊呀哦]?"
