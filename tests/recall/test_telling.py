@@ -82,8 +82,8 @@ def test_what_two_people_say_of_themselves_is_not_the_same() -> None:
         ),
         (
             "我的车牌号是多少",
-            "用户: 我女儿叫小雨。\n用户: 车牌号是沪A123。\n助手: 我不知道你的车牌号。",
-            "用户: 车牌号是沪A123。",
+            "用户：我女儿叫小雨。\n用户：车牌号是沪A123。\n助手：我不知道你的车牌号。",
+            "用户：车牌号是沪A123。",
         ),
         ("horses", "User: I go to Shanghai.\nAssistant: Let me look.", "User: I go to Shanghai."),
     ],
@@ -91,6 +91,5 @@ def test_what_two_people_say_of_themselves_is_not_the_same() -> None:
 def test_of_a_summary_the_lines_about_the_question_stay(question: str, summary: str, left: str) -> None:
     found = hit(summary, "summary", speaker="user")
     assert [each.snippet for each in telling([found], question)] == [left]
-    name, _, text = left.partition(": ")
-    turn = said(text)
-    assert telling([found, turn], question) == [turn], f"{name} said it in the turn"
+    turn = said(left.removeprefix("User: ").removeprefix("用户："))
+    assert telling([found, turn], question) == [turn]

@@ -16,6 +16,7 @@ ENDING = 4
 _NAMELESS = {"user": "user", "用户": "user", "assistant": "assistant", "助手": "assistant"}
 """The roles that speakers without a name are called by."""
 
+_COLON = ": ："
 _CUTS = dict.fromkeys(map(ord, ",，、:：;；—–"), "\n")
 _LEADS = (
     "i'm sorry|sorry|i apologize|apologies|unfortunately|hmm|sure|ok|okay|of course|well|but|"
@@ -105,7 +106,7 @@ def _preferred(hits: Sequence[Hit]) -> list[int]:
 
 
 def _lines(hit: Hit, question: str) -> list[tuple[str, str]]:
-    """(speaker, text) of what a hit says, in one piece if it is no summary; [] if it tells nothing."""
+    """(who, text) of the lines that tell something, `who` of a summary with its colon; any other hit is one line."""
     passage = hit.passage
     if passage.source != "summary":
         empty = passage.source == "turn" and passage.role == "assistant" and says_nothing(passage.text)
@@ -113,18 +114,17 @@ def _lines(hit: Hit, question: str) -> list[tuple[str, str]]:
     plain = normalise(question).rstrip("?")
     found = []
     for line in filter(None, map(str.strip, passage.text.splitlines())):
-        name, colon, text = line.partition(": ")
-        name, text = (name, text) if colon and len(name) <= LONGEST_NAME else ("", line)
-        if normalise(text).rstrip("?") == plain or (_role(name) == "assistant" and says_nothing(text)):
-            continue
-        found.append((name, text))
+        ends = [at + len(mark) for mark in (": ", "：") if 0 < (at := line.find(mark)) <= LONGEST_NAME]
+        who, text = line[: min(ends, default=0)], line[min(ends, default=0) :]
+        if normalise(text).rstrip("?") != plain and not (_role(who) == "assistant" and says_nothing(text)):
+            found.append((who, text))
     asked = query_words(question)
     words = frozenset(filter(is_telling, asked)) or frozenset(asked)
     return [line for line in found if not words.isdisjoint(query_words(line[1]))] or found
 
 
 def _role(speaker: str) -> str:
-    return _NAMELESS.get(speaker.lower(), "")
+    return _NAMELESS.get(speaker.rstrip(_COLON).lower(), "")
 
 
 def _said(
@@ -149,7 +149,7 @@ def _statements(speaker: str, text: str, retold: Callable[[str], str]) -> list[s
     elif role == "assistant":
         pieces = [piece for piece in pieces if not says_nothing(piece)] or pieces
     elif speaker:
-        pieces = [f"{speaker}: {piece}" for piece in pieces]
+        pieces = [f"{speaker.rstrip(_COLON)}: {piece}" for piece in pieces]
     return [normalise(piece) for piece in pieces] or [normalise(text)]
 
 
@@ -157,5 +157,5 @@ def _shown(hit: Hit, best: Hit, lines: Sequence[tuple[str, str]], words: Abstrac
     """The hit with the lines that stay, as good as the best that says the same."""
     text = hit.snippet
     if hit.passage.source == "summary":
-        text = snippet("\n".join(f"{name}: {said}" if name else said for name, said in lines), words)
+        text = snippet("\n".join(map("".join, lines)), words)
     return hit._replace(snippet=text, score=max(hit.score, best.score), relevance=max(hit.relevance, best.relevance))
