@@ -172,7 +172,7 @@ class Hit(NamedTuple):
     why: Mapping[str, float] = {}
 
     def json(self) -> dict[str, Any]:
-        """The hit as every door shows it."""
+        """The hit as every door shows it; `state` only of an entry that is archived or superseded."""
         p = self.passage
         shown: dict[str, Any] = {
             "path": p.path,
@@ -189,6 +189,8 @@ class Hit(NamedTuple):
             "session": p.session,
             "speaker": p.speaker or None,
         }
+        if p.state not in ("", "active"):
+            shown["state"] = p.state
         if self.why:
             shown["why"] = {name: round(value, 4) for name, value in self.why.items()}
         return shown

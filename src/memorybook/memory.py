@@ -160,7 +160,7 @@ class Memory(Lifetime, Conversations, Shelf):
         session: str | None = None,
         explain: bool = False,
     ) -> Answer:
-        """Find passages and turns, best first.
+        """Find passages and turns, best first, and what is true now before what it replaced.
 
         Args:
             query: A question or some words, in any language.
@@ -184,6 +184,10 @@ class Memory(Lifetime, Conversations, Shelf):
         answer = self.book.search(asked, limit=limit, min_score=least, explain=explain)
         if unknown and not answer.hits:
             raise unknown
+        if any(hit.passage.state == "superseded" for hit in answer.hits):
+            from memorybook.verbs.renewed import renewed
+
+            return renewed(self.book, asked, answer, limit=limit)
         return answer
 
     def _unknown(self, session: str) -> NotFound | None:

@@ -52,6 +52,7 @@ class Hit(TypedDict):
     turn: str | None
     session: str | None
     speaker: str | None
+    state: NotRequired[Literal["archived", "superseded"]]
     why: NotRequired[dict[str, float]]
 
 

@@ -122,6 +122,22 @@ def test_what_was_asked_before_is_no_answer(
         assert "1. " not in shown
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "question", "left", "moved"),
+    [
+        ("I live in Berlin.", "I moved to Hamburg last week.", "Where do I live?", "Berlin", "Hamburg"),
+        ("我住在北京。", "我搬到上海了。", "我住在哪里？", "北京", "上海"),
+    ],
+)
+def test_what_was_replaced_is_neither_remembered_nor_the_first_answer(
+    talk: Talk, before: str, now: str, question: str, left: str, moved: str
+) -> None:
+    talk(before)
+    assert left not in talk(now).splitlines()[-1]
+    _, _, found = talk(question).partition("1. ")
+    assert 0 < found.find(moved) < found.find(left)
+
+
 def test_a_question_about_the_last_talk_is_answered_with_it(talk: Talk) -> None:
     talk("I talked to Bob about the red bicycle today.", "He wants to sell it for ninety euros.")
     shown = talk("What did we talk about last time?")

@@ -62,6 +62,8 @@ def test_a_hit_shows_where_it_stands_and_how_relevant_it_is(said: Any) -> None:
     out, err = said("search", answer(HIT))
     assert out == "1. 0.81  MEMORY.md:14  preference · 2026-02-20 · [a1]\n   Likes\n   tea.\n"
     assert err == ""
+    replaced = said("search", answer(HIT | {"state": "superseded"}))[0]
+    assert "  preference · superseded · 2026-02-20 · [a1]\n" in replaced
 
 
 def test_a_turn_shows_who_said_it_and_how_to_open_it(said: Any) -> None:

@@ -189,7 +189,7 @@ class Doing:
         return texts
 
     def _things(self, event: Event) -> Iterator[str]:
-        standing = {entry.id: entry.text for entry in self._memory.book.entries()}
+        standing = {entry.id: entry.text for entry in self._memory.book.entries() if entry.superseded_by is None}
         operation = event.data.get("operation")
         if operation:
             targets = (change.target for change in self._memory.book.journal.operation(operation).changes)

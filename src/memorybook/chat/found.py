@@ -9,6 +9,7 @@ from memorybook.lifecycle.sentences import is_question, sentences, told
 from memorybook.lifecycle.talk import is_small
 from memorybook.text.tokens import normalise, query_words
 from memorybook.verbs.finds import WORTH_A_LOOK, apart
+from memorybook.verbs.renewed import renewed
 
 if TYPE_CHECKING:
     from memorybook.chat.screen import Screen
@@ -66,7 +67,8 @@ def kept(memory: Memory, words: str) -> str:
 def show_remembered(text: str, memory: Memory, screen: Screen) -> None:
     """Show what is remembered of this, no turns, which `/recall` finds; what fits badly only if nothing fits well."""
     limit = memory.config.max_results
-    answer = memory.book.search(Query(text), limit=limit, keep=lambda one: one.source != "turn").json()
+    found = memory.book.search(Query(text), limit=limit, keep=lambda one: one.source != "turn")
+    answer = renewed(memory.book, Query(text), found, limit=limit).json()
     screen.draw("search", {**answer, "results": _worth(answer) or answer["results"], "cut": 0})
 
 
@@ -95,6 +97,7 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
         return (said_here or not here) and _tells(one.text, asked, questions=looks_for_asked and not here)
 
     found = memory.book.search(Query(text), limit=limit, keep=keep)
+    found = renewed(memory.book, Query(text), found, limit=limit)
     return found._replace(hits=tuple(apart(memory.book, found.hits)))
 
 

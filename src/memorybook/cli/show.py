@@ -186,7 +186,8 @@ def _hit(rank: int, hit: Mapping[str, Any], page: Page) -> None:
     if hit["source"] == "turn":
         place = f"turn:{hit['turn']}"
     what, speaker = page.words(hit["category"] or hit["source"]), page.words(hit["speaker"] or "")
-    about = (what, hit["date"], speaker, f"[{hit['id']}]" if hit["id"] else None)
+    state = page.words(hit.get("state", ""))
+    about = (what, state, hit["date"], speaker, f"[{hit['id']}]" if hit["id"] else None)
     page.line(
         f"{rank}. ",
         ("good", f"{hit['relevance']:.2f}"),

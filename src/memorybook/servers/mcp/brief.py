@@ -37,7 +37,7 @@ def _found(answer: Shown) -> list[str]:
 
 def _hit(rank: int, hit: Shown) -> str:
     place = f"turn:{hit['session']}/{hit['turn']}" if hit["source"] == "turn" else _lines_of(hit)
-    about = [hit.get("category") or hit["source"], hit.get("date"), hit.get("speaker")]
+    about = [hit.get("category") or hit["source"], hit.get("state"), hit.get("date"), hit.get("speaker")]
     about += [f"id {hit['id']}"] if "id" in hit else []
     return f"{rank}. {hit['relevance']:.2f} {place} ({', '.join(filter(None, about))}): {_line(hit['snippet'])}"
 
