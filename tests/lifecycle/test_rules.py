@@ -763,6 +763,7 @@ def test_real_talks_give_a_handful_a_session_and_hear_every_command() -> None:
         ("I can eat coriander now.", "The user can eat coriander now."),
         ("不对，我女儿叫小语，不是小雨。", "用户的女儿叫小语，不是小雨。"),
         ("更正：门禁密码是4712。", "门禁密码是4712。"),
+        ("决定改到周一发布。", "决定改到周一发布。（2026-06-22）"),
         ("会议在周一，不是周五。", "会议在周一，不是周五。（2026-06-22）"),
         ("我现在不喝咖啡了，改喝茶。", "用户现在不喝咖啡了，改喝茶。"),
     ],

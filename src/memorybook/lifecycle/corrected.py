@@ -102,9 +102,10 @@ def _says_what_is_not(denial: _Denial, known: str) -> bool:
     takes the place of: `the team dinner is on Monday, not Friday` may be another dinner.
     """
     wrong, old = words(denial.value), words(known)
-    bare = squeezed(denial.value)
+    if not wrong or not wrong <= old or squeezed(denial.value) not in squeezed(known):
+        return False
     rest = words(denial.before) | words(denial.after)
-    if not bare or bare not in squeezed(known) or not wrong <= old or not wrong - rest - _ASIDE:
+    if not wrong - rest - _ASIDE:
         return False
     topic = old - wrong - _ASIDE
     if not topic or not topic <= rest or denies(denial.before + denial.after) != denies(known):
