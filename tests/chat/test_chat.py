@@ -36,6 +36,7 @@ def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk,
     assert "· remembered: The user's ferry leaves at 14:30. [" in first
     assert "◆" in first
     assert "stored 1 · 1 turn\n" in first
+    assert "· remembered: The user talked to Bob about the red bicycle today.\n" in first
     second = talk("When does my ferry leave?", "what about tungsten?")
     assert "No model is set. This is what I found:" in second
     assert "The user's ferry leaves at 14:30." in second
@@ -143,7 +144,7 @@ def test_a_question_about_the_last_talk_is_answered_with_it(talk: Talk) -> None:
     shown = talk("What did we talk about last time?")
     assert "· recalled 1 session" in shown
     assert "I talked to Bob about the red bicycle t… (" in shown
-    talk("我今天和小王聊了红色自行车的事。")
+    assert "· 记住了：用户今天和小王聊了红色自行车的事。\n" in talk("我今天和小王聊了红色自行车的事。")
     shown = talk("我们上次聊了什么？")
     assert "· 想起了" in shown
     assert "红色自行车" in shown

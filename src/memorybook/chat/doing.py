@@ -12,6 +12,7 @@ from memorybook.chat.found import kept, show_remembered
 from memorybook.chat.words import WORDS
 from memorybook.cli.call import Call
 from memorybook.errors import Conflict, NotFound
+from memorybook.formats.notes import parse_line
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from memorybook.chat.screen import Screen
     from memorybook.cli.call import Options
     from memorybook.memory import Memory
+    from memorybook.model import Applied
     from memorybook.recollection import Recollection
 
 KEPT = 10
@@ -189,8 +191,15 @@ class Doing:
         return texts
 
     def _things(self, event: Event) -> Iterator[str]:
+        """The statements that an event's operation wrote and that stand: entries, and what daily notes keep."""
         standing = {entry.id: entry.text for entry in self._memory.book.entries() if entry.superseded_by is None}
         operation = event.data.get("operation")
-        if operation:
-            targets = (change.target for change in self._memory.book.journal.operation(operation).changes)
-            yield from (standing[id] for id in dict.fromkeys(targets) if id in standing)
+        changes = self._memory.book.journal.operation(operation).changes if operation else ()
+        texts = (standing.get(one.target) or _noted(one) for one in changes)
+        yield from dict.fromkeys(text for text in texts if text)
+
+
+def _noted(change: Applied) -> str:
+    """The text of a note that was written; "" for another change."""
+    note = parse_line(change.after or "") if change.kind == "append" else None
+    return note.text if note is not None else ""
