@@ -342,6 +342,25 @@ def test_a_session_begins_with_what_matters_most_and_what_was_talked_about_latel
     assert "teal" not in told(filled("SessionStart", session_id="s-1", source="resume")).partition("## ")[2]
 
 
+@pytest.mark.parametrize(
+    ("said", "prompt"),
+    [
+        ("Where is the quokka's island?", "What did I ask you last time?"),
+        ("Where is the quokka's island?", "where did we leave off?"),
+        ("短尾矮袋鼠住在哪个岛？", "我上次问了什么？"),
+        ("短尾矮袋鼠住在哪个岛？", "上次我们聊了什么"),
+    ],
+)
+def test_a_prompt_that_asks_of_earlier_talk_is_told_of_it_and_not_of_its_like(
+    memory: Memory, tell: Tell, said: str, prompt: str
+) -> None:
+    memory.process_session_end([{"role": "user", "content": said}], "first")
+    memory.process_session_end([{"role": "user", "content": prompt}], "second")
+    text = told(tell("UserPromptSubmit", prompt=prompt))
+    assert said in text
+    assert prompt not in text
+
+
 def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_changes(
     memory: Memory, filled: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

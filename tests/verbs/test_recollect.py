@@ -612,3 +612,36 @@ def test_bad_values_are_named(talks: Memory) -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             call()
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("What did I ask you last time?", ["Where is my bike?", "我的车在哪"]),
+        ("我上次问了什么", ["Where is my bike?", "我的车在哪"]),
+        ("我上次问了什么？", ["Where is my bike?", "我的车在哪"]),
+        ("我昨天问了什么？", ["Where is my bike?", "我的车在哪"]),
+        ("What did I ask on 20 February", ["Who feeds the cat?"]),
+        ("我今天问了什么", []),
+    ],
+)
+def test_who_asks_what_they_asked_is_told_their_own_words(memory: Memory, text: str, asked: list[str]) -> None:
+    say(memory, "cat", NOW - timedelta(days=4), "Who feeds the cat?")
+    said = ("Where is my bike?", "It stands in the hall.", "我昨天问了什么", "Nothing.", "我的车在哪")
+    say(memory, "bike", NOW - timedelta(days=1), *said)
+    say(memory, "again", NOW - timedelta(hours=9), "What did I ask you last time?")
+    say(memory, "now", NOW, text, ended=False)
+    found = memory.recollect(text, current="now")
+    assert found is not None
+    assert [turn.text for turn in found.turns] == asked
+    assert all(each in found.text for each in asked)
+
+
+def test_a_question_means_no_session_that_is_called_like_it(memory: Memory) -> None:
+    text = "What did we talk about in our chat on 3 May 1999?"
+    turn = Turn(id="1", session="s", text=text, role="user", time=NOW)
+    memory.book.transcripts.append(Session(uuid="s", title=text), [turn])
+    assert memory.recall_session(text).sessions[0].uuid == "s"
+    found = memory.recollect(text, current="now")
+    assert found is not None
+    assert (found.sessions, found.has_relevant) == ((), False)

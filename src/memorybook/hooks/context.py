@@ -30,6 +30,15 @@ LONGEST_QUERY = 2_000
 AT_ONCE = 100_000
 """Bytes of new text, about, that are indexed before a prompt is answered: half a second's work, or less."""
 
+LONGEST_QUESTION = 100
+"""Characters up to which a prompt may ask for nothing but earlier talk."""
+
+TALKING = (
+    *("ask", "say", "said", "tell", "told", "talk", "discuss", "chat", "speak", "spoke", "leave", "left", "stop"),
+    *("问", "聊", "谈", "说", "讲", "讨论"),
+)
+"""Of which such a question has one."""
+
 LATELY = 3
 """Past sessions that one that begins is told of: the newest of which there is something to tell."""
 
@@ -128,12 +137,25 @@ def _found(memory: Memory, query: str, session: str) -> str:
     from memorybook.verbs.finds import telling, worth
 
     current = _known(memory, session)
+    if past := _talked(memory, query, current):
+        return past
     found = [hit for hit in worth(memory, query) if hit.passage.state != "superseded" and _is_other(hit, current)]
     hits = diverse(telling(found, query), limit=memory.config.max_results)
     language = memory.config.language
     if language == "auto":
         language = "zh" if han_share(query) >= 0.3 else "en"
     return block([], [], hits, language=language, max_tokens=OF_A_PROMPT).text
+
+
+def _talked(memory: Memory, query: str, current: str) -> str:
+    """What a question about earlier talk as such asks for; "" if it is none: a search finds only its like."""
+    said = query.lower()
+    if len(query) > LONGEST_QUESTION or not any(word in said for word in TALKING):
+        return ""
+    from memorybook.verbs.recollect import of_talks
+
+    found = of_talks(memory, query, current=current or None, max_tokens=OF_A_PROMPT)
+    return "" if found is None else found.text
 
 
 def _known(memory: Memory, session: str) -> str:

@@ -63,11 +63,12 @@ _THEN = (
 _OF_TALKS = (
     r"(?i:^(?:(?:and|so|ok|hey)[,\s]+)*(?:(?:can|could|do)\s+you\s+(?:remember|recall|tell\s+me)\s+)?"
     r"(?:what|which|where|who)(?:\s+(?:questions?|things?|topics?|else|all))?\s+(?:(?:did|had|have)\s+)?"
-    r"(?:i|we|you)(?:['’]ve)?\s+(?:(?:just|last|already)\s+)?"
+    r"(?:(?P<own>i)|we|you)(?:['’]ve)?\s+(?:(?:just|last|already)\s+)?"
     r"(?:ask(?:ed)?|say|said|tell|told|talk(?:ed)?|discuss(?:ed)?|chat(?:ted)?|spoke|speak|le(?:ave|ft)\s+off|stop(?:ped)?)"
     r"(?:\s+(?:me|you|about|of|to|with|before|earlier|last|the|this|time|week|month|night|other|day|in|"
-    r"on|our|previous|conversation|session|chat|again|just|now|\w+day|\d+|\w+\s+(?:day|week|month)s?\s+ago))*[\s?.!]*$)|"
-    rf"^{_THEN}(?:我们?|咱们?俩?|你){_THEN}(?:问|聊|谈|说|讲|讨论)[了过到的]{{0,2}}[你我]?[了过]?[些到]?"
+    r"on|our|previous|conversation|session|chat|again|just|now|\w+day|\d+(?:st|nd|rd|th)?|"
+    r"january|february|march|april|may|june|july|august|september|october|november|december|\w+\s+(?:day|week|month)s?\s+ago))*[\s?.!]*$)|"
+    rf"^{_THEN}(?:(?P<own_zh>我)(?!们)|我们|咱们?俩?|你){_THEN}(?:问|聊|谈|说|讲|讨论)[了过到的]{{0,2}}[你我]?[了过]?[些到]?"
     r"(?:什么|啥|哪儿?里?|哪些)(?:问题|事|话题|东西|话|了|来着|呢|啊)*[\s？?。.!！]*$"
 )
 
@@ -157,6 +158,16 @@ def asks_of_talks(text: str) -> bool:
     [True, True, False]
     """
     return compiled(_OF_TALKS).match(text.strip()) is not None
+
+
+def asks_of_own_words(text: str) -> bool:
+    """Whether it is such a question about what its writer said or asked.
+
+    >>> [asks_of_own_words(text) for text in ("What did I ask last time?", "我昨天问了什么？", "Where were we?")]
+    [True, True, False]
+    """
+    found = compiled(_OF_TALKS).match(text.strip())
+    return found is not None and bool(found["own"] or found["own_zh"])
 
 
 def is_worded(text: str) -> bool:

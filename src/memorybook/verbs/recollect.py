@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import arguments as given
@@ -20,12 +20,13 @@ from memorybook.verbs.finds import WORTH_A_LOOK
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import date
 
     from memorybook.hits import Hit, Passage
     from memorybook.memory import Memory
+    from memorybook.model import Session
     from memorybook.recall.dates import Span
     from memorybook.recall.detect import Recall
     from memorybook.verbs.talks import Days
@@ -220,8 +221,10 @@ def recall_session(
     return _shown(memory, _session(memory, words, most, talks.uuid_of(memory, current)), "", budget)
 
 
-def _session(memory: Memory, words: str, limit: int | None, without: str | None) -> Recollection:
-    one, reason = which.chosen(memory, words, without=without)
+def _session(
+    memory: Memory, words: str, limit: int | None, without: str | None, *, asked: bool = False
+) -> Recollection:
+    one, reason = which.chosen(memory, words, without=without, asked=asked)
     turns = memory.book.transcripts.turns(one.uuid, last=limit)
     said = tuple(talks.said(turn) for turn in turns)
     degraded = () if turns else (NO_TURNS,)
@@ -314,6 +317,13 @@ def recollect(memory: Memory, text: str, *, current: str | None, max_tokens: int
     return found and _shown(memory, found, asked.query if asked and asked.query else text, budget)
 
 
+def of_talks(memory: Memory, text: str, *, current: str | None, max_tokens: int) -> Recollection | None:
+    """The same, of a text that asks for earlier talks as such, on no subject; None for any other."""
+    from memorybook.lifecycle.talk import asks_of_talks
+
+    return recollect(memory, text, current=current, max_tokens=max_tokens) if asks_of_talks(text) else None
+
+
 def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) -> Recollection:
     """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
     top = memory.config.recall.max_search_results
@@ -324,6 +334,8 @@ def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) 
     if asked.limit is not None:
         return _history(memory, min(asked.limit, OF_DAYS), which.around(days) if days else ALWAYS, current)
     try:
+        if asked.scene in ("history", "session") and (own := _own_words(memory, text, days, current)):
+            return own
         if asked.scene == "session":
             found = _sessions(memory, text, about, current)
             if found is not None:
@@ -343,6 +355,33 @@ def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) 
     return told._replace(scene="history") if about or told.has_relevant else _history(memory, top, ALWAYS, current)
 
 
+def _own_words(memory: Memory, text: str, days: Sequence[Span], current: str | None) -> Recollection | None:
+    """What the user said on these days, else last time, if the text asks for just that; None if not, or for nothing.
+
+    Questions about earlier talks are no answer to another.
+    """
+    from memorybook.lifecycle.talk import asks_of_own_words, asks_of_talks, is_small
+
+    if not asks_of_own_words(text):
+        return None
+
+    def said_in(session: Session) -> tuple[FoundTurn, ...]:
+        turns = memory.book.transcripts.turns(session.uuid)
+        own = (turn for turn in turns if turn.role in ("user", ""))
+        return tuple(talks.said(turn) for turn in own if not is_small(turn.text) and not asks_of_talks(turn.text))
+
+    within = which.around(days) if days else ALWAYS
+    wanted: Iterable[Session] = islice(talks.talked_in(memory, within, without=current), OF_DAYS)
+    if not days and names_place(text):
+        wanted = chain([which.chosen(memory, text, without=current, asked=True)[0]], wanted)
+    spoken = ((one, said_in(one)) for one in wanted)
+    told = tuple(islice((each for each in spoken if each[1]), None if days else 1))
+    sessions = tuple(talks.found(memory, one)._replace(summary="") for one, _ in told)
+    turns = tuple(turn for _, said in told for turn in said)
+    span = None if within == ALWAYS else within
+    return Recollection("history", sessions, turns, span=span, has_relevant=True) if turns else None
+
+
 def _period(memory: Memory, named: Sequence[Span], current: str | None, *, reason: str = "") -> Recollection:
     """The sessions of these days, newest first; none, and why, if nothing was said then."""
     days = which.around(named)
@@ -358,12 +397,12 @@ def _sessions(memory: Memory, text: str, about: str, current: str | None) -> Rec
     Raises NotFound: None is meant. Conflict: one is, and several are called so.
     """
     if names_place(text):
-        return _session(memory, text, None, current)
+        return _session(memory, text, None, current, asked=True)
     known, days = which.those(memory, text, without=current)
     if days == ALWAYS and not about:  # lately
         return _history(memory, memory.config.recall.max_search_results, ALWAYS, current)
     if len(known) < 2:
-        return _session(memory, text, None, current)
+        return _session(memory, text, None, current, asked=True)
     if about:
         return None
     told = tuple(talks.found(memory, one) for one in known[:OF_DAYS])

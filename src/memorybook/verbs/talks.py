@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from memorybook.errors import Conflict, MissingDocument, NotFound
 from memorybook.formats import session_md
 from memorybook.lifecycle.summarize import summarize
+from memorybook.lifecycle.talk import asks_of_talks
 from memorybook.recollection import FoundSession, FoundTurn
 from memorybook.text.passages import utc_day
 from memorybook.verbs.left_open import GOING_ON
@@ -178,13 +179,21 @@ def newest(memory: Memory, days: Days = (None, None), *, without: str | None = N
 
 
 def talked_in(memory: Memory, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
-    """Those of `newest` in which something was said: one that was only opened is no earlier conversation."""
+    """Those of `newest` in which something was said.
+
+    One that was only opened is no earlier conversation, nor one in which nothing was said but what asks for those.
+    """
     return (one for one in newest(memory, days, without=without) if not _is_silent(memory, one))
 
 
 def _is_silent(memory: Memory, session: Session) -> bool:
-    only_begun = session.created == session.updated and not session.path
-    return only_begun and not memory.book.transcripts.turns(session.uuid, last=1)
+    if session.title or session.summary:
+        return False
+    turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)
+    if not turns:
+        return session.created == session.updated and not session.path
+    said = [turn.text for turn in turns if turn.role in ("user", "")]
+    return bool(said) and all(map(asks_of_talks, said))
 
 
 def _merged(memory: Memory, since: str | None) -> Iterator[Session]:

@@ -38,7 +38,7 @@ _DAY = lazily(r"\d{4}-\d\d?-\d\d?")
 # --- which session ---------------------------------------------------------------------------------
 
 
-def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[Session, str]:
+def chosen(memory: Memory, words: str, *, without: str | None = None, asked: bool = False) -> tuple[Session, str]:
     """The session that the words mean, and how they were read ("" for a uuid or a name).
 
     In this order: the path of its summary, a uuid or a name, the beginning of a uuid, words of order and time ("last
@@ -48,6 +48,7 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
         memory: Where it is looked for.
         words: See `Memory.recall_session`.
         without: Uuid of the current session, which words of order and time do not mean.
+        asked: Whether they are a whole question, which is no title: a session that is called so only asked the same.
 
     Raises:
         NotFound: None is meant. Conflict: several are.
@@ -62,7 +63,8 @@ def chosen(memory: Memory, words: str, *, without: str | None = None) -> tuple[S
         unknown = error
     found = _by_beginning(memory, words) or _by_order(memory, words, without)
     if found is None:
-        told = talks.told_of(memory, words) or _titled(memory, words) if len(words) <= LONGEST_NAME else None
+        named = not asked and len(words) <= LONGEST_NAME
+        told = talks.told_of(memory, words) or _titled(memory, words) if named else None
         if told is None:
             raise NotFound(_missing(memory, words, str(unknown), without)) from unknown
         return told, ""
