@@ -59,7 +59,7 @@ class Passage(NamedTuple):
         role: Role of the speaker, for turns.
         position: Place of a turn in its session; -1 for others.
         pinned: Whether an entry is pinned.
-        asks: Whether a turn asks something; worked out once, when it is indexed.
+        asks: Whether a turn asks something: 1 it does, 2 it says nothing else; worked out once, when it is indexed.
     """
 
     path: str
@@ -82,7 +82,7 @@ class Passage(NamedTuple):
     role: str = ""
     position: int = -1
     pinned: bool = False
-    asks: bool = False
+    asks: int = 0
 
 
 def place_of(passage: Passage) -> str:

@@ -8,6 +8,7 @@ from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence
 from memorybook.recall.evidence import Pool, asked_person, minmax, pool_of
 from memorybook.recall.weights import Weights
+from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
 
 WEIGHTS = Weights(words=0.6, vector=0.4, speaker=1.0, answer=0.5, neighbour=0.3, session=0.6, recency=0.2)
@@ -25,7 +26,7 @@ def turn(text: str, position: int, *, speaker: str = "Ann", role: str = "", sess
         speaker=speaker,
         role=role,
         position=position,
-        asks=is_question(text),
+        asks=2 if only_asks(text) else int(is_question(text)),
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.rank import rank
 from memorybook.recall.weights import Weights, weights_for
+from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
 
 WORDS_ONLY = weights_for(None)
@@ -26,7 +27,7 @@ def turn(text: str, position: int, *, speaker: str = "Ann", role: str = "", date
         role=role,
         position=position,
         date=date,
-        asks=is_question(text),
+        asks=2 if only_asks(text) else int(is_question(text)),
     )
 
 
@@ -79,7 +80,19 @@ def test_the_question_itself_comes_last_and_lends_little(question: str) -> None:
     told = Candidate(turn("The ferry to Turku leaves on Friday.", 9, speaker="user", role="user"), 4.0, 0.6, 0b10)
     ranked = [*rank(question, found(asked, reply, told, idf={"go": 1.0, "turku": 1.0}), HYBRID, strength=lambda _: 0)]
     assert [r.candidate for r in ranked] == [told, reply, asked]
-    assert [r.echo for r in ranked] == [False, False, True]
+    assert [r.about for r in ranked] == [told, reply, None]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [("Where is the spare key?", "With Petrov, second floor."), ("备用钥匙在哪里？", "在二楼彼得那儿。")],
+)
+def test_what_was_answered_to_the_same_question_is_about_it(question: str, said: str) -> None:
+    asked = Candidate(turn(question, 0, speaker="user", role="user"), 9.0, None, 0b11)
+    reply = Candidate(turn(said, 1, speaker="assistant", role="assistant"), None, None)
+    other = Candidate(turn("The user likes hiking.", 9, speaker="user", role="user"), None, 0.2)
+    ranked = [*rank(question, found(asked, reply, other, idf={"spare": 1.0, "key": 1.0}), HYBRID, strength=lambda _: 0)]
+    assert [(r.candidate, r.about) for r in ranked] == [(reply, asked), (other, other), (asked, None)]
 
 
 def test_a_passage_that_waits_for_its_vector_is_not_put_behind_for_it() -> None:

@@ -121,7 +121,7 @@ def test_what_is_judged_does_not_depend_on_what_is_shown(monkeypatch: pytest.Mon
         Candidate(passage("anna likes green tea a lot", source="turn", session="s", turn="t1"), 2.0, None),
         Candidate(passage("anna likes green", source="entry", session="s", turn="t2"), 1.0, 0.99),
     )
-    ranked = [Ranked(candidate, 1.0, {}) for candidate in candidates]
+    ranked = [Ranked(candidate, 1.0, {}, candidate) for candidate in candidates]
     monkeypatch.setattr("memorybook.recall.search.rank", lambda *_, **__: iter(ranked))
     found = Candidates(candidates, (), {}, "static/x", "scan")
     for limit in (1, 40):
@@ -131,7 +131,7 @@ def test_what_is_judged_does_not_depend_on_what_is_shown(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("question", ["Where is the spare key?", "备用钥匙在哪里？"])
 def test_the_question_itself_is_not_what_a_book_knows_about_it(question: str) -> None:
     idf = dict.fromkeys(query_words(question), 2.0)
-    asked = _held(Candidate(passage(question, source="turn", session="s", turn="t1"), 5.0, None), idf)
+    asked = _held(Candidate(passage(question, source="turn", session="s", turn="t1", asks=2), 5.0, None), idf)
     told = _held(Candidate(passage("The spare key 备用钥匙 is with Petrov."), 1.0, None), idf)
     alone, both = (
         find(question, Candidates(items, (), idf, None, "scan"), weights_for(None), limit=5, strength=lambda _: 0.0)

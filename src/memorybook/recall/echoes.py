@@ -3,56 +3,128 @@
 from __future__ import annotations
 
 from memorybook.hits import Candidate, Passage
-from memorybook.recall.reading import only_asks
+from memorybook.recall.evidence import Component, Pool
+from memorybook.recall.reading import words_as_written
+from memorybook.recall.weights import Weights
 from memorybook.standard import Mapping, Sequence
 from memorybook.text.tokens import normalise, query_words
+from memorybook.typed import NamedTuple
 
 ALIKE = 2 / 3
-"""Share of the words of two questions that both have, from which they ask the same."""
+"""Share of the words of two texts that both have, from which one only asks what the other says."""
 
 LEFT = 0.2
-"""Share of an echo's legs that still counts for what stands around it: its answer may have been said then."""
+"""Share of an echo's legs that still counts for what stands around it, if nothing was answered then."""
 
-_ABOUT_ASKING = frozenset("ask question 问 问题 提问".split())
+LONGER = 3
+"""How many times as long as the question what echoes it is at most, and `_SPARE` characters more."""
+
+_SPARE = 40
+_FRAGMENT = 2  # words in Latin script; twice as many characters of other scripts
+
+_ABOUT_TALK = frozenset(
+    "ask asked asking question questions mention mentioned talk talked discuss discussed said say told".split()
+)
+_ABOUT_TALK_ZH = "聊过 聊到 谈过 谈到 说过 提到 提过 提问 问过 问了 问你 我问 问的".split()
 
 
-def echoes(question: str, items: Sequence[Candidate], idf: Mapping[str, float]) -> frozenset[int]:
-    """Numbers of the candidates, turns and summaries, that only say what the question says.
+class Echoes(NamedTuple):
+    """Candidates, by number, that only say what the question says.
 
-    A text does that is the very same, and one that asks the same as what only asks: of the words of either that
-    tell something, both have `ALIKE`. Of a summary the lines count that have any of its words. One who looks for
-    what was asked gets it: nothing is an echo of "what did I ask about the ferry?".
+    Attributes:
+        asks: Whether each of them asks it.
+        answered: Of the turns that follow one which asks, and tell something, the number of that one.
+    """
+
+    asks: Mapping[int, bool]
+    answered: Mapping[int, int]
+
+    def lent(self, base: Component) -> Component:
+        """What the legs are worth to what stands around: of an echo that was not answered next to nothing."""
+        unanswered = self.asks.keys() - self.answered.values()
+        return [value * LEFT if number in unanswered else value for number, value in enumerate(base)]
+
+    def discount(self, speaker: Component, weights: Weights) -> Component:
+        """What asks the question comes last; what merely has its text, behind all that has its words."""
+        copy = -weights.coverage
+        discounts = {n: -weights.echo if asks else copy - speaker[n] for n, asks in self.asks.items()}
+        return [discounts.get(number, 0.0) for number in range(len(speaker))]
+
+    def about(self, number: int, items: Sequence[Candidate]) -> Candidate | None:
+        """By what a candidate's relevance is judged; see `Ranked.about`."""
+        return None if self.asks.get(number) else items[self.answered.get(number, number)]
+
+
+def echoes(question: str, pool: Pool, idf: Mapping[str, float]) -> Echoes:
+    """What of the pool only says what the question says.
+
+    A turn that only asks does, if of the words of both that tell something both have `ALIKE`; so does a turn of the
+    very same text, one of a word or two out of it, and a summary if every line of it does that has any of its words.
+    One who looks for what was asked or said gets it: nothing is an echo of "what did I ask about the ferry?".
 
     Args:
         question: As asked.
-        items: The candidates.
+        pool: The candidates.
         idf: See `Candidates.idf`.
     """
-    # what both have is at most what the candidate holds, which is known without reading it
-    least = max(1.0, ALIKE * len(idf))
+    longest, least = LONGER * len(question) + _SPARE, max(1.0, ALIKE * len(idf))
     near = [
         number
-        for number, (passage, _, _, holds) in enumerate(items)
-        if holds.bit_count() >= least and passage.source in ("turn", "summary")
+        for number, (passage, _, _, holds) in enumerate(pool.items)
+        if holds
+        and passage.source in ("turn", "summary")
+        and len(passage.text) <= longest
+        and (holds.bit_count() >= least or _is_fragment(passage.text))
     ]
-    words = frozenset(query_words(question)) if near else frozenset()
-    if not near or not words.isdisjoint(_ABOUT_ASKING):
-        return frozenset()
-    plain, asks = normalise(question), only_asks(question)
+    if not near or _is_about_talk(question):
+        return Echoes({}, {})
+    words, plain = frozenset(query_words(question)), normalise(question)
 
-    def is_same(text: str) -> bool:
-        return normalise(text) == plain or (asks and _alike(words, frozenset(query_words(text))) and only_asks(text))
+    def is_echo(passage: Passage) -> bool | None:
+        if passage.source == "summary":
+            said = [line.partition(": ")[2] or line for line in passage.text.splitlines()]
+            said = [line for line in said if not words.isdisjoint(query_words(line))]
+            return True if said and all(_asks(line) and _alike(line, words) for line in said) else None
+        if passage.asks == 2 and _alike(passage.text, words):
+            return True
+        same = normalise(passage.text) == plain
+        return False if same or (_is_fragment(passage.text) and words.issuperset(query_words(passage.text))) else None
 
-    return frozenset(number for number in near if all(map(is_same, _said(items[number].passage, words))))
+    found = {number: is_echo(pool.passages[number]) for number in near}
+    asks = {number: asks for number, asks in found.items() if asks is not None}
+    return Echoes(asks, _answered(asks, pool))
 
 
-def _alike(some: frozenset[str], others: frozenset[str]) -> bool:
-    return len(some & others) >= ALIKE * len(some | others)
+def _answered(asks: Mapping[int, bool], pool: Pool) -> dict[int, int]:
+    found = {}
+    for number in filter(asks.get, asks):
+        passage = pool.passages[number]
+        reply = pool.talks.get(passage.session, {}).get(passage.position + 1) if passage.source == "turn" else None
+        if reply is not None and reply not in asks and _tells(pool.passages[reply]):
+            found[reply] = number
+    return found
 
 
-def _said(passage: Passage, words: frozenset[str]) -> Sequence[str]:
-    """What of the passage has any of the words; without the speakers' names, which stand in summaries."""
-    if passage.source == "turn":
-        return [passage.text]
-    lines = [line.partition(": ")[2] or line for line in passage.text.splitlines()]
-    return [line for line in lines if not words.isdisjoint(query_words(line))] or [passage.text]
+def _tells(reply: Passage) -> bool:
+    from memorybook.recall.telling import says_nothing
+
+    return reply.asks != 2 and not says_nothing(reply.text)
+
+
+def _alike(text: str, words: frozenset[str]) -> bool:
+    others = frozenset(query_words(text))
+    return len(words & others) >= ALIKE * len(words | others)
+
+
+def _asks(line: str) -> bool:
+    return line.rstrip().endswith(("?", "？"))
+
+
+def _is_fragment(text: str) -> bool:
+    return len(text.split()) <= _FRAGMENT if text.isascii() else len(text) <= 2 * _FRAGMENT
+
+
+def _is_about_talk(question: str) -> bool:
+    if not _ABOUT_TALK.isdisjoint(words_as_written(question)):
+        return True
+    return not question.isascii() and any(words in question for words in _ABOUT_TALK_ZH)

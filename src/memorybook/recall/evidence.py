@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall.dates import closeness, may_name_days, spans
-from memorybook.recall.reading import only_asks, words_as_written
+from memorybook.recall.reading import words_as_written
 from memorybook.recall.relevance import Sums
 from memorybook.recall.weights import Weights
 from memorybook.standard import Mapping, Memo, Sequence, date
@@ -126,8 +126,9 @@ def _is_letter(character: str) -> bool:
 def speaker(question: str, pool: Pool, weights: Weights) -> Component:
     """For what the person said whom the question names; half for what else may be about that person.
 
-    A book is about its user: its entries count as said by the user and any note or document as what may be about
-    the user, unless it rests on what another said. Who only asks something says nothing of anybody.
+    A book is about its user: an entry that rests on no turn counts as said by the user, any other entry, note or
+    document as what may be about the user, unless it rests on a turn in the pool that another said. Who only asks
+    says nothing of anybody.
     """
     asked = asked_person(question, frozenset([p.speaker for p in pool.passages]))
     if not asked:
@@ -136,14 +137,14 @@ def speaker(question: str, pool: Pool, weights: Weights) -> Component:
     of_user = "user" in asked
 
     def share(passage: Passage) -> float:
-        if passage.asks and only_asks(passage.text):
+        if passage.asks == 2:
             return 0.0
         said = passage if passage.source == "turn" else turns.get((passage.session, passage.turn))
         if said is not None:
             return float(said.speaker in asked or (of_user and said.role == "user"))
         if passage.source == "summary":
             return 0.0
-        if of_user and passage.entry:
+        if of_user and passage.entry and not passage.turn:
             return 1.0
         return SECOND_HAND * (of_user or any(_stands_in(name, passage.text) for name in asked))
 

@@ -10,7 +10,7 @@ from operator import add
 
 from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
-from memorybook.recall.echoes import LEFT, echoes
+from memorybook.recall.echoes import echoes
 from memorybook.recall.evidence import Component, Pool
 from memorybook.recall.repeated import repeated
 from memorybook.recall.weights import Weights
@@ -28,13 +28,14 @@ class Ranked(NamedTuple):
         candidate: From the index.
         score: See `Weights`.
         why: Where that was asked for, the components that add up to the score, 0 left out.
-        echo: Whether it only says what the question says.
+        about: By what its relevance is judged: itself, the question asked before that it answers, or None (not relevant
+            at all) if it only asks what the question asks.
     """
 
     candidate: Candidate
     score: float
     why: Mapping[str, float]
-    echo: bool = False
+    about: Candidate | None
 
 
 def rank(
@@ -53,10 +54,9 @@ def rank(
     pool = evidence.pool_of(found)
     words = evidence.words_leg(pool, weights)
     vector = evidence.vector_leg(pool, weights, found.pending_vectors > 0)
-    base = list(map(add, words, vector))
-    same = echoes(question, pool.items, found.idf)
-    for number in same:
-        base[number] *= LEFT
+    again = echoes(question, pool, found.idf)
+    base = again.lent(list(map(add, words, vector)))
+    speaker = evidence.speaker(question, pool, weights)
     answer = evidence.answer(base, pool, weights)
     neighbour = evidence.neighbour(base, pool, weights)
     components: dict[str, Component] = {
@@ -65,9 +65,9 @@ def rank(
         "answer": answer,
         "neighbour": neighbour,
         "session": evidence.session(base, pool, weights),
-        "speaker": evidence.speaker(question, pool, weights),
+        "speaker": speaker,
         "asking": evidence.asking(pool, weights),
-        "echo": [-weights.echo if number in same else 0.0 for number in range(len(base))],
+        "echo": again.discount(speaker, weights),
         "summary": evidence.summary(pool, weights),
         "recency": evidence.recency(pool, weights),
         "coverage": evidence.coverage(pool, found.idf, weights),
@@ -87,7 +87,8 @@ def rank(
         components["moment"] = _moment(pool, best, weights)
         scores = list(map(add, scores, components["moment"]))
     order = sorted(best, key=scores.__getitem__, reverse=True)
-    return (Ranked(pool.items[n], scores[n], _shown(components, n) if explain else {}, n in same) for n in order)
+    shown = _shown if explain else _not_shown
+    return (Ranked(pool.items[n], scores[n], shown(components, n), again.about(n, pool.items)) for n in order)
 
 
 def _newer_on_a_tie(scores: Component, pool: Pool, admitted: Sequence[int]) -> Sequence[Any]:
@@ -99,6 +100,10 @@ def _newer_on_a_tie(scores: Component, pool: Pool, admitted: Sequence[int]) -> S
 
 def _shown(components: Mapping[str, Component], number: int) -> dict[str, float]:
     return {name: values[number] for name, values in components.items() if values[number]}
+
+
+def _not_shown(components: Mapping[str, Component], number: int) -> dict[str, float]:
+    return {}
 
 
 def _moment(pool: Pool, ranked: list[int], weights: Weights) -> Component:

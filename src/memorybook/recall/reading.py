@@ -34,17 +34,6 @@ _WHEN_ZH = (
     "什么时候 什么时间 什么日子 啥时候 何时 多久 多会儿 日期 时间 几点 几号 几月 几时 多少天 多少周 多少个月 多少年"
     " 哪个月 哪个星期 哪几天 哪几周 哪几年 哪几个月"
 ).split() + [f"哪{one}{unit}" for one in ("", "一") for unit in "天年月周日"]
-_ENDS = {ord("!"): "\n", ord("！"): "\n", ord("。"): "\n", ord("?"): "?\n", ord("？"): "?\n"}
-_ASKING = frozenset(
-    "what when where who whose whom which why how is are was were am do does did have has had can could should will"
-    " would tell remind show give list look find check search".split()
-)
-_POLITE = frozenset(
-    "hi hello hey thanks thank you sorry please pls ok okay so and now well there 你好 您好 嗨 谢谢 不好意思".split()
-)
-_ASKING_ZH = (
-    "什么 啥 怎么 怎样 哪 谁 多少 几 吗 呢 是否 是不是 有没有 能不能 会不会 为何 如何 告诉 提醒 帮我 查 来着".split()
-)
 _ORDINAL = ("st", "nd", "rd", "th")
 _CENTURY = ("19", "20")
 _HAN_DIGITS = "0123456789０１２３４５６７８９〇零一二三四五六七八九十"
@@ -73,25 +62,6 @@ def asks_when(question: str) -> bool:
 
 def _how_many(words: list[str]) -> bool:
     return any(words[at : at + 2] == ["how", "many"] and words[at + 2] in _HOW_MANY for at in range(len(words) - 2))
-
-
-def only_asks(text: str) -> bool:
-    """Whether every sentence, English or Chinese, is a question or asks to be told something, but for a greeting.
-
-    >>> [only_asks(text) for text in ("Hi! When do I leave?", "Tell me when I leave.", "I leave at six. Is it early?")]
-    [True, True, False]
-    """
-    sentences = text.translate(_ENDS).replace(". ", "\n").splitlines()
-    return all(map(_asks, filter(None, map(str.strip, sentences))))
-
-
-def _asks(sentence: str) -> bool:
-    """Whether one sentence asks, by its mark or its words; a greeting counts as if it did."""
-    words = words_as_written(sentence)
-    first = next((word for word in words if word not in _POLITE), None)
-    if sentence.endswith("?") or first is None or first in _ASKING:
-        return True
-    return not sentence.isascii() and any(asked in sentence for asked in _ASKING_ZH)
 
 
 def moment(passage: Passage, weights: Weights) -> float:

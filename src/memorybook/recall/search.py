@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import tee
 
-from memorybook.hits import Candidates, Hit, Passage
+from memorybook.hits import Candidate, Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
-from memorybook.recall.reading import only_asks
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
-from memorybook.standard import Callable, Iterable, Iterator, date
+from memorybook.standard import Callable, Iterable, Iterator, Sequence, date
+from memorybook.text.tokens import tokens
 from memorybook.typed import NamedTuple
 
 RELEVANT = 0.45
@@ -71,15 +71,14 @@ def find(
     few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
     ranked, again = tee(ranked)
     judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
-    about = relevance(candidates.idf, weights)
+    how_much, words = relevance(candidates.idf, weights), [*candidates.idf]
 
     def judge(item: Ranked) -> float:
-        return 0.0 if item.echo and only_asks(question) else about(item.candidate)
+        return 0.0 if item.about is None else max(how_much(_own(one, words)) for one in (item.candidate, item.about))
 
     kept = [r for r in judged if judge(r) >= min_score] if min_score > 0 else judged
-    words = frozenset(candidates.idf)
     hits = tuple(
-        Hit(r.candidate.passage, r.score, judge(r), snippet(r.candidate.passage.text, words), r.why)
+        Hit(r.candidate.passage, r.score, judge(r), snippet(r.candidate.passage.text, frozenset(words)), r.why)
         for r in kept[:limit]
     )
     bar = max(min_score, RELEVANT)
@@ -87,6 +86,15 @@ def find(
         others = once(again, JUDGED) if few else judged
         has_relevant = any(judge(r) >= bar for r in others)
     return Found(hits, has_relevant, len(judged) - len(kept))
+
+
+def _own(item: Candidate, words: Sequence[str]) -> Candidate:
+    """With what it says itself alone: a line of a summary is not about what only the title above it says."""
+    if item.passage.source != "summary" or not item.passage.heading:
+        return item
+    said = frozenset(tokens(item.passage.text))
+    holds = item.holds & sum(1 << number for number, word in enumerate(words) if word in said)
+    return item._replace(holds=holds, cosine=item.cosine if holds else None)
 
 
 def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | None = None) -> list[Ranked]:

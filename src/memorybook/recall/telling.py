@@ -24,11 +24,13 @@ _LEADS = (
 )
 _UNKNOWN = (
     "i don't know|i do not know|i don't have any information|i don't have information|i don't have that information|"
-    "i do not have any information|i have no information|i have no record|i don't have a record|i have no idea|no idea|"
+    "i do not have any information|i don't have anything|i do not have anything|i have nothing|i have no information|"
+    "i have no record|i don't have a record|i have no idea|no idea|i'm not sure|i am not sure|i couldn't find|"
+    "i could not find|i can't find|i cannot find|i found nothing|nothing about|there is nothing about|"
     "let me check|let me look|let me see|let me search|let me find out|let me think|let me verify|i'll check|"
     "i will check|i'll look|one moment|just a moment|give me a moment|"
-    "不知道|不清楚|不太清楚|没有关于|没有相关信息|没有相关记录|让我查|让我看|让我找|让我搜|让我想想|让我想一|"
-    "我来查|我来看|我来找|我来搜|我查一下|我看一下|我去查|稍等|请稍等|请稍候"
+    "不知道|不清楚|不太清楚|不确定|没有关于|没有相关|没有这方面|没有找到|没找到|找不到|没有记录|的记忆里没有|记忆里没有|"
+    "让我查|让我看|让我找|让我搜|让我想想|让我想一|来查|来看|来找|来搜|查一下|看一下|看看|查查|去查|稍等|请稍等|请稍候"
 )
 _BESIDE = (
     "you haven't told me|you have not told me|please tell me|if you tell me|"

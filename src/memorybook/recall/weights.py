@@ -23,7 +23,7 @@ class Weights(NamedTuple):
         strength: Bonus of an entry of full strength.
         summary: Discount of a session's summary beside the turns that it repeats.
         asking: Discount of a turn that only asks.
-        echo: Discount of what only says what the question says, larger than its words are worth.
+        echo: Discount of what only asks what the question asks, larger than its words are worth.
         coverage: Bonus of a passage with all of the question's words, by their idf; BM25 lets one rare word
             often said stand for all.
         moment: Bonus of a passage that speaks of a time, if the question asks for one.

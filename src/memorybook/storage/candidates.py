@@ -18,7 +18,8 @@ PAUSE = 30.0
 """Seconds for which a remote embedder that failed is left alone."""
 
 EVERYWHERE = 0.25
-"""Share of the passages from which a word tells nothing of any: it is asked for only if no rarer one is."""
+"""Share of the passages from which a word tells nothing of any, if they are more than `FEW`: it is asked for only if no
+rarer one is."""
 
 FEW = 32
 """Passages that are asked for in any case: in a small book, what it is about stands in a quarter of them."""
@@ -49,8 +50,8 @@ def bm25_idf(passages: int, holding: int) -> float:
 def searched(holding: Mapping[str, int], total: int) -> dict[str, int]:
     """The words that the words leg asks for, of those of the question, with how many of `total` passages hold them.
 
-    A speaker's name stands in half of all turns; BM25 gives it next to nothing, and scoring every
-    turn for that costs most of a search.
+    Those that tell nothing (see `EVERYWHERE`) are left out. A speaker's name stands in half of all turns; BM25
+    gives it next to nothing, and scoring every turn for that costs most of a search.
     """
     held = {word: count for word, count in holding.items() if count}
     return {word: count for word, count in held.items() if count <= max(total * EVERYWHERE, FEW)} or held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memorybook.hits import Passage
+from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
 from memorybook.typed import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def turn_passage(session: Session, turn: Turn) -> Passage:
         turn.role,
         turn.position,
         False,
-        is_question(turn.text),
+        2 if only_asks(turn.text) else int(is_question(turn.text)),
     )
 
 

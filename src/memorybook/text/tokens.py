@@ -80,8 +80,8 @@ def tokens(text: str) -> list[str]:
 def query_words(text: str) -> tuple[str, ...]:
     """The distinct tokens of a question that carry meaning, in order, at most 128.
 
-    English stop words and Chinese function words (and bigrams of function characters alone) take part only if
-    nothing else is left. Empty only for a text without tokens.
+    English stop words, Chinese function words (and bigrams of function characters alone) and the phrases of Chinese
+    questions take part only if nothing else is left. Empty only for a text without tokens.
     """
     words = dict.fromkeys(tokens(text))
     telling = [
@@ -331,7 +331,7 @@ def _asking() -> re.Pattern[str]:
 def _asking_in_chinese() -> re.Pattern[str]:
     """A Chinese question without its mark, by its words."""
     return lazily(
-        r"吗[\s。.!！~～…]*(?:\Z|\n)|(?<![着正还])呢[\s。.~～…]*\Z"
+        r"吗[\s。.!！~～…]*(?:\Z|\n)|\A[^\n，。,]{1,6}(?<![着正还])呢[\s。.~～…]*\Z"
         r"|\A(?![^\n]*(?:没什么|没有?谁|[谁哪](?:里|儿|个)?都|什么都|怎么都|不管|无论|不知道|不记得))[^\n。！!]{0,80}"
         r"(?:什么|怎么|怎样|为啥|为何|哪[里儿个些天位家种年次款]|谁|多少|多久|多大|第几|几[点号岁时月]|是否|有没有|是不是"
         r"|能不能|可不可以|会不会|要不要|如何)[^\n。！!]{0,80}\Z"
@@ -348,11 +348,11 @@ _FUNCTION_CHARACTERS = _PARTICLES.union(
 
 _PHRASES = tuple(
     """
-什么时候 啥时候 那时候 这时候 的时候 什么样 为什么 为何 为啥 何时 如何 怎样 多少 多久 多长
-几点 几号 几岁 几月 几天 几次 几个 几种 几位 几年 几级 哪一 哪个 哪里 哪儿 哪些 哪天 哪年
-可不可以 是不是 有没有 能不能 会不会 要不要 是否 可以 还记得 记不记得 记得 知不知道 不知道 知道
-请问 麻烦你 麻烦帮 帮我 帮忙 给我 告诉我 告诉 查一下 查查 找一下 看一下 看看 想想 一下 来着 到底 究竟 具体 分别
-关于 因为 所以 之前 以前 曾经 已经 现在 说过 提到过 提到 提过 一个 一些 这样 那样
+什么时候 啥时候 那时候 这时候 什么样 为什么 为啥 多少 多久
+几点 几号 几岁 几月 几次 几个 几种 几位 几级 哪一 哪个 哪里 哪儿 哪些 哪天 哪年
+可不可以 是不是 有没有 能不能 会不会 要不要 还记得 记不记得
+请问 麻烦你 麻烦帮 帮我 告诉我 告诉 查一下 找一下 看一下 来着 到底 究竟 记得 如何 怎样 是否 因为
+之前 曾经 已经 说过 提到过 提到 提过
 """.split()
 )
 """What says nothing in a Chinese question; cut out whole, else it makes words with the characters beside it."""
@@ -371,7 +371,7 @@ few more most other some ani all ever s t d ll m re ve im ive id don't doesn't d
 weren't haven't hasn't hadn't won't wouldn't can't couldn't shouldn't i'm i've i'd i'll you're you've you'd
 you'll he'd he'll she'd she'll it'd it'll we're we've we'd we'll they're they've they'd they'll that'll dont
 doesnt didnt isnt cant pleas tell told say said mention rememb remind
-时候
+时候 为何 何时 可以 知道 一下 一个 一些 所以 关于 以前 这样 那样
 """.split()
 )
 """Tokens that say nothing in a question; stemmed, for stemming some hundred words takes longer than a short search."""
