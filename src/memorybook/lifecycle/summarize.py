@@ -31,11 +31,12 @@ _SIMILAR = 0.5
 _EMPTY_TALK = (
     r"(?i:^(?:hi|hey|hello|good\s+(?:morning|evening|night|to\s+see)|thanks?|thank\s+you|you're\s+welcome|sure|"
     r"of\s+course|no\s+problem|great|awesome|cool|wow|congrat\w*|bye|see\s+you|take\s+care|glad|happy\s+to\s+help|"
-    r"let\s+me\s+(?:know|check|see|look|think|search|find)|(?:just\s+)?(?:a|one)\s+(?:moment|second)|sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|"
+    r"let\s+me\s+know|sounds?\s+(?:good|great)|i(?:'m|\s+am)\s+(?:sorry|an\s+ai|unable|happy\s+to|glad)|"
     r"as\s+an\s+ai|i\s+can(?:'t|not)\s+(?:help|assist|do\s+that)|unfortunately,?\s+i\s+can)\b)|^(?:你好|您好|早啊?|"
     r"在吗|嗨|哈哈|好的|没问题|不客气|谢谢|多谢|再见|晚安|抱歉|对不起|我(?:无法|不能)|作为一个|很高兴|太棒了|恭喜|"
-    r"当然|请?稍[等候]|(?:让我|我(?:这就|先|来|去|再)?)(?:帮你|帮您)?[查看找想搜](?:一?下|一?[查看找想搜])[^，。,]{0,12}[。.！!…~～]*$|"
-    r"我?不(?:知道|清楚)[。.！!]*$)|(?i:^i\s+(?:don['’]t|do\s+not)\s+know\W*$)"
+    r"当然|请?稍[等候]|(?:让我|我(?:这就|先|来|再)?)(?:帮你|帮您)?[查看找想搜](?:一?下|一?[查看找想搜])[^，。,]{0,12}[。.！!…~～]*$|"
+    r"我?不(?:知道|清楚)[。.！!]*$)|(?i:^(?:i\s+(?:don['’]t|do\s+not)\s+know|(?:just\s+)?(?:a|one)\s+(?:moment|second)(?:[,\s]+please)?|"
+    r"let\s+me(?:\s+\w+)?\s+(?:check|see|look|think|search|find)\b[^,;:–—]{0,60})\W*$)"
 )
 _UNKNOWN = (
     r"(?i:^(?:i['’]m\s+not\s+sure|i\s+(?:do\s+not|don['’]t)\s+(?:know|have\s+(?:any|access|that|this|a\s+record))|"
