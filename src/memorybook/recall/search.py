@@ -100,7 +100,8 @@ def _own(item: Candidate, words: Sequence[str]) -> Candidate:
 def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | None = None) -> list[Ranked]:
     """Each piece of evidence once: a turn, and what was written down from it in other places, are the same.
 
-    The better ranked of the two stays; it carries the turn's id in any case. Beyond the candidates
+    The better ranked of the two stays, or the entry that was made of a turn, in the turn's place: it can be corrected
+    and forgotten. It carries the turn's id in any case. Beyond the candidates
     that are judged, only what names its turn is compared. `enough` are kept at most; None keeps all.
     If no more than the first `shown` are of interest, what comes after them is compared only where it names a turn,
     whose id it may lend.
@@ -121,6 +122,8 @@ def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | No
             kept.append(item)
         elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
             kept[same] = _resting_on(kept[same], passage)
+        elif passage.state == "active" and kept[same].candidate.passage.source == "turn":
+            kept[same] = item._replace(score=kept[same].score, why=kept[same].why)
         if mark:
             turns.setdefault(mark, same)
         if len(kept) == enough:
