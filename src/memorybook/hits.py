@@ -160,7 +160,7 @@ class Hit(NamedTuple):
     Attributes:
         passage: The passage.
         score: Ranking score, comparable within one answer only.
-        relevance: 0..1, how much it is about the query, before any fusion, age or score.
+        relevance: 0..1, how much it is about the query, before any fusion, age or score; 0 for what only asks the same.
         snippet: Its text, cut around the match.
         why: Component of the score -> value; empty unless asked for.
     """
