@@ -6,8 +6,9 @@ A FILE holds JSON Lines, a book each: {"name", "part", "lang": "en" | "zh", "ent
 "want": [number of an entry that answers, …], "kind"}, …], "none": [question without an answer, …]}. Without one the
 books shipped in `tests/data/small_books.jsonl` are asked: 3 to 90 entries each, of a developer, a family, a shop …
 
-Each book is asked twice: as it is, and after all its questions were asked before (`echoes`: in sessions of two
-questions, each with a reply that says nothing), as a book is after a week of use. Questions of the kind `synonym`
+Each book is made twice, of entries and of what the user says in one talk (`kept`), and asked twice: as it is, and after
+all its questions were asked before (`echoes`: in sessions of two questions, each with a reply that says nothing), as a
+book is after a week of use. Questions of the kind `synonym`
 share no word that tells something with what answers them; they are counted apart.
 
 - R@k: the share of questions of which an entry that answers is among the first k results, in percent.
@@ -36,6 +37,7 @@ REPLIES = {
     "zh": ("我看看。", "我的记忆里没有这方面的内容。", "好的，请稍等。"),
 }
 DEPTHS = (1, 3, 10)
+KEPT = ("entries", "turns")
 
 Row = Mapping[str, Any]
 
@@ -45,6 +47,7 @@ class Asked(NamedTuple):
 
     Attributes:
         part, lang, setting, kind: See the file's lines; `none` is the kind of a question without an answer.
+        kept: `entries` or `turns`.
         echoes: Whether it had been asked before.
         question: As asked.
         rank: Of the first entry that answers, from 1; 0 if there is none among the first ten.
@@ -55,6 +58,7 @@ class Asked(NamedTuple):
     part: str
     lang: str
     setting: str
+    kept: str
     kind: str
     echoes: bool
     question: str
@@ -63,10 +67,10 @@ class Asked(NamedTuple):
     first: str
 
 
-def asked(book: Row, given: Mapping[str, str], setting: str) -> Iterator[Asked]:
+def asked(book: Row, given: Mapping[str, str], setting: str, kept: str) -> Iterator[Asked]:
     """Every question of one book, before and after all of them were said in sessions."""
     with tempfile.TemporaryDirectory() as folder, books.opened(Path(folder), given) as memory:
-        ids = [memory.remember(text).known.entry.id for text in book["entries"]]
+        ids = _remembered(memory, book["entries"]) if kept == "entries" else _told(memory, book["entries"])
         books.finish(memory)
         for echoes in (False, True):
             if echoes:
@@ -75,12 +79,25 @@ def asked(book: Row, given: Mapping[str, str], setting: str) -> Iterator[Asked]:
             nothing: list[tuple[str, str, set[str]]] = [(text, "none", set()) for text in book["none"]]
             for question, kind, wanted in questions + nothing:
                 answer = memory.search(question, max_results=max(DEPTHS))
-                found = [hit.passage.entry for hit in answer.hits]
+                found = [hit.passage.entry if kept == "entries" else hit.passage.turn for hit in answer.hits]
                 rank = next((place for place, id in enumerate(found, 1) if id in wanted), 0)
                 first = answer.hits[0].passage.text if answer.hits else ""
                 yield Asked(
-                    book["part"], book["lang"], setting, kind, echoes, question, rank, answer.has_relevant, first
+                    book["part"], book["lang"], setting, kept, kind, echoes, question, rank, answer.has_relevant, first
                 )
+
+
+def _remembered(memory: memorybook.Memory, texts: Sequence[str]) -> list[str]:
+    """Their ids as entries."""
+    return [memory.remember(text).known.entry.id for text in texts]
+
+
+def _told(memory: memorybook.Memory, texts: Sequence[str]) -> list[str]:
+    """Their ids as turns of the user in one session that ended."""
+    session = memory.open_session("told")
+    held = memory.add_messages(session.session, [{"role": "user", "content": text} for text in texts])
+    memory.end_session(session.session)
+    return list(held.turns)
 
 
 def _said_before(memory: memorybook.Memory, book: Row) -> None:
@@ -102,10 +119,10 @@ def figures(rows: Sequence[Asked]) -> list[str]:
 
 
 def table(rows: Sequence[Asked]) -> str:
-    """A line for each part, language, setting and whether asked before."""
-    groups: dict[tuple[str, str, str, bool], list[Asked]] = {}
+    """A line for each part, language, setting, what is kept and whether it was asked before."""
+    groups: dict[tuple[str, str, str, str, bool], list[Asked]] = {}
     for row in rows:
-        groups.setdefault((row.part, row.lang, row.setting, row.echoes), []).append(row)
+        groups.setdefault((row.part, row.lang, row.setting, row.kept, row.echoes), []).append(row)
     body = []
     for (*group, echoes), members in sorted(groups.items()):
         plain = [row for row in members if row.kind not in ("synonym", "none")]
@@ -113,7 +130,7 @@ def table(rows: Sequence[Asked]) -> str:
         none = [row.knows for row in members if row.kind == "none"]
         told = [*figures(plain), *figures(synonyms)[:3], f"{sum(none)} of {len(none)}"]
         body.append([*group, "yes" if echoes else "no", *told])
-    head = ["part", "lang", "setting", "asked before", "questions", "R@1", "R@3", "R@10", "knows"]
+    head = ["part", "lang", "setting", "kept", "asked before", "questions", "R@1", "R@3", "R@10", "knows"]
     return measure.table([*head, "synonyms", "R@1", "R@3", "wrongly"], body)
 
 
@@ -130,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         flags.error(str(error))
     shelf = [book for file in options.files or [SHIPPED] for book in recall.lines(file)]
-    rows = [row for book in shelf for name, given in settings.items() for row in asked(book, given, name)]
+    runs = [(book, given, name, kept) for book in shelf for name, given in settings.items() for kept in KEPT]
+    rows = [row for run in runs for row in asked(*run)]
     facts = measure.machine()
     measure.save(options, "small", {"facts": facts, "settings": settings, "questions": [row._asdict() for row in rows]})
     measure.publish(options, "small", f"{table(rows)}\n{measure.where_and_when(facts)}", ())
