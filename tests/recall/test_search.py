@@ -138,6 +138,13 @@ def test_what_is_judged_does_not_depend_on_what_is_shown(monkeypatch: pytest.Mon
         assert find("q", found, weights_for("static/x"), limit=limit, strength=lambda _: 0.0).has_relevant
 
 
+@pytest.mark.parametrize(("heading", "relevant"), [("Trip to Shanghai", True), ("Trip to Shanghai > Decisions", False)])
+def test_a_line_of_a_section_is_not_about_what_the_title_of_its_page_says(heading: str, relevant: bool) -> None:
+    line = passage("Ann paints the bike.", source="summary", heading=heading)
+    found = Candidates((Candidate(line, 1.0, 0.9, 0b1),), (), {"shanghai": 2.0}, "static/x", "scan")
+    assert find("Shanghai", found, weights_for(None), limit=5, strength=lambda _: 0.0).has_relevant == relevant
+
+
 @pytest.mark.parametrize("question", ["Where is the spare key?", "备用钥匙在哪里？"])
 def test_the_question_itself_is_not_what_a_book_knows_about_it(question: str) -> None:
     idf = dict.fromkeys(query_words(question), 2.0)

@@ -188,7 +188,7 @@ def test_a_sync_that_may_not_take_long_leaves_what_is_much_to_others(book: Book,
     book.say("green apples", "green pears")
     few = DOCUMENT + TURN * 2.5  # a document that was written just now may have changed unseen
     assert left(index, few, "green") == (False, 2, 0)
-    book.say("yellow apples " * 20, "苹果 " * 20, session="other")
+    book.say("yellow apples " * 200, "苹果 " * 20, session="other")
     assert left(index, few, "yellow") == (True, 0, 0)
     assert left(index, math.inf, "yellow") == (False, 1, 0)
     hurried = SqliteIndex(path, embedder=HashEmbedder())

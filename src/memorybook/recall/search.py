@@ -89,8 +89,8 @@ def find(
 
 
 def _own(item: Candidate, words: Sequence[str]) -> Candidate:
-    """With what it says itself alone: a line of a summary is not about what only the title above it says."""
-    if item.passage.source != "summary" or not item.passage.heading:
+    """With what it says itself alone: a line of a summary's section is not about what only the title of the page says."""
+    if item.passage.source != "summary" or " > " not in item.passage.heading:
         return item
     said = frozenset(tokens(item.passage.text))
     holds = item.holds & sum(1 << number for number, word in enumerate(words) if word in said)
