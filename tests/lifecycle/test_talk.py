@@ -137,6 +137,8 @@ def test_no_text_can_close_the_talk_or_pass_for_another_turn(text: str) -> None:
         ["你好", "谢谢", "好的，没问题！"],
         ["嗯嗯", "继续"],
         ["see you later"],
+        ["ok thanks, that sounds good, thank you so much", "thx", "gm"],
+        ["谢啦", "好嘞", "没事了"],
         ["```\nimport os\nprint(os.getcwd(), 1, 2, 3)\n```"],
     ],
 )
@@ -146,6 +148,7 @@ def test_small_talk_is_tiny(texts: list[str]) -> None:
 
 def test_long_laughter_is_weighed_at_once() -> None:
     assert not is_tiny(pieces(said("哈" * 3_000 + "我昨天搬到了杭州滨江区")))
+    assert not is_tiny(pieces(said("how are you ok thanks " * 2_000 + "I moved to Bergen yesterday")))
 
 
 def test_what_only_an_assistant_said_is_tiny() -> None:

@@ -46,13 +46,14 @@ _TINY = 4
 """Words (a Han character is half of one) below which people's words hold nothing to extract."""
 
 _SMALL = (
-    r"(?i:^(?:(?:hi|hey|hello)(?:\s+(?:there|again))?|good\s+(?:morning|evening|night|afternoon)|"
-    r"thanks?(?:\s+(?:you|a lot|so much))?|ok(?:ay)?|"
-    r"sure|great|awesome|cool|wow|perfect|nice|bye|see\s+you(?:\s+\w+)?|yes|no|yep|nope|go\s+on|continue|got\s+it|"
-    r"sounds?\s+good|please|how(?:\s+are\s+(?:you|things)|['’]s\s+(?:it\s+going|life))(?:\s+\w+)?|what['’]s\s+up|"
-    r"are\s+you\s+there|can\s+you\s+help\s+me)[\s,.!?~]*)+$|^(?:你好|您好|(?:早上|上午|中午|下午|晚上)好|早[啊安]?|在吗|你好吗|你?最近(?:怎么样|好吗|如何)|"
-    r"嗨|哈|好的?|好吧|没问题|不客气|"
-    r"谢谢你?|多谢|再见|晚安|拜拜|继续|可以|行|嗯|收到|明白了?|知道了|辛苦了?|[\s，,。.！!？?~～…])+$"
+    r"(?i:^(?:(?:(?:hi|hey|hello)(?:\s+(?:there|again))?|good\s+(?:morning|evening|night|afternoon)|gm|gn|"
+    r"thank\s+you(?:\s+(?:so|very)\s+much)?|thanks?(?:\s+(?:a\s+lot|so\s+much|again))?|thx|ty|cheers|ok(?:ay)?|k|np|lol|"
+    r"sure|great|awesome|cool|wow|perfect|nice|bye|see\s+you(?:\s+(?:later|soon|then|tomorrow|around))?|yes|no|yep|nope|go\s+on|continue|got\s+it|"
+    r"sounds?\s+good|please|how(?:\s+are\s+(?:you|things)|['’]s\s+(?:it\s+going|life))(?:\s+(?:today|doing))?|what['’]s\s+up|"
+    r"are\s+you\s+there|can\s+you\s+help\s+me)(?:[\s,.!?~]+|$))+$)|"
+    r"^(?:你好|您好|(?:早上|上午|中午|下午|晚上)好[呀啊]?|早[啊安]?|在吗|你好吗|你?最近(?:怎么样|好吗|如何)|"
+    r"嗨|哈|好的?|好[吧嘞]|没(?:问题|事)了?|不客气|"
+    r"谢谢[你啦了]?|谢[啦了]|多谢[啦了]?|再见|晚安|拜拜|继续|可以|行|嗯|收到|明白了?|知道了|辛苦[了啦]?|[\s，,。.！!？?~～…])+$"
 )
 
 

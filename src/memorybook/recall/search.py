@@ -89,10 +89,10 @@ def find(
 
 
 def _own(item: Candidate, words: Sequence[str]) -> Candidate:
-    """With what it says itself alone: a line of a summary's section is not about what only the title of the page says."""
+    """With what it says itself and the machine it is from: a section is not about what only its page's title says."""
     if item.passage.source != "summary" or " > " not in item.passage.heading:
         return item
-    said = frozenset(tokens(item.passage.text))
+    said = frozenset(tokens(" ".join((item.passage.text, *item.passage.path.split("/")[1:-1]))))
     holds = item.holds & sum(1 << number for number, word in enumerate(words) if word in said)
     return item._replace(holds=holds, cosine=item.cosine if holds else None)
 
@@ -122,7 +122,7 @@ def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | No
             kept.append(item)
         elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
             kept[same] = _resting_on(kept[same], passage)
-        elif passage.state == "active" and kept[same].candidate.passage.source == "turn":
+        elif passage.entry and kept[same].candidate.passage.source == "turn":
             kept[same] = item._replace(score=kept[same].score, why=kept[same].why)
         if mark:
             turns.setdefault(mark, same)
