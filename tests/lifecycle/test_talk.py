@@ -137,7 +137,7 @@ def test_no_text_can_close_the_talk_or_pass_for_another_turn(text: str) -> None:
         ["你好", "谢谢", "好的，没问题！"],
         ["嗯嗯", "继续"],
         ["see you later"],
-        ["ok thanks, that sounds good, thank you so much", "thx", "gm"],
+        ["ok thanks, sounds good, thank you so much", "thx", "gm"],
         ["谢啦", "好嘞", "没事了"],
         ["```\nimport os\nprint(os.getcwd(), 1, 2, 3)\n```"],
     ],

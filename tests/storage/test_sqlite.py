@@ -412,6 +412,16 @@ def test_a_schema_that_others_finish_meanwhile_is_noticed(path: str, monkeypatch
     assert quick.execute("SELECT * FROM a") == [(1, None), (1, 2)]
 
 
+def test_a_schema_that_others_have_finished_is_noticed(path: str) -> None:
+    slow, quick = connect(path, durable=True), connect(path, durable=True)
+    migrate(quick, [FIRST])
+    assert slow.execute("SELECT * FROM a") == [(1,)]
+    migrate(quick, [FIRST, SECOND])
+    migrate(slow, [FIRST, SECOND])
+    slow.execute("INSERT INTO a VALUES (1, 2)")
+    assert quick.execute("SELECT * FROM a") == [(1, None), (1, 2)]
+
+
 def test_several_processes_may_create_and_migrate_at_once(path: str) -> None:
     script = f"""
 import sys

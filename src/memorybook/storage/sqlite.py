@@ -39,6 +39,7 @@ _OLDEST = (3, 51, 3)
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 
 _DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
+_NOTICE = "SELECT 1 FROM sqlite_schema LIMIT 1"  # reading a table has SQLite look at the schema that others have left
 _DERIVED = "PRAGMA synchronous=NORMAL"
 _CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
 
@@ -291,14 +292,13 @@ def migrate(connection: Connection, migrations: Sequence[str]) -> None:
         Unavailable: The database is of a newer version than this list.
     """
     version = user_version(connection)
+    connection.execute(_NOTICE)
     while version < len(migrations):
         with immediate(connection):
-            # others may have been quicker: reading a table has SQLite notice the schema that they left
-            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+            connection.execute(_NOTICE)
             if (version := user_version(connection)) < len(migrations):
-                connection.execute(migrations[version])
                 version += 1
-                connection.execute(f"PRAGMA user_version={version}")
+                connection.execute(f"{migrations[version - 1]}; PRAGMA user_version={version}")
     if version > len(migrations):
         raise Unavailable(
             f"the database {connection.path!r} was made by a newer memorybook"
