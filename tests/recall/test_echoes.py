@@ -32,6 +32,7 @@ def echoed(question: str, text: str, source: Literal["turn", "summary", "entry"]
         ("请问备用钥匙在哪里", "帮我查一下备用钥匙在哪儿"),
         ("备用钥匙", "备用钥匙在哪里？"),
         ("谁是我的法律顾问？", "谁是我的法律顾问？"),
+        ("会议是星期几", "会议是星期几"),
     ],
 )
 def test_a_question_asked_before_is_an_echo(question: str, text: str) -> None:
@@ -55,6 +56,7 @@ def test_what_has_its_text_or_a_word_of_it_does_not_ask(question: str, text: str
 @pytest.mark.parametrize("reply", ["Assistant: Let me check.", "User: Thanks!"])
 def test_a_summary_that_only_repeats_the_question_is_an_echo(reply: str) -> None:
     assert echoed("我什么时候去上海？", "我什么时候去上海？", "summary")
+    assert echoed("deploy key", "deploy key", "summary")
     assert echoed("Where is the spare key?", f"User: where is the spare key?\n{reply}", "summary")
     assert not echoed(
         "Where is the spare key?", f"User: where is the spare key?\n{reply}\nUser: I lost a key.", "summary"

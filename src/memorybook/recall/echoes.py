@@ -84,7 +84,8 @@ def echoes(question: str, pool: Pool, idf: Mapping[str, float]) -> Echoes:
         if passage.source == "summary":
             said = [line.partition(": ")[2] or line for line in passage.text.splitlines()]
             said = [line for line in said if not words.isdisjoint(query_words(line))]
-            return True if said and all(_asks(line) and _alike(line, words) for line in said) else None
+            again = all(normalise(line) == plain or (_asks(line) and _alike(line, words)) for line in said)
+            return True if said and again else None
         if passage.asks == 2 and _alike(passage.text, words):
             return True
         same = normalise(passage.text) == plain

@@ -19,7 +19,7 @@ _REQUEST = lazily(
     r"(?:(?:tell|remind|show|give) me (?:again )?(?:what|when|where|who|which|whose|why|how|if|about|the|my|our)\b"
     r"|i (?:wonder|forgot|forget) (?:what|when|where|who|which|whose|why|how|if)\b|do you (?:know|remember)\b)"
     r"|\W*(?:请|麻烦|你|能不能|可以|再|帮忙)*(?:告诉我|(?:帮我|给我)(?:再?[查找看])|[查找看]一下|查查|我?想知道|我?想问|请问)"
-    r"|.*(?P<same>[\u4e00-\u9fff])不(?P=same)|.*了没有?\W*\Z|.*几[楼袋层次个位种天年级路排座]\W*\Z"
+    r"|.*(?P<same>[\u4e00-\u9fff])不(?P=same)|.*了没有?\W*\Z|.*(?:星期|周|礼拜)几|.*几[楼袋层次个位种天年级路排座]\W*\Z"
 )
 _TAG = lazily(
     r"(?i)\W*(?:right|ok|okay|correct|yes|no|remember|huh|you know"
