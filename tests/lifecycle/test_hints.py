@@ -133,7 +133,8 @@ def _find_without_hints(sentence: str, talk: Talk, *, dated: bool) -> cues.Cue |
 def _due_without_hints(text: str, today: date) -> date | None:
     text = compiled(due._RECURRING).sub(" ", text.lower())
     for rule in (*due._ENGLISH, *due._CHINESE):
-        days = [rule.read(match, today) for match in compiled(rule.pattern).finditer(text)]
+        named = (match for match in compiled(rule.pattern).finditer(text) if not due._is_denied(match))
+        days = [rule.read(match, today) for match in named]
         coming = [day for day in days if day is not None and day >= today]
         if coming:
             return max(coming)
