@@ -41,6 +41,8 @@ class Echoes(NamedTuple):
 
     def lent(self, base: Component) -> Component:
         """What the legs are worth to what stands around: of an echo that was not answered next to nothing."""
+        if not self.asks:
+            return base
         unanswered = self.asks.keys() - self.answered.values()
         return [value * LEFT if number in unanswered else value for number, value in enumerate(base)]
 
@@ -122,7 +124,9 @@ def _asks(line: str) -> bool:
 
 
 def _is_fragment(text: str) -> bool:
-    return len(text.split()) <= _FRAGMENT if text.isascii() else len(text) <= 2 * _FRAGMENT
+    if not text.isascii():
+        return len(text) <= 2 * _FRAGMENT
+    return len(text) <= _SPARE and len(text.split()) <= _FRAGMENT
 
 
 def _is_about_talk(question: str) -> bool:
