@@ -86,7 +86,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tool_schema": {"errors"},
     "shapes": set(),
     "tools": {"config", "errors", "memory", "standard", "tool_schema", "typed"},
-    "chat": VALUES | {"agent", "cli", "formats", "lifecycle", "memory", "recollection", "text", "verbs"},
+    "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "recollection", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
     | {"agent", "answers", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}

@@ -12,7 +12,7 @@ from memorybook.chat.found import kept, show_remembered
 from memorybook.chat.words import WORDS
 from memorybook.cli.call import Call
 from memorybook.errors import Conflict, NotFound
-from memorybook.formats.notes import parse_line
+from memorybook.verbs.orders import noted
 from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from memorybook.chat.screen import Screen
     from memorybook.cli.call import Options
     from memorybook.memory import Memory
-    from memorybook.model import Applied
     from memorybook.recollection import Recollection
 
 KEPT = 10
@@ -195,11 +194,5 @@ class Doing:
         standing = {entry.id: entry.text for entry in self._memory.book.entries() if entry.superseded_by is None}
         operation = event.data.get("operation")
         changes = self._memory.book.journal.operation(operation).changes if operation else ()
-        texts = (standing.get(one.target) or _noted(one) for one in changes)
+        texts = (standing.get(one.target) or noted(one) for one in changes)
         yield from dict.fromkeys(text for text in texts if text)
-
-
-def _noted(change: Applied) -> str:
-    """The text of a note that was written; "" for another change."""
-    note = parse_line(change.after or "") if change.kind == "append" else None
-    return note.text if note is not None else ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.hits import Query
-from memorybook.lifecycle.sentences import is_question, sentences, told
+from memorybook.lifecycle.sentences import is_question
 from memorybook.lifecycle.talk import is_small
-from memorybook.text.tokens import normalise, query_words
-from memorybook.verbs.finds import WORTH_A_LOOK, apart
+from memorybook.verbs.finds import WORTH_A_LOOK, apart, tells_beside
 from memorybook.verbs.renewed import renewed
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from memorybook.hits import Answer, Passage
     from memorybook.memory import Memory
     from memorybook.recollection import Recollection
-
-_ASKED = frozenset("ask question 问 问过 问题 提问".split())
 
 
 def show_found(text: str, recalled: Recollection | None, memory: Memory, current: str, screen: Screen) -> list[str]:
@@ -87,21 +84,13 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
 
     One who looks for what was asked finds it. Turns are named as `get` opens them.
     """
-    asked = normalise(text)
-    looks_for_asked = not _ASKED.isdisjoint(query_words(text))
 
     def keep(one: Passage) -> bool:
         if one.source not in ("turn", "summary"):
             return True
         here = one.source == "turn" and one.session == current
-        return (said_here or not here) and _tells(one.text, asked, questions=looks_for_asked and not here)
+        return (said_here or not here) and tells_beside(one.text, text, questions=not here)
 
     found = memory.book.search(Query(text), limit=limit, keep=keep)
     found = renewed(memory.book, Query(text), found, limit=limit)
     return found._replace(hits=tuple(apart(memory.book, found.hits)))
-
-
-def _tells(text: str, asked: str, *, questions: bool) -> bool:
-    """Whether any line says something else than what is asked, and more than questions unless these are wanted."""
-    lines = (line.partition(": ")[2] or line.partition("：")[2] or line for line in text.splitlines())
-    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memorybook.hits import Candidate, Passage
 from memorybook.recall.evidence import Component, Pool
-from memorybook.recall.reading import words_as_written
+from memorybook.recall.reading import is_about_talk, spoken
 from memorybook.recall.weights import Weights
 from memorybook.standard import Mapping, Sequence
 from memorybook.text.tokens import normalise, query_words
@@ -21,11 +21,6 @@ LONGER = 3
 
 _SPARE = 40
 _FRAGMENT = 2  # words in Latin script; twice as many characters of other scripts
-
-_ABOUT_TALK = frozenset(
-    "ask asked asking question questions mention mentioned talk talked discuss discussed said say told".split()
-)
-_ABOUT_TALK_ZH = "聊过 聊到 谈过 谈到 说过 提到 提过 提问 问过 问了 问你 我问 问的".split()
 
 
 class Echoes(NamedTuple):
@@ -78,13 +73,13 @@ def echoes(question: str, pool: Pool, idf: Mapping[str, float]) -> Echoes:
         and len(passage.text) <= longest
         and (holds.bit_count() >= least or _is_fragment(passage.text))
     ]
-    if not near or _is_about_talk(question):
+    if not near or is_about_talk(question):
         return Echoes({}, {})
     words, plain = frozenset(query_words(question)), normalise(question)
 
     def is_echo(passage: Passage) -> bool | None:
         if passage.source == "summary":
-            said = [line.partition(": ")[2] or line for line in passage.text.splitlines()]
+            said = [spoken(line)[1] for line in passage.text.splitlines()]
             said = [line for line in said if not words.isdisjoint(query_words(line))]
             again = all(normalise(line) == plain or (_asks(line) and _alike(line, words)) for line in said)
             return True if said and again else None
@@ -127,9 +122,3 @@ def _is_fragment(text: str) -> bool:
     if not text.isascii():
         return len(text) <= 2 * _FRAGMENT
     return len(text) <= _SPARE and len(text.split()) <= _FRAGMENT
-
-
-def _is_about_talk(question: str) -> bool:
-    if not _ABOUT_TALK.isdisjoint(words_as_written(question)):
-        return True
-    return not question.isascii() and any(words in question for words in _ABOUT_TALK_ZH)

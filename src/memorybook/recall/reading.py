@@ -6,6 +6,9 @@ from itertools import pairwise
 from memorybook.hits import Passage
 from memorybook.recall.weights import Weights
 
+LONGEST_NAME = 40
+"""Of a speaker, characters, where a line of a summary begins with one."""
+
 READ = 80
 """How many of the best candidates are read."""
 
@@ -34,6 +37,11 @@ _WHEN_ZH = (
     "什么时候 什么时间 什么日子 啥时候 何时 多久 多会儿 日期 时间 几点 几号 几月 几时 多少天 多少周 多少个月 多少年"
     " 哪个月 哪个星期 哪几天 哪几周 哪几年 哪几个月"
 ).split() + [f"哪{one}{unit}" for one in ("", "一") for unit in "天年月周日"]
+_ABOUT_TALK = frozenset(
+    "ask asked asking question questions mention mentioned talk talked discuss discussed said say told".split()
+)
+_ABOUT_TALK_ZH = "聊过 聊到 谈过 谈到 说过 提到 提过 提问 问过 问了 问你 我问 问的".split()
+_COLONS = (": ", "：")
 _ORDINAL = ("st", "nd", "rd", "th")
 _CENTURY = ("19", "20")
 _HAN_DIGITS = "0123456789０１２３４５６７８９〇零一二三四五六七八九十"
@@ -62,6 +70,27 @@ def asks_when(question: str) -> bool:
 
 def _how_many(words: list[str]) -> bool:
     return any(words[at : at + 2] == ["how", "many"] and words[at + 2] in _HOW_MANY for at in range(len(words) - 2))
+
+
+def is_about_talk(question: str) -> bool:
+    """Whether it is asked what was asked or said, so that an earlier question may be the answer.
+
+    >>> [is_about_talk(text) for text in ("What did I ask about tea?", "我问过茶吗", "谁是我的法律顾问？")]
+    [True, True, False]
+    """
+    if not _ABOUT_TALK.isdisjoint(words_as_written(question)):
+        return True
+    return not question.isascii() and any(words in question for words in _ABOUT_TALK_ZH)
+
+
+def spoken(line: str) -> tuple[str, str]:
+    """(who, text) of a line of a summary, `who` with its colon; "" if it names nobody.
+
+    >>> spoken("User: I leave at six."), spoken("用户：我六点走。"), spoken("I leave at six.")
+    (('User: ', 'I leave at six.'), ('用户：', '我六点走。'), ('', 'I leave at six.'))
+    """
+    end = min((at + len(colon) for colon in _COLONS if 0 < (at := line.find(colon)) <= LONGEST_NAME), default=0)
+    return line[:end], line[end:]
 
 
 def moment(passage: Passage, weights: Weights) -> float:

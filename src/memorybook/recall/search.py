@@ -7,6 +7,7 @@ from itertools import tee
 from memorybook.hits import Candidate, Candidates, Hit, Passage
 from memorybook.recall.format import snippet
 from memorybook.recall.rank import Ranked, Strength, rank
+from memorybook.recall.reading import LONGEST_NAME
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
 from memorybook.standard import Callable, Iterable, Iterator, Sequence, date
@@ -18,9 +19,6 @@ RELEVANT = 0.45
 
 QUOTED = 12
 """Shortest text, characters, that is compared with others to show each piece of evidence once."""
-
-LONGEST_NAME = 40
-"""Of a speaker, characters, where a text begins with one."""
 
 END = " .。!,、;:~…"
 """What a text may end with and be the same statement."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from memorybook.hits import Hit
 from memorybook.recall.format import sentences, snippet
+from memorybook.recall.reading import spoken
 from memorybook.standard import AbstractSet, Callable, Iterable, Sequence
 from memorybook.text.tokens import is_telling, normalise, query_words
-
-LONGEST_NAME = 40
-"""Of a speaker, characters, where a line of a summary begins with one."""
 
 ENDING = 4
 """Characters that a statement ends with, however it is retold: telling it costs more than comparing them."""
@@ -116,8 +114,7 @@ def _lines(hit: Hit, question: str) -> list[tuple[str, str]]:
     plain = normalise(question).rstrip("?")
     found = []
     for line in filter(None, map(str.strip, passage.text.splitlines())):
-        ends = [at + len(mark) for mark in (": ", "：") if 0 < (at := line.find(mark)) <= LONGEST_NAME]
-        who, text = line[: min(ends, default=0)], line[min(ends, default=0) :]
+        who, text = spoken(line)
         if normalise(text).rstrip("?") != plain and not (_role(who) == "assistant" and says_nothing(text)):
             found.append((who, text))
     asked = query_words(question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memorybook import arguments as given
 from memorybook.hits import Query
 from memorybook.text.screen import screen
+from memorybook.text.tokens import normalise
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,19 @@ def telling(hits: Sequence[Hit], query: str, *, known: Iterable[str] = ()) -> li
     from memorybook.recall import telling as rules
 
     return rules.telling(hits, query, known=known, retold=_retold)
+
+
+def tells_beside(text: str, question: str, *, questions: bool) -> bool:
+    """Whether any line says something else than the question, and more than questions do.
+
+    Questions count, if `questions` says so, where it is asked what was asked or said.
+    """
+    from memorybook.lifecycle.sentences import sentences, told
+    from memorybook.recall.reading import is_about_talk, spoken
+
+    asked, questions = normalise(question), questions and is_about_talk(question)
+    lines = (spoken(line)[1] for line in text.splitlines())
+    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)
 
 
 def _retold(text: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from memorybook.draft import Outcome
     from memorybook.memory import Memory
-    from memorybook.model import Session, Turn
+    from memorybook.model import Applied, Session, Turn
 
 
 class Obeyed(NamedTuple):
@@ -136,3 +136,9 @@ def _gone(outcome: Outcome) -> str:
         return outcome.entry.text
     note = notes.parse_line(done.before or "", day=notes.day_of(done.target))
     return note.text if note is not None else done.before or ""
+
+
+def noted(change: Applied) -> str:
+    """The text of a note that was written; "" for another change."""
+    note = notes.parse_line(change.after or "") if change.kind == "append" else None
+    return note.text if note is not None else ""
