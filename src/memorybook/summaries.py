@@ -8,6 +8,9 @@ from memorybook.typed import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from memorybook.model import Session, Turn
 
+RULES, MODEL = "rules", "model"
+"""Whose words a session's summary is, see `SummaryState.by`; "" for a page's, a person's, an import's."""
+
 
 class TurnChanges(NamedTuple):
     """What changed in the transcripts since a revision.

@@ -14,6 +14,7 @@ from memorybook.lifecycle.retell import due, read_answer
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
+from memorybook.verbs.orders import obey
 from memorybook.verbs.retelling import refresh
 from verbs.conftest import CONFIG, NOW
 
@@ -268,3 +269,28 @@ def test_nothing_is_told_of_greetings_and_of_a_long_talk_the_most_telling(opened
     shown = llm.requests[0].messages[1]["content"]
     assert "Ann pays 900" in shown
     assert len(shown) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("order", "then", "title"),
+    [
+        ("Remember that my ferry leaves at 14:30.", "We sail to Marstal in May.", "We sail to Marstal in May"),
+        ("记住：我的渡轮十四点三十分开。", "我们五月去青岛坐船。", "我们五月去青岛坐船"),
+    ],
+)
+def test_rules_choose_a_title_anew_once_an_order_that_it_told_of_is_taken_back(
+    opened: Open, order: str, then: str, title: str
+) -> None:
+    memory = opened()
+    say(memory, order)
+    [turn] = memory.book.transcripts.turns("s1")
+    done = obey(memory, memory.book.transcripts.session("s1"), turn)
+    assert done is not None
+    refresh(memory, "s1")
+    assert order.endswith(memory.book.transcripts.session("s1").title[1:] + order[-1])
+    memory.undo(done.operation or "")
+    say(memory, "Done.", then)
+    page = memory.process_session_end([], "s1").summary
+    session = memory.book.transcripts.session("s1")
+    assert (session.title, session.summary.partition(": ")[2] or session.summary.partition("：")[2]) == (title, then)
+    assert order[-6:] not in memory.book.documents.read(page).text.partition("## ")[0]

@@ -37,7 +37,7 @@ from memorybook.verbs.requests import Orders, asked, asked_to_remember, said_bef
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import BROUGHT, Page, last_page, made, mirror, page_change
 from memorybook.verbs.turns import Stored, zone_of
-from memorybook.verbs.withdrawn import ORDER, taken_back, worth_telling
+from memorybook.verbs.withdrawn import ORDER, taken_back, untold, worth_telling
 from memorybook.verbs.write import Mask
 from memorybook.writing import ATTEMPTS, Group
 
@@ -348,7 +348,7 @@ def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolvi
 
 def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     found = _standing(memory, work)
-    session = work.stored.session
+    session = untold(memory, work.stored.session)
     requests = _requests(memory, work, found)
     kept = worth_telling(memory, session.uuid, work.stored.turns)
     turns, fresh = (

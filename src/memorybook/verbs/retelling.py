@@ -11,7 +11,7 @@ from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, NotFound, 
 from memorybook.lifecycle.retell import LONGEST, due, retell
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session, SessionSummary
-from memorybook.summaries import ChatSummary, SummaryEmbedding, SummaryUpdate
+from memorybook.summaries import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.verbs.forgotten import remembered, turns_without, without_forgotten
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.withdrawn import taken_back, worth_telling
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from memorybook.protocols import LLM
     from memorybook.replies import Usage
     from memorybook.summaries import SummaryState
-
-RULES, MODEL = "rules", "model"
-"""Whose words a session's summary is, see `told.SummaryState.by`; "" for a page's, a person's, an import's."""
 
 
 class Refreshed(NamedTuple):

@@ -133,19 +133,12 @@ def title_of(memory: Memory, session: Session) -> str:
 
 
 def _unwritten(memory: Memory, session: Session) -> SessionSummary:
-    """What there is to say of a session without a page: what the transcripts have, else its own best sentences.
-
-    Sentences that were chosen by rules are chosen anew once an order was taken back.
-    """
-    from dataclasses import replace
-
+    """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
     from memorybook.model import SessionSummary
     from memorybook.verbs.forgotten import turns_without
-    from memorybook.verbs.retelling import RULES
-    from memorybook.verbs.withdrawn import taken_back, worth_telling
+    from memorybook.verbs.withdrawn import untold, worth_telling
 
-    if taken_back(memory, session.uuid) and memory.book.transcripts.told(session.uuid).by == RULES:
-        session = replace(session, title="", summary="")
+    session = untold(memory, session)
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
     turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)

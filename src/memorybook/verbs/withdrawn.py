@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from memorybook.errors import NotFound
 from memorybook.formats.entry_block import parse_entry
 from memorybook.lifecycle.rules import by_rules
+from memorybook.summaries import RULES
 from memorybook.verbs.forgotten import remembered, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from memorybook.memory import Memory
-    from memorybook.model import Turn
+    from memorybook.model import Session, Turn
 
 ORDER = "order"
 """Kind of the operations that carry out at once what a user told an agent to remember or to forget."""
@@ -33,6 +36,18 @@ def taken_back(memory: Memory, session: str) -> set[str]:
     added = [parse_entry(one.after, modified=memory.book.now()) for one in done if one.kind == "add" and one.after]
     sources = [entry.source or "" for entry in added] + [one.reason for one in done if one.kind != "add"]
     return {id for source in sources if (id := source.rpartition("turn:")[2])}
+
+
+def untold(memory: Memory, session: Session) -> Session:
+    """The session without the title and the summary that rules chose of it, once an order of it was taken back.
+
+    They are chosen anew then, for they may tell of the order.
+    """
+    try:
+        chosen = taken_back(memory, session.uuid) and memory.book.transcripts.told(session.uuid).by == RULES
+    except NotFound:  # not kept
+        return session
+    return replace(session, title="", summary="") if chosen else session
 
 
 def worth_telling(memory: Memory, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
