@@ -718,38 +718,61 @@ def test_letting_go_of_an_old_connection_leaves_the_new_one(book: Book, path: st
     index.close()
 
 
-def test_passages_kept_of_one_connection_are_not_given_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passages_kept_of_one_database_are_not_given_for_another(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads whose connections differ may use the same store at the same moment."""
-    texts = {"old": "of the old file", "new": "of the new file"}
+    made = []
+    for name in ("old", "new"):
+        book.write("a.md", f"red apples of the {name} file\n")
+        made.append(SqliteIndex(str(book.root / f"{name}.sqlite")))
+        book.sync(made[-1])
+    old, new = (index._open() for index in made)
+    rows, meanwhile = sqlite_index._Rows(), [1]
 
-    class Raw:
-        def __init__(self, name: str) -> None:
-            self.name = name
-            self.meanwhile: list[Any] = []
+    def noted(db: Connection, name: str) -> Any:
+        value = index_schema.noted(db, name)
+        while meanwhile:
+            rows.passages(new, [meanwhile.pop()])
+        return value
 
-        def total_changes(self) -> int:
-            return 0
+    rows.passages(old, [1])
+    monkeypatch.setattr(sqlite_index, "noted", noted)
+    assert "old" in rows.passages(old, [1])[1].text
+    assert not meanwhile
+    assert "new" in rows.passages(new, [1])[1].text
+    for index in made:
+        index.close()
 
-        def __eq__(self, other: object) -> bool:
-            same = isinstance(other, Raw) and self.name == other.name
-            while self.meanwhile:
-                self.meanwhile.pop()()
-            return same
 
-        __hash__ = None  # type: ignore[assignment]
+def test_passages_are_read_again_only_once_some_are_altered(
+    book: Book, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
 
-    class Database:
-        def __init__(self, name: str) -> None:
-            self.name, self.raw = name, Raw(name)
-
-        def version(self) -> tuple[Raw, int]:
-            return (self.raw if self.raw.meanwhile else Raw(self.name)), 1
-
-    def passages(db: Database, numbers: Iterable[int]) -> dict[int, Passage]:
-        return {number: Passage("a.md", 1, 1, texts[db.name], "note") for number in numbers}
+    def passages(db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+        found = index_schema.passages(db, numbers)
+        read.extend(found)
+        return found
 
     monkeypatch.setattr(sqlite_index, "passages", passages)
-    rows, old, new = sqlite_index._Rows(), Database("old"), Database("new")
-    rows.passages(old, [1])  # type: ignore[arg-type]
-    old.raw.meanwhile.append(lambda: rows.passages(new, [1]))  # type: ignore[arg-type]
-    assert rows.passages(old, [1])[1].text == "of the old file"  # type: ignore[arg-type]
+    index, other = SqliteIndex(path), SqliteIndex(path)
+
+    def found() -> tuple[list[str], int]:
+        read.clear()
+        items = book.search(index, "apples").items
+        return [f"{one.passage.path}:{one.passage.start_line} {one.passage.text.strip()}" for one in items], len(read)
+
+    book.write("a.md", "red apples\n")
+    assert found() == (["a.md:1 red apples"], 1)
+    book.write("b.md", "green apples\n")
+    book.sync(other)
+    assert found() == (["a.md:1 red apples", "b.md:1 green apples"], 1)
+    book.write("c.md", "yellow apples\n")
+    assert found() == (["a.md:1 red apples", "b.md:1 green apples", "c.md:1 yellow apples"], 1)
+    assert found()[1] == 0
+    book.write("a.md", "\n\nred apples\n")
+    book.sync(other)
+    assert found() == (["a.md:3 red apples", "b.md:1 green apples", "c.md:1 yellow apples"], 3)
+    (book.root / "b.md").unlink()
+    assert found() == (["a.md:3 red apples", "c.md:1 yellow apples"], 2)
+    index.close()
+    other.close()

@@ -18,7 +18,7 @@ from memorybook.typed import Any
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 5
+VERSION = 6
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields
@@ -80,6 +80,10 @@ CREATE TABLE gone (text INTEGER PRIMARY KEY);
 CREATE TRIGGER text_goes AFTER DELETE ON passages WHEN NOT EXISTS (SELECT 1 FROM passages WHERE dense=old.dense)
     BEGIN INSERT OR IGNORE INTO gone VALUES (old.dense); END;
 CREATE TRIGGER text_comes AFTER INSERT ON passages BEGIN DELETE FROM gone WHERE text=new.dense; END;
+CREATE TRIGGER passage_goes AFTER DELETE ON passages
+    BEGIN UPDATE meta SET value=value+1 WHERE name='altered'; END;
+CREATE TRIGGER passage_changes AFTER UPDATE ON passages
+    BEGIN UPDATE meta SET value=value+1 WHERE name='altered'; END;
 CREATE TABLE pending (model INTEGER, text INTEGER, PRIMARY KEY (model, text)) WITHOUT ROWID;
 CREATE TABLE segments (
     generation INTEGER PRIMARY KEY, model INTEGER NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL,
@@ -93,7 +97,8 @@ CREATE VIEW agent_memory AS SELECT
     coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, p.activated AS updated_at, p.id AS passage
 FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
 INSERT INTO meta VALUES
-    ('born', lower(hex(randomblob(8)))), ('generation', 0), ('last', 0), ('passages', 0), ('words', 0), ('terms', 0);
+    ('born', lower(hex(randomblob(8)))), ('generation', 0), ('last', 0), ('altered', 0),
+    ('passages', 0), ('words', 0), ('terms', 0);
 """
 
 

@@ -384,22 +384,20 @@ class _Leg(NamedTuple):
 
 
 class _Rows:
-    """Passages that searches have looked at, kept for as long as nobody writes to the index."""
+    """Passages that searches have looked at, kept for as long as none is altered: new ones have ids of their own."""
 
     def __init__(self) -> None:
         # one value, for another thread may use another connection
-        self._kept: tuple[tuple[object, int, int] | None, dict[int, Passage]] = (None, {})
+        self._kept: tuple[tuple[str, int] | None, dict[int, Passage]] = (None, {})
 
     def passages(self, db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
         """Passages by id, ascending; those that do not exist are missing. To be called in a transaction that reads."""
-        # what others have committed, and what this connection itself has changed
-        version = (*db.version(), db.raw.total_changes())
-        kept = self._kept
+        version, kept = (born(db), noted(db, "altered")), self._kept
         if version != kept[0]:
             kept = self._kept = (version, {})
         held, wanted = kept[1], sorted(numbers)
         for number in [*islice(held, max(0, len(held) - KEPT))]:
-            del held[number]
+            held.pop(number, None)
         held.update(passages(db, [number for number in wanted if number not in held]))
         return {number: held[number] for number in wanted if number in held}
 
