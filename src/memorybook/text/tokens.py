@@ -54,15 +54,17 @@ def tokens(text: str) -> list[str]:
     """The words of a text in order, with repetition; empty for a text without any.
 
     NFKC and lower case. Latin words are stemmed and lose their accents. A run of Han, kana or Hangul
-    gives its characters and, between them, its overlapping bigrams. An identifier, path, address, version or hyphenated
-    word comes whole, then its segments, then its parts, humps included. No token holds white
-    space, a quotation mark or NUL, or is longer than 96 characters. The words of an ASCII text are those of
-    its pieces between white space, one after the other.
+    gives its characters and, between them, its overlapping bigrams, each word of `text.synonyms` as the first of its
+    meaning. An identifier, path, address, version or hyphenated word comes whole, then its segments, then its parts,
+    humps included. No token holds white space, a quotation mark or NUL, or is longer than 96 characters. The words of
+    an ASCII text are those of its pieces between white space, one after the other.
 
     >>> tokens("The plans in src/main.py")
     ['the', 'plan', 'in', 'src/main.py', 'src', 'main.py', 'main', 'py']
     >>> tokens("喜欢咖啡")
     ['喜', '喜欢', '欢', '欢咖', '咖', '咖啡', '啡']
+    >>> tokens("老婆")
+    ['老', '妻子', '婆']
     """
     if text.isascii():
         return list(chain.from_iterable(map(_tokens_of, text.split())))
@@ -234,10 +236,19 @@ def _mixed(chunk: str) -> list[str]:
 
 def _characters(run: str) -> list[str]:
     """Characters of a CJK run with the bigram of each and its follower between them."""
+    pairs = [*map(add, run, run[1:])]
     found = [""] * (2 * len(run) - 1)
     found[::2] = run
-    found[1::2] = map(add, run, run[1:])
+    found[1::2] = map(_first(), pairs, pairs)
     return found
+
+
+@once
+def _first() -> Callable[[str, str], str]:
+    """What a bigram counts as: English needs no table."""
+    from memorybook.text.synonyms import FIRST
+
+    return FIRST.get
 
 
 def _words_of(chunk: str) -> tuple[str, ...]:
@@ -344,7 +355,7 @@ _PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦�
 _FUNCTION_CHARACTERS = _PARTICLES.union(
     "有没或不会要把被给对从到让跟向为以于着过地得之其而但则且若个些每几可能想去来说上下里中时多一"
 )
-"""Characters that say nothing alone or among themselves, but may in a word (会议, 地址)."""
+"""Characters that say nothing alone or among themselves, but may in a word (会议, 地点)."""
 
 _PHRASES = tuple(
     """
