@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from memorybook import arrays as module
-from memorybook.arrays import IMPORT, arrays
+from memorybook.arrays import IMPORT, ONCE, SOON, arrays
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """As in a process that has not imported numpy and has lost nothing yet."""
+    """As in a process that has not imported numpy and has lost nothing yet, and in which no time goes by."""
     monkeypatch.setattr(module, "_lost", 0.0)
+    monkeypatch.setattr(module, "monotonic", lambda: 7.0)
     monkeypatch.delitem(sys.modules, "numpy")
     return monkeypatch
 
@@ -38,6 +39,22 @@ def test_one_search_that_would_lose_more_than_the_import_takes_imports_it(fresh:
         return np
 
     fresh.setattr("builtins.__import__", note)
+    assert arrays(1.0) is np
+    assert imported == ["numpy"]
+
+
+def test_a_process_that_goes_on_imports_it_after_a_few_searches(fresh: pytest.MonkeyPatch) -> None:
+    times = iter((7.0, 7.0 + ONCE, 8.0))
+    fresh.setattr(module, "monotonic", lambda: next(times))
+    imported: list[str] = []
+
+    def note(name: str, *_: object) -> ModuleType:
+        imported.append(name)
+        return np
+
+    fresh.setattr("builtins.__import__", note)
+    assert arrays(IMPORT / SOON / 2) is None
+    assert arrays(IMPORT / SOON / 2) is None
     assert arrays(1.0) is np
     assert imported == ["numpy"]
 

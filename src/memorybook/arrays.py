@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from math import hypot
+from time import monotonic
 
 from memorybook.errors import EmbedderFailed
 from memorybook.standard import Sequence
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 IMPORT = 120.0
 """Milliseconds that importing numpy takes in a fresh process."""
 
+ONCE = 0.2
+"""Seconds after the first loss from which a process is one that goes on: a command that searches once has ended."""
+
+SOON = 8
+"""In one that goes on the import will have paid for itself soon: it waits for so many times less to be lost."""
+
 _UNIT = 0.01
 """How far from 1 a vector's length may be: as far as half-precision models come."""
 
@@ -27,24 +34,29 @@ _LOST = 8e-6
 """Milliseconds by which numpy finds the lengths of vectors faster, for each byte."""
 
 _lost = 0.0
+_first = 0.0  # when something was lost for the first time
 
 
 def arrays(lost: float) -> ModuleType | None:
     """The module numpy, or None if this time it should be done without.
 
     It comes if something imported it already, or as soon as all that this process has lost for want of
-    it exceeds what the import takes. So a command that searches once does not pay for it, a server pays
-    once, and one search that is huge pays at once; at worst it takes twice the time of the best choice.
+    it exceeds what the import takes; in one that goes on (see `ONCE`), a small part of that. So a command that
+    searches once does not pay for it, a server pays once, after a few searches, and one search that is huge pays at
+    once.
 
     Args:
         lost: Milliseconds by which this call would be faster with numpy, estimated.
     """
-    global _lost
+    global _lost, _first
     found = sys.modules.get("numpy")
     if found is not None and not getattr(found.__spec__, "_initializing", False):  # by another thread
         return found
+    now = monotonic()
+    if not _lost:
+        _first = now
     _lost += lost
-    if _lost <= IMPORT:
+    if _lost <= (IMPORT if now - _first < ONCE else IMPORT / SOON):
         return None
     import numpy
 
