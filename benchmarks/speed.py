@@ -9,7 +9,8 @@ conversations, one passage in five Chinese), and measured step by step, each ste
 - search: warm, the whole answer, for four kinds of questions; ratio to an exact numpy search (float32 matrix-vector
   product and the best ten) over as many vectors of 256.
 - cold: the whole process `memorybook search`; ratio to `python -c pass`.
-- append: `append` and the next `search`, which has to find it; ratio to one locked, fsynced append of a line by hand.
+- append: `append` and a sync, after which a search in any process finds it; `append` and the next `search`, which has
+  to find it; ratios to one locked, fsynced append of a line by hand.
 - rebuild: passages per second with kept vectors and with every vector made again, and the searches answered
   meanwhile; ratio to the embedder alone on the same texts.
 - sync: a sync that finds nothing changed in a book of `--files` files; ratio to `os.scandir` and stat of them.
@@ -148,6 +149,7 @@ ROWS: tuple[tuple[str, Cell], ...] = (
     ("passage asked for among the first ten", number_of("search", "found", unit=" %")),
     ("cold `memorybook search`, ms (× `python -c pass`)", time_of("cold", "time")),
     ("append, ms (× by hand)", time_of("append", "append")),
+    ("append to searchable, p50 / p95 ms (× by hand)", time_of("append", "append_to_searchable", high=True)),
     ("append to found, p50 / p95 ms (× by hand)", time_of("append", "append_to_found", high=True)),
     ("import, turns/s", number_of("ingest", "turns_per_s")),
     ("Markdown brought in, passages/s", number_of("ingest", "notes_per_s")),
