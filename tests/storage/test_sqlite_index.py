@@ -776,3 +776,20 @@ def test_passages_are_read_again_only_once_some_are_altered(
     assert found() == (["a.md:3 red apples", "c.md:1 yellow apples"], 2)
     index.close()
     other.close()
+
+
+def test_passages_of_a_file_that_is_put_back_are_read_anew(book: Book, path: str) -> None:
+    """Its ids go on from where they were, and may say of other passages what they said before."""
+    index = SqliteIndex(path)
+    book.write("a.md", "red apples\n")
+    book.sync(index)
+    index._open().execute("VACUUM INTO ?", (f"{path}.saved",))
+    book.write("b.md", "green apples\n")
+    assert book.texts(index, "apples") == {"red apples", "green apples"}
+    (book.root / "b.md").unlink()
+    for suffix in ("-wal", "-shm"):
+        Path(path + suffix).unlink(missing_ok=True)
+    Path(f"{path}.saved").replace(path)
+    book.write("c.md", "yellow apples\n")
+    assert book.texts(index, "apples") == {"red apples", "yellow apples"}
+    index.close()

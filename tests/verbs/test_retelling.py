@@ -287,10 +287,26 @@ def test_rules_choose_a_title_anew_once_an_order_that_it_told_of_is_taken_back(
     done = obey(memory, memory.book.transcripts.session("s1"), turn)
     assert done is not None
     refresh(memory, "s1")
-    assert order.endswith(memory.book.transcripts.session("s1").title[1:] + order[-1])
+    first = memory.book.transcripts.session("s1").title
+    assert first
+    assert order.endswith(first[1:] + order[-1])
     memory.undo(done.operation or "")
     say(memory, "Done.", then)
     page = memory.process_session_end([], "s1").summary
     session = memory.book.transcripts.session("s1")
     assert (session.title, session.summary.partition(": ")[2] or session.summary.partition("：")[2]) == (title, then)
     assert order[-6:] not in memory.book.documents.read(page).text.partition("## ")[0]
+
+
+def test_a_title_that_somebody_gave_stays_when_an_order_is_taken_back(opened: Open) -> None:
+    memory = opened()
+    turn = Turn(id="t0", session="s1", text="Remember that my ferry leaves at 14:30.", role="user", time=NOW)
+    memory.book.transcripts.append(Session(uuid="s1", source="agent", title="Crossing to Ærø"), [turn])
+    done = obey(memory, memory.book.transcripts.session("s1"), turn)
+    assert done is not None
+    refresh(memory, "s1")
+    memory.undo(done.operation or "")
+    say(memory, "Done.", "We sail to Marstal in May.")
+    memory.process_session_end([], "s1")
+    session = memory.book.transcripts.session("s1")
+    assert (session.title, "ferry" in session.summary) == ("Crossing to Ærø", False)

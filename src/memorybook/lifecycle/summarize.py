@@ -112,6 +112,11 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
     return found
 
 
+def titles(turns: Iterable[Turn]) -> set[str]:
+    """Every title that these turns may give to a session."""
+    return {title_of(line.text) for line in _lines(turns)}
+
+
 def says_nothing(text: str) -> bool:
     """Whether a sentence is a greeting, thanks, an apology or the refusal of an assistant."""
     return compiled(_EMPTY_TALK).match(text) is not None

@@ -388,18 +388,22 @@ class _Rows:
 
     def __init__(self) -> None:
         # one value, for another thread may use another connection
-        self._kept: tuple[tuple[str, int] | None, dict[int, Passage]] = (None, {})
+        self._kept: tuple[tuple[Connection, str, int] | None, dict[int, Passage]] = (None, {})
 
     def passages(self, db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
         """Passages by id, ascending; those that do not exist are missing. To be called in a transaction that reads."""
-        version, kept = (born(db), noted(db, "altered")), self._kept
+        # the connection too: a file that is put back from elsewhere may say the same of itself
+        version, kept = (db, born(db), noted(db, "altered")), self._kept
         if version != kept[0]:
             kept = self._kept = (version, {})
         held, wanted = kept[1], sorted(numbers)
-        for number in [*islice(held, max(0, len(held) - KEPT))]:
+        found = {number: passage for number in wanted if (passage := held.get(number)) is not None}
+        read = passages(db, [number for number in wanted if number not in found])
+        for number in [*islice(held, max(0, len(held) + len(read) - KEPT))]:
             held.pop(number, None)
-        held.update(passages(db, [number for number in wanted if number not in held]))
-        return {number: held[number] for number in wanted if number in held}
+        held.update(read)
+        found.update(read)
+        return {number: found[number] for number in wanted if number in found}
 
 
 def _extension(path: str) -> VecExtension:

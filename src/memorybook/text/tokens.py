@@ -355,7 +355,7 @@ _PARTICLES = frozenset("的了是在我你您他她它们咱吗呢吧啊呀哦�
 _FUNCTION_CHARACTERS = _PARTICLES.union(
     "有没或不会要把被给对从到让跟向为以于着过地得之其而但则且若个些每几可能想去来说上下里中时多一"
 )
-"""Characters that say nothing alone or among themselves, but may in a word (会议, 地点)."""
+"""Characters that say nothing alone or among themselves, but may in a word (会议, 地址)."""
 
 _PHRASES = tuple(
     """

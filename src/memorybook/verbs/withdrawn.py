@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memorybook.errors import NotFound
 from memorybook.formats.entry_block import parse_entry
 from memorybook.lifecycle.rules import by_rules
+from memorybook.lifecycle.summarize import titles
 from memorybook.summaries import RULES
 from memorybook.verbs.forgotten import remembered, sentences_of
 
@@ -39,15 +40,21 @@ def taken_back(memory: Memory, session: str) -> set[str]:
 
 
 def untold(memory: Memory, session: Session) -> Session:
-    """The session without the title and the summary that rules chose of it, once an order of it was taken back.
+    """The session without a title that tells of an order that was taken back, nor, then, a summary that rules chose.
 
-    They are chosen anew then, for they may tell of the order.
+    They are chosen anew, for the background may have told of the order before. A title that somebody gave stays.
     """
+    back = taken_back(memory, session.uuid)
+    if not back:
+        return session
+    transcripts = memory.book.transcripts
     try:
-        chosen = taken_back(memory, session.uuid) and memory.book.transcripts.told(session.uuid).by == RULES
+        by_rules_alone = transcripts.told(session.uuid).by == RULES
+        ordered = [turn for turn in transcripts.turns(session.uuid) if turn.id in back]
     except NotFound:  # not kept
         return session
-    return replace(session, title="", summary="") if chosen else session
+    title = "" if session.title in titles(ordered) else session.title
+    return replace(session, title=title, summary="" if by_rules_alone else session.summary)
 
 
 def worth_telling(memory: Memory, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
