@@ -1,10 +1,10 @@
 """Chinese words that people use for one another, so that one is found by the other: 老婆 by 妻子.
 
-Words of two characters, as text is cut into pairs; a longer one by a pair that stands in few others (男朋友 by 男朋, 西红柿
-by 红柿). Each line is one meaning, under its first word. What is merged here cannot be told apart by any search, nor when
-it is decided what to forget. So a word is left out if it also means something else, alone or in a longer word (太太 in
-老太太, 动车 in 电动车), and if its characters often meet across the border of two words (理由 in 处理由他负责). In simplified
-characters only; English has vectors for this.
+Words of two characters, as text is cut into pairs; a longer one by a pair that stands in few others (男朋友 by 男朋,
+西红柿 by 红柿). Each line is one meaning, under its first word. What is merged here cannot be told apart by any search,
+nor when it is decided what to forget. So a word is left out if it also means something else, alone or in a longer
+word (太太 in 老太太, 动车 in 电动车), and if its characters often meet across the border of two words (理由 in
+处理由他负责). In simplified characters only; English has vectors for this.
 """
 
 from __future__ import annotations
