@@ -18,7 +18,7 @@ from memorybook.typed import Any
 APPLICATION = 0x6D62696E
 """`application_id` of our files, so that nobody else's database is ever thrown away."""
 
-VERSION = 8
+VERSION = 9
 """To be raised with the schema, and whenever the indexed words of a text change."""
 
 FIELDS = Passage._fields

@@ -1,10 +1,9 @@
 """Chinese words that people use for one another, so that one is found by the other: 老婆 by 妻子.
 
-Words of two characters, as text is cut into pairs; a longer one by a pair that stands in few others (男朋友 by 男朋,
-西红柿 by 红柿). Each line is one meaning, under its first word. What is merged here cannot be told apart by any search,
-nor when it is decided what to forget. So a word is left out if it also means something else, alone or in a longer
-word (太太 in 老太太, 动车 in 电动车), and if its characters often meet across the border of two words (理由 in
-处理由他负责). In simplified characters only; English has vectors for this.
+Each line is one meaning, under its first word, which stands for the others before a text is cut into pairs. What is
+merged here cannot be told apart by any search, nor when it is decided what to forget. So a word is left out if it
+also means something else, alone or in a longer word (太太 in 老太太, 动车 in 电动车), and if its characters often meet
+across the border of two words (理由 in 处理由他负责). In simplified characters only; English has vectors for this.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ _MEANINGS = """
 外公 姥爷
 外婆 姥姥
 女儿 闺女
-男友 男朋
-女友 女朋
+男友 男朋友
+女友 女朋友
 亲戚 亲属
 邻居 街坊
 医生 大夫
@@ -31,8 +30,8 @@ _MEANINGS = """
 减肥 减重 瘦身
 睡觉 入睡
 年龄 年纪 岁数
-番茄 红柿
-土豆 铃薯
+番茄 西红柿
+土豆 马铃薯
 玉米 苞米
 餐厅 餐馆 饭馆
 早餐 早饭
@@ -40,7 +39,7 @@ _MEANINGS = """
 晚餐 晚饭
 好吃 美味
 甜食 甜品 甜点
-雪糕 冰淇 冰激
+雪糕 冰淇淋 冰激凌
 做饭 烹饪
 酒店 宾馆 旅馆
 卧室 睡房
@@ -107,4 +106,10 @@ _MEANINGS = """
 """
 
 FIRST = {word: first for first, *others in map(str.split, _MEANINGS.split("\n")[1:-1]) for word in others}
-"""From a word to the one under which all of its meaning stand."""
+"""From a word to the one that stands for all of its meaning."""
+
+BEGINNING = {
+    pair: [(word, first) for word, first in FIRST.items() if word.startswith(pair)]
+    for pair in {word[:2] for word in FIRST}
+}
+"""From the first two characters of words to these words, each with the one that stands for it."""

@@ -12,7 +12,7 @@ from operator import add
 import Stemmer
 
 from memorybook.patterns import lazily
-from memorybook.standard import Callable, Iterable, Memo, Sequence, once
+from memorybook.standard import Callable, Iterable, Mapping, Memo, Sequence, once
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,17 +54,17 @@ def tokens(text: str) -> list[str]:
     """The words of a text in order, with repetition; empty for a text without any.
 
     NFKC and lower case. Latin words are stemmed and lose their accents. A run of Han, kana or Hangul
-    gives its characters and, between them, its overlapping bigrams, each word of `text.synonyms` as the first of its
-    meaning. An identifier, path, address, version or hyphenated word comes whole, then its segments, then its parts,
-    humps included. No token holds white space, a quotation mark or NUL, or is longer than 96 characters. The words of
-    an ASCII text are those of its pieces between white space, one after the other.
+    gives its characters and, between them, its overlapping bigrams, once each word of `text.synonyms` is the first of
+    its meaning. An identifier, path, address, version or hyphenated word comes whole, then its segments, then its
+    parts, humps included. No token holds white space, a quotation mark or NUL, or is longer than 96 characters. The
+    words of an ASCII text are those of its pieces between white space, one after the other.
 
     >>> tokens("The plans in src/main.py")
     ['the', 'plan', 'in', 'src/main.py', 'src', 'main.py', 'main', 'py']
     >>> tokens("喜欢咖啡")
     ['喜', '喜欢', '欢', '欢咖', '咖', '咖啡', '啡']
     >>> tokens("老婆")
-    ['老', '妻子', '婆']
+    ['妻', '妻子', '子']
     """
     if text.isascii():
         return list(chain.from_iterable(map(_tokens_of, text.split())))
@@ -236,19 +236,24 @@ def _mixed(chunk: str) -> list[str]:
 
 def _characters(run: str) -> list[str]:
     """Characters of a CJK run with the bigram of each and its follower between them."""
-    pairs = [*map(add, run, run[1:])]
+    pairs, synonyms = [*map(add, run, run[1:])], _synonyms()
+    if not synonyms.keys().isdisjoint(pairs):
+        for pair in pairs:
+            for word, first in synonyms.get(pair, ()):
+                run = run.replace(word, first)
+        pairs = [*map(add, run, run[1:])]
     found = [""] * (2 * len(run) - 1)
     found[::2] = run
-    found[1::2] = map(_first(), pairs, pairs)
+    found[1::2] = pairs
     return found
 
 
 @once
-def _first() -> Callable[[str, str], str]:
-    """What a bigram counts as: English needs no table."""
-    from memorybook.text.synonyms import FIRST
+def _synonyms() -> Mapping[str, Sequence[tuple[str, str]]]:
+    """`text.synonyms.BEGINNING`, which English does not need."""
+    from memorybook.text.synonyms import BEGINNING
 
-    return FIRST.get
+    return BEGINNING
 
 
 def _words_of(chunk: str) -> tuple[str, ...]:
