@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Generator, Iterator
 from functools import cache
 
@@ -16,6 +17,10 @@ from memorybook.storage import sqlite
 
 FORCING = {name: getattr(sqlite, name) for name in ("_DURABLE", "_DERIVED")}
 """What makes SQLite force to the disk."""
+
+# A script's background jobs ignore interrupts, and what tests start and interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines differ in speed, and drift: a slow draw is no failure of what is tested. Each run draws other examples,
 # so that few of them do; `--hypothesis-profile=thorough` draws many. Tests that want more or fewer say so as a share.
