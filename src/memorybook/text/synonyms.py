@@ -108,8 +108,7 @@ _MEANINGS = """
 FIRST = {word: first for first, *others in map(str.split, _MEANINGS.split("\n")[1:-1]) for word in others}
 """From a word to the one that stands for all of its meaning."""
 
-BEGINNING = {
-    pair: [(word, first) for word, first in FIRST.items() if word.startswith(pair)]
-    for pair in {word[:2] for word in FIRST}
-}
+BEGINNING: dict[str, list[tuple[str, str]]] = {}
 """From the first two characters of words to these words, each with the one that stands for it."""
+for _word, _first in FIRST.items():
+    BEGINNING.setdefault(_word[:2], []).append((_word, _first))
