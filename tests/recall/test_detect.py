@@ -74,6 +74,7 @@ def test_no_text_is_too_strange(text: str, today: date) -> None:
 
 
 @given(st.sampled_from([one.text for one in SHIPPED]), st.sampled_from(["", " ", "\n", "\t"]), st.booleans())
+@example("从昨天中断的地方续上", " ", False)
 def test_blanks_around_and_capitals_change_nothing(text: str, blank: str, upper: bool) -> None:
     assert scene(blank + (text.upper() if upper else text) + blank) == scene(text)
 

@@ -129,7 +129,7 @@ def plain(text: str, language: str) -> str:
 
 def _said(text: str) -> str:
     """What of a text is said by its writer: no code, nothing quoted, and of a long one only its two ends."""
-    text = _CODE.sub(" ▢ ", text)
+    text = _CODE.sub(" ▢ ", text.strip())
     if len(text) > 2 * READ:
         text = f"{text[:READ]}\n{text[-READ:]}"
     return _QUOTED.sub(" ▢ ", _plain(text))
