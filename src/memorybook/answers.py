@@ -383,20 +383,22 @@ class Recalled(NamedTuple):
     Attributes:
         text: The block between its markers; "" when there is nothing to say.
         tokens: Estimated size of `text`.
-        hot: Entries that are always in the prompt, strongest first.
-        cold: Hits for the query, best first.
+        hot: Entries that are always in the prompt, pinned and strongest first.
+        cold: Hits for the query, most wanted first; the block shows them newest first.
+        has_relevant: Whether the book claims to know an answer to the query; False for a blank one.
     """
 
     text: str
     tokens: int
     hot: tuple[Known, ...] = ()
     cold: tuple[Hit, ...] = ()
+    has_relevant: bool = False
 
     def json(self) -> dict[str, Any]:
-        """`{"text", "tokens", "memories": [{…}]}`: entries and hits, in the order of the block."""
+        """`{"text", "tokens", "has_relevant", "memories": [{…}]}`: entries of every prompt, then hits."""
         memories: list[dict[str, Any]] = [known.json()["entry"] for known in self.hot]
         memories += [hit.json() for hit in self.cold]
-        return {"text": self.text, "tokens": self.tokens, "memories": memories}
+        return {"text": self.text, "tokens": self.tokens, "has_relevant": self.has_relevant, "memories": memories}
 
 
 class Left(NamedTuple):

@@ -147,6 +147,13 @@ class Book:
         candidates = self._fallback.candidates(query)
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
+    def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        """Turns of sessions (uuid) from one position to another, inclusive, as the last search saw them."""
+        try:
+            return self.index.turns(spans)
+        except Unavailable:
+            return self._fallback.turns(spans) if self._fallback is not None else ()
+
     def _strength_today(self) -> Callable[[Passage], float]:
         today = self.now().date()
 

@@ -57,7 +57,7 @@ class Passage(NamedTuple):
         turn: Id of the turn, or of the turn that an entry rests on; None if neither.
         speaker: Who said it, for turns; "" otherwise.
         role: Role of the speaker, for turns.
-        position: Place of a turn in its session; -1 for others.
+        position: Place in its session of a turn, or of the turn of an entry where a search met both; else -1.
         pinned: Whether an entry is pinned.
         asks: Whether a turn asks something: 1 it does, 2 it says nothing else; worked out once, when it is indexed.
     """

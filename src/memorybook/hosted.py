@@ -19,7 +19,7 @@ from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
 from memorybook.importers.records import clean, cut
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Role, Session, Turn
-from memorybook.verbs import read
+from memorybook.prompt.recall import recall
 from memorybook.verbs.forgotten import turn_key
 from memorybook.verbs.left_open import HOSTED, end
 from memorybook.verbs.turns import ANSWERS, mask_turns
@@ -126,7 +126,7 @@ class HostedSession:
         memory, budget = self._memory, budget_of(max_tokens)
         query = query if len(query) <= MAX_QUERY else ""  # a message that long asks for nothing in particular
         if memory.config.provider == "tiered":
-            found = read.recall(memory, query, max_tokens=budget, without=self.uuid)
+            found = recall(memory, query, max_tokens=budget, without=self.uuid)
         else:
             found = memory.recall(query, max_tokens=budget)
         left = budget - found.tokens - 1

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from memorybook import answers
     from memorybook.inference.callable import Function
     from memorybook.memory import Memory
+    from memorybook.prompt.inject import Injected
     from memorybook.protocols import LLM, Progress
     from memorybook.remembering import Finished, Running
     from memorybook.replies import Usage
-    from memorybook.verbs.inject import Injected
     from memorybook.verbs.review import Review, Reviewed
     from memorybook.verbs.revise import Revised
     from memorybook.verbs.store import Log, Stored
@@ -210,9 +210,9 @@ class Lifetime:
         Raises:
             InvalidInput: `top_k` is below 1.
         """
-        from memorybook.verbs import prompt
+        from memorybook.prompt import standing
 
-        return prompt.get_prompt_memories(self._memory, top_k)
+        return standing.get_prompt_memories(self._memory, top_k)
 
     def summarize_existing(self, limit: int = 50) -> str:
         """What is known, as one text by category in the book's language: the strongest active entries; "" if none.
@@ -220,9 +220,9 @@ class Lifetime:
         Raises:
             InvalidInput: `limit` is below 1.
         """
-        from memorybook.verbs import prompt
+        from memorybook.prompt import standing
 
-        return prompt.summarize_existing(self._memory, limit)
+        return standing.summarize_existing(self._memory, limit)
 
     def retry_parked(self, *, limit: int | None = None) -> tuple[answers.Memorized, ...]:
         """Try again to remember the sessions that wait and whose time has come, at most `limit`, oldest first."""
@@ -376,7 +376,7 @@ class Lifetime:
         Raises:
             InvalidInput: A blank query or a value out of range.
         """
-        from memorybook.verbs import inject
+        from memorybook.prompt import inject
 
         return inject.retrieve_and_inject(
             self._memory, query, session_id, min_score=min_score, max_memories=max_memories

@@ -260,11 +260,11 @@ class Memory(Lifetime, Conversations, Shelf):
             query: What the user just said; blank leaves out the search.
             max_tokens: Size of the block, at least 1; None takes 2,000. The page of `flat` is never cut.
         """
-        from memorybook.verbs import read
+        from memorybook.prompt.recall import recall
 
         budget = given.budget_of(max_tokens)
         if self.config.provider == "tiered":  # without the other two, which would cost the command line time
-            return read.recall(self, query, max_tokens=budget)
+            return recall(self, query, max_tokens=budget)
         from memorybook.providers import open_provider
 
         return open_provider(self).recalled(query, max_tokens=budget)

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from memorybook.arguments import words_of
 from memorybook.hits import Query
 from memorybook.hosted import ITEM, HostedSession
+from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.text.screen import screen
-from memorybook.verbs.finds import WORTH_A_LOOK
 
 if TYPE_CHECKING:
     from memorybook.hits import Hit, Passage

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from memorybook.answers import Known, Recalled, Receipt
     from memorybook.documents import Document, DocumentInfo
-    from memorybook.hits import Candidates, Query, SyncReport
+    from memorybook.hits import Candidates, Passage, Query, SyncReport
     from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
     from memorybook.replies import Form, Message, Reply, ToolSchema
@@ -89,6 +89,9 @@ class Index(Protocol):
 
     def candidates(self, query: Query) -> Candidates:
         """Words leg, vector leg and neighbours with raw scores; fusion is `recall.rank`'s."""
+
+    def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order."""
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` passages that wait for a vector; returns how many still wait.

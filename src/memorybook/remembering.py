@@ -146,7 +146,7 @@ def warn(line: str) -> None:
 
 def keeper_of(memory: Memory) -> Keeper:
     """The keeper of a memory; made when its first task is finished."""
-    from memorybook.verbs.read import masked
+    from memorybook.prompt.recall import masked
 
     with _making:
         if memory.keeper is None:

@@ -137,7 +137,7 @@ _HOMES = {
     "recollection": "Held Recollection Talks",
     "replies": "Usage",
     "verbs.documents": "Written",
-    "verbs.inject": "Injected",
+    "prompt.inject": "Injected",
     "verbs.review": "Review Reviewed",
     "verbs.revise": "Revised",
     "verbs.store": "Stored",

@@ -17,8 +17,8 @@ from memorybook.errors import Conflict, MissingDocument
 from memorybook.filetree import document_of, name_of
 from memorybook.hits import Query
 from memorybook.model import Applied, Discarded, Operation
+from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.verbs import documents
-from memorybook.verbs.finds import WORTH_A_LOOK
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from memorybook.hits import Answer, Hit, place_of
 from memorybook.model import Entry
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.text.screen import screen
-from memorybook.text.tokens import count_tokens
-from memorybook.verbs.read import language_of
+from memorybook.text.tokens import count_tokens, language_of
 
 MAX_TOKENS = 4_000
 """Size of a prompt, unless the caller says otherwise."""

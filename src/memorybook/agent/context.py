@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from memorybook.lifecycle.sentences import sentences
 from memorybook.lifecycle.talk import echo_key
+from memorybook.prompt.block import WORDING
 from memorybook.recall import past
-from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
+from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.text.tokens import count_tokens, normalise, query_words
 
 MAX_TOKENS = 4_000
@@ -25,10 +26,15 @@ _FRAME = frozenset(
     | {word for one in past.WORDING.values() for word in (one.title, one.data)}
 )
 
+_HEADINGS = ("written", "standing", "found", "unsure")
+
 _TITLES: dict[str, tuple[float, dict[str, str]]] = {
     line: (level, words)
     for level, words in (
-        *((1.0, {key: getattr(one, name) for key, one in WORDING.items()}) for name in ("person", "hot", "cold")),
+        *(
+            (1.0, {key: getattr(one, name) for key, one in WORDING.items()})
+            for name in ("written", "standing", "found", "unsure")
+        ),
         (1.5, {key: one.unsure for key, one in past.WORDING.items()}),  # all sessions stand below these two
         (1.5, {key: one.elsewhen for key, one in past.WORDING.items()}),
     )

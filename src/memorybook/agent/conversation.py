@@ -14,8 +14,8 @@ from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.lifecycle.summarize import summarize
 from memorybook.lifecycle.talk import is_worded
 from memorybook.model import Session
+from memorybook.text.tokens import language_of
 from memorybook.verbs.left_open import OVER, SOURCE, end
-from memorybook.verbs.read import language_of
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from memorybook.chat.found import kept, show_remembered
 from memorybook.chat.words import WORDS
 from memorybook.cli.call import Call
 from memorybook.errors import Conflict, NotFound
+from memorybook.text.tokens import language_of
 from memorybook.verbs.orders import noted
-from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -25,8 +25,7 @@ from memorybook.cli.call import Call
 from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
 from memorybook.lifecycle.talk import is_worded
 from memorybook.recollection import short
-from memorybook.text.tokens import count_tokens
-from memorybook.verbs.read import language_of
+from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:
     from memorybook.agent import AgentSession, Event

@@ -14,7 +14,6 @@ from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.config import Config
-    from memorybook.hits import Hit
     from memorybook.memory import Memory
     from memorybook.standard import Mapping
 
@@ -114,9 +113,9 @@ def find_dependencies() -> None:
 def _beginning(memory: Memory, session: str) -> str:
     known = memory.recall("", max_tokens=MOST_TOKENS)
     if known.tokens > MOST_TOKENS:  # the page of `flat` is never cut
-        from memorybook.verbs import read
+        from memorybook.prompt.recall import recall
 
-        known = read.recall(memory, "", max_tokens=MOST_TOKENS)
+        known = recall(memory, "", max_tokens=MOST_TOKENS)
     left = MOST_TOKENS - known.tokens - 1
     if left < 1 or not memory.config.recall.auto_recall:
         return known.text
@@ -131,20 +130,12 @@ def _beginning(memory: Memory, session: str) -> str:
 
 def _found(memory: Memory, query: str, session: str) -> str:
     """What the book holds about a prompt, without what was said in this very session."""
-    from memorybook.recall.diverse import diverse
-    from memorybook.recall.format import block
-    from memorybook.text.tokens import han_share
-    from memorybook.verbs.finds import telling, worth
+    from memorybook.prompt.recall import recall
 
     current = _known(memory, session)
     if past := _talked(memory, query, current):
         return past
-    found = [hit for hit in worth(memory, query) if hit.passage.state != "superseded" and _is_other(hit, current)]
-    hits = diverse(telling(found, query), limit=memory.config.max_results)
-    language = memory.config.language
-    if language == "auto":
-        language = "zh" if han_share(query) >= 0.3 else "en"
-    return block([], [], hits, language=language, max_tokens=OF_A_PROMPT).text
+    return recall(memory, query, max_tokens=OF_A_PROMPT, without=current or None, found_only=True).text
 
 
 def _talked(memory: Memory, query: str, current: str) -> str:
@@ -164,7 +155,3 @@ def _known(memory: Memory, session: str) -> str:
         return memory.book.transcripts.session(session).uuid if session else ""
     except MemoryBookError:
         return ""
-
-
-def _is_other(hit: Hit, current: str) -> bool:
-    return hit.passage.source != "turn" or not current or hit.passage.session != current

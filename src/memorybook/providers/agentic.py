@@ -14,11 +14,11 @@ from memorybook.lifecycle.evolve import Evolved, evolve
 from memorybook.lifecycle.extract import entities_of
 from memorybook.lifecycle.rules import by_rules
 from memorybook.model import Add, Turn
+from memorybook.prompt.recall import recall
 from memorybook.providers.page import is_shown
 from memorybook.providers.tiered import Tiered
 from memorybook.providers.values import Evolution
 from memorybook.text.screen import screen
-from memorybook.verbs import read
 from memorybook.verbs.forgotten import remembered, unnamed
 from memorybook.verbs.near import Alike, Near
 from memorybook.verbs.review import Submitted, propose_or_apply
@@ -48,7 +48,7 @@ class Agentic(Tiered):
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
             return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
 
-        return read.recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens), more=linked)
+        return recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens), more=linked)
 
     def evolve(self, content: str) -> Evolution:
         """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.

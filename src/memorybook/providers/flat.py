@@ -23,16 +23,18 @@ from memorybook.lifecycle.sentences import is_chinese
 from memorybook.lifecycle.talk import CLOSE as TALK_END
 from memorybook.lifecycle.talk import OPEN as TALK
 from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Reinforce, Trust, Update
+from memorybook.prompt.block import WORDING
+from memorybook.prompt.recall import masked
 from memorybook.providers.lines import Line, lines_of, stamp_of
 from memorybook.providers.over_book import OverBook
 from memorybook.providers.page import Page, Rewrite, Statement, page_of, read_rewrite
 from memorybook.providers.prompts import CONSOLIDATE, SAVE_MEMORY
 from memorybook.providers.values import MemorizeInput
-from memorybook.recall.format import CLOSE, OPEN, WORDING
+from memorybook.recall.format import CLOSE, OPEN
 from memorybook.text.screen import screen
-from memorybook.text.tokens import count_tokens, digest, normalise
+from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 from memorybook.verbs.forgotten import unnamed
-from memorybook.verbs.read import known, language_of, masked
+from memorybook.verbs.read import known
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook import arguments
 from memorybook.errors import Unavailable
+from memorybook.prompt.recall import recall
 from memorybook.providers.lines import turns_in
 from memorybook.providers.over_book import OverBook
-from memorybook.verbs import read
 from memorybook.verbs.sessions import process_session_end
 from memorybook.verbs.turns import zone_of
 
@@ -30,7 +30,7 @@ class Tiered(OverBook):
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
         """What a person wrote, the strongest entries, and what the query finds."""
-        return read.recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens))
+        return recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory

@@ -104,7 +104,7 @@ def _answered(asks: Mapping[int, bool], pool: Pool) -> dict[int, int]:
 
 
 def _tells(reply: Passage) -> bool:
-    from memorybook.recall.telling import says_nothing
+    from memorybook.recall.empty_answers import says_nothing
 
     return reply.asks != 2 and not says_nothing(reply.text)
 

@@ -118,10 +118,10 @@ def once(ranked: Iterable[Ranked], enough: int | None = None, *, shown: int | No
         if same is None:
             same = number
             kept.append(item)
-        elif passage.source == "turn" and kept[same].candidate.passage.turn is None:
+        elif passage.source == "turn" and _is_unplaced(kept[same].candidate.passage, passage):
             kept[same] = _resting_on(kept[same], passage)
         elif passage.entry and kept[same].candidate.passage.source == "turn":
-            kept[same] = item._replace(score=kept[same].score, why=kept[same].why)
+            kept[same] = _placed(item, kept[same])
         if mark:
             turns.setdefault(mark, same)
         if len(kept) == enough:
@@ -154,6 +154,20 @@ def _said(passage: Passage) -> str:
     return statement if colon and len(name) <= LONGEST_NAME and passage.source != "turn" else text
 
 
+def _is_unplaced(passage: Passage, turn: Passage) -> bool:
+    """Whether a passage rests on that turn, or on none, and its position is not known yet."""
+    return passage.position < 0 and passage.turn in (None, turn.turn)
+
+
 def _resting_on(item: Ranked, turn: Passage) -> Ranked:
-    passage = item.candidate.passage._replace(turn=turn.turn, session=turn.session, speaker=turn.speaker)
+    """The item with the id, the speaker and the place of the turn that it rests on."""
+    known = item.candidate.passage
+    passage = known._replace(turn=turn.turn, session=turn.session, speaker=turn.speaker, position=turn.position)
     return item._replace(candidate=item.candidate._replace(passage=passage))
+
+
+def _placed(entry: Ranked, turn: Ranked) -> Ranked:
+    """An entry in the rank and at the position of the turn that it was made of."""
+    passage = entry.candidate.passage._replace(position=turn.candidate.passage.position)
+    candidate = entry.candidate._replace(passage=passage)
+    return entry._replace(candidate=candidate, score=turn.score, why=turn.why)

@@ -7,7 +7,7 @@ knows no shortcut, so it is slow on large books and plainly right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from threading import RLock
 from time import time
@@ -123,6 +123,17 @@ class ScanIndex:
                 degraded,
                 self._pending(),
             )
+
+    def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order."""
+        wanted = list(spans)
+        with self._lock:
+            passages = [item.passage for item in self._turns.values()]
+        return [
+            passage
+            for passage in passages
+            if any(passage.session == session and first <= passage.position <= last for session, first, last in wanted)
+        ]
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.

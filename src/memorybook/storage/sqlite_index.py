@@ -25,8 +25,18 @@ from memorybook.storage.candidates import (
     searched,
 )
 from memorybook.storage.freshness import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
-from memorybook.storage.index_schema import born, inode, listed, noted, open_index, passages, throw_away
-from memorybook.storage.sqlite import Connection, Value, readable, reading
+from memorybook.storage.index_schema import (
+    COLUMNS,
+    born,
+    inode,
+    listed,
+    noted,
+    open_index,
+    passage_of,
+    passages,
+    throw_away,
+)
+from memorybook.storage.sqlite import Connection, Value, bindable, readable, reading
 from memorybook.text.tokens import query_words
 from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,6 +123,13 @@ class SqliteIndex:
         if self._blank and self._absent:
             return Candidates((), (), {}, None, "sqlite_fts" if self._embedder is None else "sqlite_hybrid")
         return self._mended(lambda db: self._find(db, query))
+
+    def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order."""
+        if self._blank and self._absent:
+            return ()
+        wanted = list(spans)
+        return self._mended(lambda db: _turns(db, wanted)) if wanted else ()
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
@@ -462,6 +479,18 @@ def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[
         (listed(beside), *values),
     )
     return [number for (number,) in rows]
+
+
+def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passage]:
+    question = (
+        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=? AND p.position BETWEEN ? AND ? AND p.source='turn'"
+    )
+    with reading(db):
+        return [
+            passage_of(row)
+            for session, first, last in spans
+            for row in db.execute(question, (bindable(session), first, last))
+        ]
 
 
 def _speakers(db: Connection) -> list[str]:

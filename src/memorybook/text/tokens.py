@@ -150,6 +150,13 @@ def han_share(text: str) -> float:
     return sum(map(_is_spaceless, letters)) / len(letters) if letters else 0.0
 
 
+def language_of(setting: str, texts: Iterable[str]) -> str:
+    """`en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
+    if setting != "auto":
+        return setting
+    return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"
+
+
 def without_names(text: str, names: Iterable[str]) -> str:
     """The text without these names as whole words, in any case, a possessive 's included.
 

@@ -1,32 +1,18 @@
-"""Opening what is stored: documents, entries, turns, lists, and the block for a prompt."""
+"""Opening what is stored: documents, entries, turns, lists."""
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
-from memorybook.answers import Known, Lines, Listed, Recalled, Said
+from memorybook.answers import Known, Lines, Listed, Said
 from memorybook.arguments import lines_of
 from memorybook.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.lifecycle import fade
-from memorybook.recall.diverse import diverse
-from memorybook.recall.format import WORDING, block, prose_lines
-from memorybook.text.screen import screen
-from memorybook.text.tokens import digest, han_share
-from memorybook.verbs.finds import apart, telling, worth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from memorybook.config import Config
-    from memorybook.formats.memory_md import MemoryDocument
-    from memorybook.hits import Hit, Passage
-    from memorybook.memory import Memory
     from memorybook.model import Entry, Turn
-
-    More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
-    """What else goes into a block: from MEMORY.md, the hits for the query, and the ids of entries that are in it."""
 
 STATES = ("active", "archived", "superseded")
 
@@ -122,110 +108,3 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
 def folder_of(group: str) -> str:
     """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
-
-
-def recall(
-    memory: Memory, query: str, *, max_tokens: int, more: More | None = None, without: str | None = None
-) -> Recalled:
-    """See `Memory.recall`; `more` stands behind what the query finds, turns of the session `without` are left out."""
-    from memorybook.formats.prose import by_people
-
-    if not memory.config.enabled:
-        return Recalled("", 0)
-    book = memory.book
-    document = book.memory()
-    hot = prompt_memories(known(book, document.entries), today=book.now().date())
-    shown = {each.entry.id for each in hot}
-    found = worth(memory, query) if query.strip() else []
-    hits = [hit for hit in found if hit.passage.state != "superseded" and not _is_turn_of(without, hit.passage)]
-    before = _before(document, found)
-    new = telling(
-        [hit for hit in hits if hit.passage.entry not in shown], query, known=[each.entry.text for each in hot]
-    )
-    cold = diverse(new, limit=memory.config.max_results)
-    if more is not None:
-        cold = [*cold, *more(document, hits, shown | {hit.passage.entry for hit in cold if hit.passage.entry})]
-    prose = [line for line in prose_lines(by_people(document.prose)) if not screen(line)]
-    language = language_of(memory.config.language, [*prose, *(each.entry.text for each in hot), query])
-    told = WORDING[language].before
-    texts = [_told(each.entry.text, before.get(each.entry.id), told) for each in hot]
-    cold = [hit._replace(snippet=_told(hit.snippet, before.get(hit.passage.entry or ""), told)) for hit in cold]
-    made = block(prose, texts, apart(book, cold), language=language, max_tokens=max_tokens)
-    hot, cold = hot[: made.hot], cold[: made.cold]
-    used = [each.entry.id for each in hot] + [hit.passage.entry for hit in cold if hit.passage.entry]
-    used += [note_key(hit.passage.text) for hit in cold if hit.passage.source == "note"]
-    if used:
-        book.count_access(used, query=masked(memory.config, query))
-    return Recalled(made.text, made.tokens, tuple(hot), tuple(cold))
-
-
-def _is_turn_of(session: str | None, passage: Passage) -> bool:
-    return passage.source == "turn" and session is not None and passage.session == session
-
-
-def note_key(text: str) -> str:
-    """Under this id the journal counts the prompts that a note stood in, wherever and however often it was written."""
-    return f"note:{digest(text)}"
-
-
-def masked(config: Config, text: str) -> str:
-    """The text without its secrets, as the settings say."""
-    if not config.redaction.enabled:
-        return text
-    from memorybook.text.redact import redact
-
-    return redact(text, config.redaction.patterns).text
-
-
-def prompt_memories(entries: Iterable[Known], *, today: date, limit: int = fade.PROMPT_BEST) -> list[Known]:
-    """The entries that are always in the prompt: active, not lapsed, trusted, strength from 0.5, the best 20."""
-    fit = [
-        each
-        for each in entries
-        if each.entry.state == "active"
-        and (each.entry.expires is None or each.entry.expires >= today)
-        and each.strength >= fade.PROMPT_FROM
-        and each.entry.trust != "suspect"
-        and not screen(each.entry.text)
-    ]
-    fit.sort(key=lambda each: (each.strength, each.entry.last_activated), reverse=True)
-    return fit[:limit]
-
-
-def _before(document: MemoryDocument, hits: Iterable[Hit]) -> dict[str, str]:
-    """What was held true before, of what the query finds, by the entry that is true now; the best find of each."""
-    before: dict[str, str] = {}
-    for hit in hits:
-        entry = document.get(hit.passage.entry) if hit.passage.state == "superseded" and hit.passage.entry else None
-        if entry is not None and _was_never_true(entry, document):
-            continue
-        known = {entry.id} if entry is not None else set()
-        now = entry
-        while now is not None and now.superseded_by is not None and now.superseded_by not in known:
-            known.add(now.superseded_by)
-            now = document.get(now.superseded_by)
-        if entry is not None and now is not None and now is not entry:
-            before.setdefault(now.id, entry.text)
-    return before
-
-
-def _was_never_true(entry: Entry, document: MemoryDocument) -> bool:
-    """Whether an entry contradicted what was held true already and lost, by what is trusted more.
-
-    What was said before its winner was held true in its time, though it was learned of later.
-    """
-    winner = document.get(entry.superseded_by) if entry.superseded_by in entry.contradicts else None
-    if winner is None:
-        return False
-    return entry.created is None or winner.created is None or entry.created >= winner.created
-
-
-def _told(text: str, before: str | None, wording: str) -> str:
-    return text if before is None else wording.format(text, " ".join(before.split()))
-
-
-def language_of(setting: str, texts: Iterable[str]) -> str:
-    """`en` or `zh`: the setting, or for `auto` what the texts are mostly written in."""
-    if setting != "auto":
-        return setting
-    return "zh" if han_share("\n".join(texts)) >= 0.3 else "en"

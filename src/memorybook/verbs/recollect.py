@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import arguments as given
 from memorybook.errors import Conflict, NotFound
 from memorybook.hits import Query
+from memorybook.prompt.recall import WORTH_A_LOOK
 from memorybook.recall.gathered import CLEAR, Spoken, about, best_turns, gathered
 from memorybook.recall.order import end_of, names_place, without_end
 from memorybook.recall.past import PastSession, Said, block
 from memorybook.recall.search import RELEVANT
 from memorybook.recollection import FoundSession, FoundTurn, Recollection, Talks
 from memorybook.text.screen import screen
-from memorybook.text.tokens import normalise, query_words
+from memorybook.text.tokens import language_of, normalise, query_words
 from memorybook.verbs import running, talks, which
-from memorybook.verbs.finds import WORTH_A_LOOK
-from memorybook.verbs.read import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -312,7 +311,7 @@ def recollect(memory: Memory, text: str, *, current: str | None, max_tokens: int
     asked = detect(memory, given.words_of(text, "text"))
     without = talks.uuid_of(memory, current)
     found = _alike(memory, text, without) if asked is None else _carried_out(memory, text, asked, without)
-    if found is not None:  # what tools told is for those who ask for it: see `finds.unbidden`
+    if found is not None:  # what tools told is for those who ask for it: see `prompt.select.may_be_told`
         found = found._replace(turns=tuple(turn for turn in found.turns if turn.role != "tool"))
     return found and _shown(memory, found, asked.query if asked and asked.query else text, budget)
 

@@ -27,10 +27,10 @@ from memorybook.formats import notes
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.tidy import KINDS, OFTEN, DatedNote, divide, named, plan
 from memorybook.model import Entry, Proposal
-from memorybook.text.tokens import digest, text_digest
+from memorybook.prompt.recall import note_key
+from memorybook.text.tokens import digest, language_of, text_digest
 from memorybook.verbs.near import Alike
 from memorybook.verbs.proposals import kept, key, key_of, stale, told
-from memorybook.verbs.read import language_of, note_key
 from memorybook.verbs.review import propose_or_apply, withdraw
 from memorybook.verbs.write import Mask
 

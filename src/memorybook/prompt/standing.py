@@ -1,20 +1,20 @@
-"""What is remembered, as prompts and callers want it: the strongest entries, one by one or as one text."""
+"""The entries that every prompt takes, one by one or as one text by category."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from memorybook.errors import InvalidInput
 from memorybook.lifecycle import fade
-from memorybook.model import CATEGORIES, Category
+from memorybook.model import CATEGORIES
 from memorybook.recall.format import fenced
+from memorybook.standard import Iterable, Mapping, date
 from memorybook.text.screen import screen
-from memorybook.verbs.read import known, language_of, prompt_memories
+from memorybook.text.tokens import language_of
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.answers import Known
     from memorybook.memory import Memory
+    from memorybook.model import Category
 
 _HEADINGS: Mapping[str, Mapping[Category, str]] = {
     "en": {
@@ -39,16 +39,52 @@ _HEADINGS: Mapping[str, Mapping[Category, str]] = {
     },
 }
 
+_UNASKED = ("suspect", "tool", "document")
+"""Trust of what enters no prompt by itself: a search still finds it."""
+
+
+def standing(entries: Iterable[Known], *, today: date, limit: int = fade.PROMPT_BEST) -> list[Known]:
+    """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5 or pinned.
+
+    Pinned ones first, then the strongest; of equally strong ones (to a hundredth) those that were said last.
+    """
+    fit = [
+        each
+        for each in entries
+        if each.entry.state == "active"
+        and (each.entry.expires is None or each.entry.expires >= today)
+        and (each.strength >= fade.PROMPT_FROM or each.entry.pinned)
+        and each.entry.trust not in _UNASKED
+        and not screen(each.entry.text)
+    ]
+    fit.sort(key=_worth, reverse=True)
+    return fit[:limit]
+
+
+def _worth(each: Known) -> tuple[bool, float, str, date, float]:
+    said = each.entry.created.isoformat() if each.entry.created is not None else ""
+    return each.entry.pinned, round(each.strength, 2), said, each.entry.last_activated, each.strength
+
+
+def day_of(each: Known) -> str:
+    """The day an entry was said, `YYYY-MM-DD`."""
+    entry = each.entry
+    return (entry.created.date() if entry.created is not None else entry.last_activated).isoformat()
+
 
 def get_prompt_memories(memory: Memory, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
     """See `Memory.get_prompt_memories`."""
+    from memorybook.verbs.read import known
+
     _check(top_k, "top_k")
     book = memory.book
-    return tuple(prompt_memories(known(book, book.memory().entries), today=book.now().date(), limit=top_k))
+    return tuple(standing(known(book, book.memory().entries), today=book.now().date(), limit=top_k))
 
 
 def summarize_existing(memory: Memory, limit: int = 50) -> str:
     """See `Memory.summarize_existing`."""
+    from memorybook.verbs.read import known
+
     _check(limit, "limit")
     book = memory.book
     held = [

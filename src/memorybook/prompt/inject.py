@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import arguments as given
 from memorybook.hits import Hit, Passage, Query, place_of
-from memorybook.recall.format import CLOSE, OPEN, WORDING, fenced
+from memorybook.prompt.block import WORDING
+from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
+from memorybook.prompt.select import select
+from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.recall.search import RELEVANT
-from memorybook.text.screen import screen
-from memorybook.text.tokens import count_tokens, normalise
-from memorybook.verbs.finds import WORTH_A_LOOK, apart, telling, unbidden
-from memorybook.verbs.read import language_of, masked
+from memorybook.text.tokens import count_tokens, language_of, normalise
 
 if TYPE_CHECKING:
-    from memorybook.hits import Answer
     from memorybook.memory import Memory
 
 POOL = 200
@@ -110,10 +109,10 @@ def retrieve_and_inject(
 ) -> Injected:
     """The block `## Relevant Memory` for a question, ready to be put into a prompt.
 
-    Half of the places (the larger half) go to the best memories of the session, the others to the best of the whole
-    book; what one half does not need the other takes. Each piece of evidence stands in it once, the most relevant
-    first. What is suspect, told by a tool, replaced by something newer, or the question itself as it was stored, is
-    left out. Entries in the block are counted as used.
+    Half of the places (the larger half) go to what the search ranks first in the session, whatever its relevance; the
+    others to what it ranks first in the whole book, from `min_score` on. What one half does not need the other takes.
+    Each piece of evidence stands in it once, in the order of the search. What is suspect or told by a tool is left
+    out; of what was replaced the block has what is true now, with "(previously: …)". Entries in it count as used.
 
     Args:
         query: What the user just said, in any language.
@@ -132,59 +131,52 @@ def retrieve_and_inject(
     if not config.enabled:
         off = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
         return Injected("", 0, (), least, limit, False, Cut(), "en", off, disabled=True)
-    everything = _searched(memory, query, None, least)
-    own = _searched(memory, query, session_id, least).hits if session_id else ()
-    sessions = {hit.passage.session for hit in own}
-    found = list(once(telling([*own, *everything.hits], query)))
+    everything = memory.book.search(Query(query, pool=POOL), limit=POOL)
+    found = _told(memory, query, everything.hits)
+    own = _told(memory, query, _searched(memory, query, session_id)) if session_id else []
     fit = [hit for hit in found if hit.relevance >= least]
-    chosen = halved(fit, [hit for hit in fit if hit.passage.session in sessions], limit)
-    below = [hit.relevance for hit in found if hit.relevance < least]
-    cut = Cut(len(below), max(below, default=0.0), len(fit) - len(chosen))
+    chosen = halved(once([*own, *fit]), own, limit)
+    below = [hit.relevance for hit in found if WORTH_A_LOOK <= hit.relevance < least and hit not in chosen]
+    cut = Cut(len(below), max(below, default=0.0), max(0, len(fit) - len(chosen)))
     language = language_of(config.language, [query, *(hit.snippet for hit in chosen)])
-    text = block(apart(memory.book, chosen), cut.told(least, limit, language), language=language) if chosen else ""
+    text = ""
+    if chosen:
+        text = block(named_apart(memory.book, chosen), cut.told(least, limit, language), language=language)
     used = [hit.passage.entry for hit in chosen if hit.passage.entry]
     if used:
         memory.book.count_access(used, query=masked(config, query), session=session_id)
-    relevant = any(hit.relevance >= max(least, RELEVANT) for hit in found)
+    relevant = everything.has_relevant or any(hit.relevance >= RELEVANT for hit in own)
     tokens = count_tokens(text) if text else 0
     return Injected(text, tokens, tuple(chosen), least, limit, relevant, cut, language, everything.state)
 
 
-def _searched(memory: Memory, query: str, session: str | None, least: float) -> Answer:
-    """What there is for the query, down to what is worth a look."""
-    asked = normalise(query)
-
-    def fit(passage: Passage) -> bool:
-        echo = passage.source == "turn" and normalise(passage.text) == asked
-        return passage.trust != "suspect" and passage.state != "superseded" and not echo and not screen(passage.text)
-
-    wanted = Query(query, pool=POOL, session=session)
-    answer = memory.book.search(wanted, limit=POOL, min_score=min(least, WORTH_A_LOOK), keep=unbidden)
-    return answer._replace(hits=tuple(hit for hit in answer.hits if fit(hit.passage)))
+def _searched(memory: Memory, query: str, session: str) -> Sequence[Hit]:
+    return memory.book.search(Query(query, pool=POOL, session=session), limit=POOL).hits
 
 
-def once(hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Each piece of evidence once, the most relevant first; of equally relevant ones the earlier.
+def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
+    """What of the hits may be told, best first, with the latest word."""
+    entries = {entry.id: entry for entry in memory.book.entries()}
+    wording = WORDING[language_of(memory.config.language, [query])]
+    chosen = select(found, query, entries=entries, turns=memory.book.turns, previously=wording.previously)
+    return [chosen.hits[group[0]] for group in chosen.ranked]
 
-    A hit is left out if an earlier one is the same passage, rests on the same turn, or says all that it says.
-    """
-    places: set[object] = set()
+
+def once(hits: Iterable[Hit]) -> list[Hit]:
+    """Each statement once, in order; the first of those that say the same."""
     texts: list[str] = []
-    for hit in sorted(hits, key=lambda hit: -hit.relevance):
-        passage = hit.passage
-        marks: set[object] = {(passage.path, passage.start_line, passage.entry, passage.session, passage.position)}
-        if passage.turn is not None:
-            marks.add((passage.session, passage.turn))
-        text = normalise(passage.text)
-        if not marks & places and not any(text in other for other in texts):
+    kept = []
+    for hit in hits:
+        text = normalise(hit.snippet)
+        if not any(text in other for other in texts):
             texts.append(text)
-            yield hit
-        places |= marks
+            kept.append(hit)
+    return kept
 
 
 def halved(hits: Sequence[Hit], own: Sequence[Hit], limit: int) -> list[Hit]:
     """At most `limit` hits, in their order: up to half of them, rounded up, of the session's own, then the best."""
-    taken = list(own[: (limit + 1) // 2])
+    taken = [hit for hit in hits if hit in own][: (limit + 1) // 2]
     taken += islice((hit for hit in hits if hit not in taken), limit - len(taken))
     return [hit for hit in hits if hit in taken]
 

@@ -1,0 +1,170 @@
+"""The pipeline: candidates, what may be told, the latest word, each statement once, fill, print."""
+
+from __future__ import annotations
+
+from memorybook.answers import Known, Recalled
+from memorybook.hits import Answer, Hit, Query
+from memorybook.prompt.block import SHARE, WORDING, block
+from memorybook.prompt.handwritten import handwritten, lines_of
+from memorybook.prompt.select import Selection, current, select
+from memorybook.prompt.standing import day_of, standing
+from memorybook.recall.format import fenced
+from memorybook.recall.search import RELEVANT
+from memorybook.standard import Callable, Sequence
+from memorybook.text.tokens import digest, language_of
+from memorybook.typed import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memorybook.book import Book
+    from memorybook.config import Config
+    from memorybook.formats.memory_md import MemoryDocument
+    from memorybook.memory import Memory
+    from memorybook.model import Entry
+
+    More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
+    """What else may be told: from MEMORY.md, the hits for the query, and the ids of entries among them."""
+
+LINE = 14
+"""Tokens of the shortest lines: how many hits are asked for follows from the budget."""
+
+MOST = 200
+"""Hits that are looked at, whatever the budget."""
+
+WORTH_A_LOOK = 0.3
+"""Relevance from which a hit that was told counts as used: below what counts as an answer, a reader can judge it."""
+
+
+def recall(
+    memory: Memory,
+    query: str,
+    *,
+    max_tokens: int,
+    more: More | None = None,
+    without: str | None = None,
+    found_only: bool = False,
+) -> Recalled:
+    """Make the block for a prompt, see `Memory.recall`.
+
+    Args:
+        memory: An open memory.
+        query: What the user just said; blank tells only what every prompt takes.
+        max_tokens: Size of the block, at least 1.
+        more: Hits that stand behind what the query finds.
+        without: Uuid of a session whose turns are left out.
+        found_only: Leave out hand-written text and standing entries: the session's prompt has them.
+    """
+    if not memory.config.enabled:
+        return Recalled("", 0)
+    book = memory.book
+    answer = candidates(memory, query, max_tokens=max_tokens)
+    document, entries = book.memory(), _entries(book, answer)
+    language = _language(memory, query, document)
+    wording = WORDING[language]
+    chosen = select(
+        answer.hits,
+        query,
+        entries=entries,
+        turns=book.turns,
+        previously=wording.previously,
+        without=without,
+    )
+    if more is not None:
+        chosen = _with(chosen, more(document, answer.hits, {hit.passage.entry or "" for hit in chosen.hits}))
+    always = [] if found_only else _standing(book, document, chosen)
+    before = _replaced(answer.hits, entries, wording.previously)
+    room = max_tokens // SHARE
+    made = block(
+        named_apart(book, chosen.hits),
+        chosen.groups,
+        [f"- [{day_of(each)}] {fenced(before.get(each.entry.id, each.entry.text))}" for each in always],
+        [] if found_only else _written(document, answer.hits, room, wording.more, asked=bool(query.strip())),
+        language=language,
+        max_tokens=max_tokens,
+        known=answer.has_relevant,
+    )
+    hot = tuple(always[: made.standing])
+    cold = tuple(chosen.hits[number] for number in made.found)
+    _count_used(memory, query, hot, cold)
+    return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
+
+
+def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
+    """As many hits as a block of that size could tell, best first; none for a blank query."""
+    if not query.strip():
+        return Answer((), False, 0.0, 0, "", memory.root, {})
+    limit = min(MOST, max(20, max_tokens // LINE))
+    found = memory.book.search(Query(query, pool=max(100, limit)), limit=limit)
+    bar = max(RELEVANT, memory.config.min_score)
+    return found._replace(has_relevant=found.has_relevant and (bar <= RELEVANT or _reaches(found, bar)))
+
+
+def _reaches(found: Answer, bar: float) -> bool:
+    return any(hit.relevance >= bar for hit in found.hits)
+
+
+def _entries(book: Book, answer: Answer) -> dict[str, Entry]:
+    """Every entry by id, where any was found or rests on a turn; else those of MEMORY.md alone."""
+    archived = any(hit.passage.path.startswith("archive/") for hit in answer.hits)
+    return {entry.id: entry for entry in (book.entries() if archived else book.memory().entries)}
+
+
+def _language(memory: Memory, query: str, document: MemoryDocument) -> str:
+    texts = [query] if query.strip() else [document.prose, *(entry.text for entry in document.entries[:50])]
+    return language_of(memory.config.language, texts)
+
+
+def _standing(book: Book, document: MemoryDocument, chosen: Selection) -> list[Known]:
+    """The entries of every prompt, but for those that the question finds among the first."""
+    from memorybook.verbs.read import known
+
+    first = {chosen.hits[number].passage.entry for group in chosen.ranked[:8] for number in group}
+    always = standing(known(book, document.entries), today=book.now().date())
+    return [each for each in always if each.entry.id not in first]
+
+
+def _replaced(hits: Sequence[Hit], entries: dict[str, Entry], previously: str) -> dict[str, str]:
+    """The texts of entries that replaced something the question finds, with that behind them."""
+    return {hit.passage.entry: hit.snippet for hit in current(hits, entries, previously) if hit.passage.entry}
+
+
+def _written(document: MemoryDocument, hits: Sequence[Hit], room: int, more: str, *, asked: bool) -> list[str]:
+    return handwritten(document.prose, hits, room=room, more=more) if asked else lines_of(document.prose)
+
+
+def _with(chosen: Selection, others: Sequence[Hit]) -> Selection:
+    start = len(chosen.hits)
+    groups = tuple((start + number,) for number in range(len(others)))
+    return chosen._replace(hits=(*chosen.hits, *others), ranked=(*chosen.ranked, *groups))
+
+
+def _count_used(memory: Memory, query: str, hot: Sequence[Known], cold: Sequence[Hit]) -> None:
+    """Count the entries and notes that were told as used: those of every prompt, and what is about the question."""
+    about = [hit for hit in cold if hit.relevance >= WORTH_A_LOOK]
+    used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
+    used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
+    if used:
+        memory.book.count_access(used, query=masked(memory.config, query))
+
+
+def note_key(text: str) -> str:
+    """Under this id the journal counts the prompts that a note stood in, wherever and however often it was written."""
+    return f"note:{digest(text)}"
+
+
+def masked(config: Config, text: str) -> str:
+    """The text without its secrets, as the settings say."""
+    if not config.redaction.enabled:
+        return text
+    from memorybook.text.redact import redact
+
+    return redact(text, config.redaction.patterns).text
+
+
+def named_apart(book: Book, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits as a text names them: a turn by SESSION/ID where turns of several sessions have its id."""
+    shared = book.transcripts.shared({hit.passage.turn or "" for hit in hits if hit.passage.source == "turn"})
+    return [_named(hit) if hit.passage.source == "turn" and hit.passage.turn in shared else hit for hit in hits]
+
+
+def _named(hit: Hit) -> Hit:
+    return hit._replace(passage=hit.passage._replace(turn=f"{hit.passage.session}/{hit.passage.turn}"))

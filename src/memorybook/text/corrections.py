@@ -1,0 +1,28 @@
+"""Whether a text takes back or corrects what was said just before, in so many words."""
+
+from __future__ import annotations
+
+from memorybook.patterns import lazily
+
+CUE = (
+    r"(?:(?i:(?:oh |hmm,? |ah,? |okay,? |ok,? |well,? )*(?:no|nope|sorry|wait|correction|oops|whoops|actually|typo)\b"
+    r"\s*[,:，：.!—–-]|(?:no,? )?(?:wait|sorry|actually|correction)\b|no(?=\s+(?:it|that|not|make|i)\b)"
+    r"|i (?:meant|misspoke|mistyped|was wrong)\b"
+    r"|(?:scratch|strike) that\b|make (?:that|it)\b|my (?:mistake|bad)\b|on second thoughts?\b|it['’]s actually\b"
+    r"|i (?:swapped|mixed up|got)\b[^.]{0,30}\b(?:wrong|up|digits?|around)\b|that (?:was|is) wrong\b|turns out\b)"
+    r"|[哦啊噢嗯哎呃]?[，,]?(?:不对|不不|不是的|更正|纠正|我?(?:刚才)?(?:说|打|写|记|搞|弄)错|错了|呸|等等|等下|应该是|改成|改为|改到|改口|准确地?说))"
+)
+"""How a correction begins, as a pattern; compiled by whoever uses it."""
+
+_ANYWHERE = lazily(rf"(?:^|[.!?。！？;；…\n])\s*{CUE}")
+
+
+def takes_back(text: str) -> bool:
+    """Whether a text, English or Chinese, says in one of its sentences that what was said before is not so.
+
+    >>> takes_back("scratch that, 7314"), takes_back("Friday. No wait, Monday."), takes_back("No idea where it is")
+    (True, True, False)
+    >>> takes_back("打错，9208"), takes_back("呸，周四"), takes_back("不知道")
+    (True, True, False)
+    """
+    return _ANYWHERE.search(text.lstrip()) is not None
