@@ -24,7 +24,8 @@ stop words; Chinese as characters and bigrams.
   stamped with its own day, or with the date itself: else nobody could tell when "yesterday" was.
 
 Too kind: a short answer ("beach") may be said in a line that is about something else; `chance` in
-`benchmarks/answers.py` says how often.
+`benchmarks/answers.py` says how often. A text that is one long line would be judged too kindly. Too strict: a line that
+tells a turn in other words, or only what matters of it, is no evidence; the answer may be said there all the same.
 """
 
 from __future__ import annotations
