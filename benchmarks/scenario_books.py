@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import memorybook
 from benchmarks import books, recall
+from memorybook.agent.workspace import Workspace
 from memorybook.errors import LLMFailed
 from memorybook.lifecycle.names import squeezed
 from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
+
+if TYPE_CHECKING:
+    from memorybook.config import Config
 
 Row = dict[str, Any]
 
@@ -97,7 +101,8 @@ class Scripted:
     turns of the same text. Every other form fails.
 
     Attributes:
-        answer: What is answered next, as in `extractions.jsonl`.
+        answer: What is answered next, as in `extractions.jsonl`, and `gone`: labels of the entries that are named where
+            the user orders to forget.
         texts: Turn id -> what was said.
         shown, unshown: Superseded statements that the prompt showed, and those that it did not.
         failed: Names of the other forms that were asked for.
@@ -127,18 +132,18 @@ class Scripted:
             squeezed(found[2])[:60]: found[1]
             for found in re.finditer(r"(?m)^(t\d+) \d\d:\d\d [^\n]*?: (.*(?:\n  .*)*)", str(messages[1]["content"]))
         }
-        known = {squeezed(line[2]): line[1] for line in re.finditer(r"(?m)^(m\d+) (.+)$", str(messages[0]["content"]))}
+        known = {found[2]: found[1] for found in re.finditer(r"(?m)^(m\d+) (.+)$", str(messages[0]["content"]))}
         return Reply(data=form.read(self._answer(said, known)), usage=Usage(calls=1))
 
     def _answer(self, said: Mapping[str, str], known: Mapping[str, str]) -> Row:
         turns = {id: alias for id, text in self.texts.items() if (alias := said.get(squeezed(text)[:60]))}
         candidates = [self._candidate(one, turns, known) for one in self.answer.get("candidates", ())]
-        gone = [squeezed(text) for text in self.answer.get("gone", ())]
+        gone = self.answer.get("gone", ())
         forget = [
             {
                 "turn": turns.get(one["turn"], ""),
                 "text": one["what"],
-                "known": [alias for line, alias in known.items() if any(text in line for text in gone)],
+                "known": [alias for line, alias in known.items() if any(matches(each, line) for each in gone)],
             }
             for one in self.answer.get("forget", ())
         ]
@@ -158,7 +163,7 @@ class Scripted:
 
 def _alias_of(text: str, known: Mapping[str, str]) -> str | None:
     """The alias of the line that shows a statement, which may leave out its beginning and end."""
-    return next((alias for line, alias in known.items() if line and line in squeezed(text)), None)
+    return next((alias for line, alias in known.items() if squeezed(line) in squeezed(text)), None)
 
 
 # --- beside what a talk stands ---------------------------------------------------------------------
@@ -261,17 +266,36 @@ class Taken:
         """The book, by the talk's clock."""
         return books.opened(self.folder, self.settings, llm=self.model, clock=self.clock)
 
+    @property
+    def root(self) -> Path:
+        """Directory of the book."""
+        return self.folder / books.BOOK
+
+    @property
+    def config(self) -> Config:
+        """The settings of `open`."""
+        return memorybook.load_config(cwd=str(self.folder), env={"HOME": str(self.folder)}, arguments=self.settings)
+
+    def workspace(self) -> Workspace:
+        """The book as agents and chats have it, by the same clock."""
+        return Workspace(book=str(self.root), config=self.config, llm=self.model, clock=self.clock, workers=1)
+
     def take_in(self, memory: memorybook.Memory, *, again: bool = False) -> None:
         """Take in every session as it ended; `again` later, by the clock as it is."""
         for session in self.talk.sessions:
             last = datetime.fromisoformat(session["turns"][-1]["timestamp"])
             if not again:
                 self.clock.now = last.astimezone(UTC) + timedelta(minutes=1)
-            self.expect(self.talk.extractions.get(session["id"], {}))
+            self.expect(self._recorded(session["id"]))
             memory.process_session_end(session["turns"], session["id"])
         if not again:
             self.clock.now += timedelta(hours=1)
         books.finish(memory)
+
+    def _recorded(self, session: str) -> Row:
+        """What is recorded for a session, with what the entries say that the user wants gone."""
+        gone = [one["match"] for one in self.talk.gold["never"] if one["why"] == "forget_order"]
+        return {**self.talk.extractions.get(session, {}), "gone": gone}
 
     def expect(self, answer: Row, texts: Mapping[str, str] | None = None) -> None:
         """What the model answers next, with turns that are new to it."""
@@ -280,6 +304,6 @@ class Taken:
             self.model.texts = {**self.model.texts, **(texts or {})}
 
 
-def files(folder: Path) -> Callable[[], list[Path]]:
-    """All files below a book's folder."""
-    return lambda: sorted(path for path in (folder / books.BOOK).rglob("*") if path.is_file())
+def files(folder: Path) -> list[Path]:
+    """All files of the book in a folder."""
+    return sorted(path for path in (folder / books.BOOK).rglob("*") if path.is_file())

@@ -133,7 +133,7 @@ def kept(memory: memorybook.Memory, taken: Taken) -> Row:
         for one in gold["superseded"]
     ]
     never = [{**one, "kept": any(matches(one["match"], text) for text in texts)} for one in gold["never"]]
-    on_disk = [path.read_bytes().decode("utf-8", "ignore") for path in files(taken.folder)()]
+    on_disk = [path.read_bytes().decode("utf-8", "ignore") for path in files(taken.folder)]
     secrets = [
         one["match"] for one in gold["never"]
         if one["why"] == "secret" and any(matches(one["match"], text) for text in on_disk)
@@ -165,7 +165,7 @@ def measured(talk: Talk, mode: str, root: str, parts: Sequence[str]) -> dict[str
                 figures["told"] = told(memory, taken)
                 figures["kept"] = [kept(memory, taken)]
         if "forget" in parts:
-            figures["forget"] = [scenario_doors.forgotten(taken, order, verdict) for order in talk.gold["forget"]][:1]
+            figures["forget"] = [scenario_doors.forgotten(taken, order, verdict) for order in talk.gold["forget"][:1]]
     measure.say(f"{talk.id} {mode}: {time.perf_counter() - began:.1f} s")
     return figures
 
