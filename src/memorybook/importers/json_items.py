@@ -72,7 +72,7 @@ class Items:
     def _plain(self) -> str:
         """A string, a number or a word."""
         while True:
-            found = _pattern(r'"(?:[^"\\]++|\\.)*+"|[^\s,\]"]+|"').match(self._text, self._at)
+            found = _pattern(r'"(?:[^"\\]++|\\.)*"|[^\s,\]"]+|"').match(self._text, self._at)
             end = found.end() if found else self._at + 1
             whole = end < len(self._text) and self._text[self._at : end] != '"'
             if whole or not self._more():
@@ -83,7 +83,7 @@ class Items:
         """An object or an array, up to the bracket that closes it."""
         depth = place = 0
         while True:
-            found = _pattern(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])?').match(self._text, self._at + place)
+            found = _pattern(r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*")*([\[\]{}])?').match(self._text, self._at + place)
             bracket = found[1] if found else None
             place = (found.end() if found else self._at) - self._at
             if bracket is None:

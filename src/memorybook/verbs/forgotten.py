@@ -171,5 +171,5 @@ def unlabelled(line: str) -> str:
     return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)
 
 
-_SENTENCE = re.compile(r".(?:[^.!?。！？；\n]++|[.!?]++(?!\s|$))*+(?:[。！？；]++|[.!?]++|$)\s*")
-"""Possessive, so that its time grows with the text alone, however many dots it has."""
+_SENTENCE = re.compile(r".(?:[^.!?。！？；\n]++|[.!?]++(?!\s|$))*(?:[。！？；]++|[.!?]++|$)\s*")
+"""One sentence of a single line. Linear time: each run is possessive, and in a line the group never backtracks."""
