@@ -282,6 +282,8 @@ def forgotten(taken: Taken, order: Row, verdict: Verdict, *, accept: bool = Fals
     row["obeyed"] = None if done is None else done._asdict()
     with taken.open() as memory:
         row["waiting"] = [one.told for one in memory.review().proposals]
+    judge = Judge(gone, taken.beside)
+    row["proposed"] = any(judge.lines("\n".join(one)) for one in row["waiting"])
     passes, seen = {}, {}
     for name in PASSES:
         if name == "again":

@@ -25,7 +25,8 @@ Forget: the order is said in a chat of its own (`Workspace`, as the command `cha
 order and every question of the talk are asked at each door. A door fails for an order if any answer holds a `gone`
 text (echoes of the question in it do not count, the stored order does). Three passes: once it was `said`; after the
 talk was taken in `again` and imported under another name; after an assistant `echoed` the statement in a new session.
-`heard`: something was forgotten or proposed for it at once; `stored`: the order was remembered as a statement instead.
+`heard`: something was forgotten or proposed at once; `proposed`: something that holds it waits for a person's word once
+the chat is over; `stored`: the order itself was remembered as a statement.
 `outside` are the questions whose answers lie elsewhere: how many are right before and after. `files` are those that
 hold a `gone` text as bytes after `purge(forgotten=True)`, beyond what the distractor has there. With `--accept` the
 user agrees to what the order left to a person's word. The hook has no clock to set: it tells as of the real day.
@@ -262,7 +263,7 @@ def by_kind(rows: Sequence[Row]) -> str:
 def forget_tables(rows: Sequence[Row]) -> str:
     """What became of the orders, then doors: for how many orders each still told what was to be gone."""
     passes = scenario_doors.PASSES
-    head = ["mode", "lang", "orders", "heard", "stored", *(f"clean, {one}" for one in passes)]
+    head = ["mode", "lang", "orders", "heard", "proposed", "stored", *(f"clean, {one}" for one in passes)]
     head += [f"outside, {one}" for one in ("before", *passes)]
     head += ["with files before purge", "after", "files"]
     body = []
@@ -273,7 +274,7 @@ def forget_tables(rows: Sequence[Row]) -> str:
         asked = sum(row["outside"]["questions"] for row in members)
         holding = [sum(bool(row[name]) for row in members) for name in ("files before", "files")]
         many = sum(len(row["files"]) for row in members)
-        heard = [sum(row[name] for row in members) for name in ("heard", "stored")]
+        heard = [sum(row[name] for row in members) for name in ("heard", "proposed", "stored")]
         figures = [len(members), *heard, *clean, *(f"{one}/{asked}" for one in outside), *holding, many]
         body.append([mode, lang, *figures])
     doors = [
