@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+TOKENS = 2_000
+"""Of a prompt's block."""
+
 PASSAGES = 500
 """Of the Chinese distractor."""
 
@@ -43,6 +46,7 @@ class Clock:
         self.now = now
 
     def __call__(self) -> datetime:
+        """The time now."""
         return self.now
 
 
@@ -214,7 +218,7 @@ class Distractor:
 def build(data: Path, root: Path, lang: str) -> None:
     """A book with the distractor of a language: an imported conversation, or documents in the book's folder."""
     folder = root / lang
-    folder.mkdir(parents=True)
+    (folder / books.BOOK).mkdir(parents=True)
     texts: list[str] = []
     with books.opened(folder, {}, now=BEFORE) as memory:
         if lang == "en" and (path := data / "locomo" / "conv-26.jsonl").exists():
@@ -227,7 +231,7 @@ def build(data: Path, root: Path, lang: str) -> None:
             for row in rows:
                 articles.setdefault(row["session"], []).append(row["text"])
             notes = folder / books.BOOK / "notes"
-            notes.mkdir(parents=True)
+            notes.mkdir()
             for number, parts in enumerate(articles.values(), 1):
                 (notes / f"cmrc-{number}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         memory.remember("distractor") if not texts else None
@@ -279,6 +283,10 @@ class Taken:
     def workspace(self) -> Workspace:
         """The book as agents and chats have it, by the same clock."""
         return Workspace(book=str(self.root), config=self.config, llm=self.model, clock=self.clock, workers=1)
+
+    def told(self, memory: memorybook.Memory, question: str) -> list[str]:
+        """What a prompt's block says for a question, line by line, without the distractor's."""
+        return self.beside.without(memory.recall(question, max_tokens=TOKENS).text, bare=True)
 
     def take_in(self, memory: memorybook.Memory, *, again: bool = False) -> None:
         """Take in every session as it ended; `again` later, by the clock as it is."""

@@ -14,7 +14,7 @@ import memorybook
 from benchmarks import books
 from benchmarks.scenario_books import ORDER, Distractor, Row, Taken, Talk, files
 from memorybook.agent.compose import compose
-from memorybook.agent.workspace import Workspace
+from memorybook.hits import place_of
 from memorybook.hooks.context import context
 from memorybook.providers import open_provider
 from memorybook.verbs.orders import Obeyed
@@ -68,12 +68,11 @@ def _pattern(gone: str) -> str:
     return rf"(?<![0-9A-Za-z.]){plain}(?![0-9A-Za-z])" if re.fullmatch(r"[\d.,:]+", gone) else plain
 
 
-def kinds_of_bytes(gone: str) -> Iterator[bytes]:
-    """The text as files may hold it, in lower case."""
-    for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
-        yield gone.lower().encode(encoding)
-    if not gone.isascii():
-        yield json.dumps(gone)[1:-1].lower().encode()
+def kinds_of_bytes(gone: str) -> set[bytes]:
+    """The text as files may hold it, its bytes in lower case."""
+    texts = (gone, gone.lower())
+    found = {text.encode(encoding).lower() for text in texts for encoding in ("utf-8", "utf-16-le", "utf-16-be")}
+    return found | {json.dumps(text)[1:-1].encode().lower() for text in texts}
 
 
 def holding(folder: Path, beside: Distractor, gone: Sequence[str]) -> list[str]:
@@ -133,7 +132,7 @@ def asked(memory: memorybook.Memory, taken: Taken, question: str) -> Iterator[tu
     """What the doors of `ASKED` tell, but for the agent's, by name."""
     yield "recall", memory.recall(question, max_tokens=2_000).text
     found = memory.search(question, max_results=MANY)
-    yield "search", "\n".join(f"{' '.join(hit.snippet.split())} ({_place(hit)})" for hit in found.hits)
+    yield "search", "\n".join(f"{' '.join(hit.snippet.split())} ({place_of(hit.passage)})" for hit in found.hits)
     yield "inject", memory.retrieve_and_inject(question).text
     yield "recall_topic", memory.recall_topic(question).text
     for session in _ours(memory, taken):
@@ -142,11 +141,6 @@ def asked(memory: memorybook.Memory, taken: Taken, question: str) -> Iterator[tu
     yield "recollect", "" if recollected is None else recollected.text
     yield "hook prompt", context("prompt", {"prompt": question}, taken.config, str(taken.root))
     yield "compose", compose("", [], found, question).prompt.removesuffix(question)
-
-
-def _place(hit: memorybook.Hit) -> str:
-    passage = hit.passage
-    return f"turn:{passage.turn}" if passage.source == "turn" else f"{passage.path}#L1"
 
 
 def told(taken: Taken, order: Row) -> tuple[dict[str, int], list[Row]]:
@@ -178,18 +172,27 @@ def told(taken: Taken, order: Row) -> tuple[dict[str, int], list[Row]]:
 # --- what happens ----------------------------------------------------------------------------------
 
 
-def say(taken: Taken, order: Row) -> Obeyed | None:
-    """Say the order in a chat of its own, which then ends; what was done at once."""
+def say(taken: Taken, order: Row, *, accept: bool = False) -> Obeyed | None:
+    """Say the order in a chat of its own, which then ends; what was done at once.
+
+    With `accept` the user agrees to what it leaves to a person's word.
+    """
     text, id = order["order"], f"{taken.talk.id}-{ORDER}"
     taken.clock.now += timedelta(hours=1)
     answer = {"summary": "", "forget": [{"turn": id, "what": text}], "gone": order["gone"]}
     taken.expect(answer, {id: text})
+    with taken.open() as memory:
+        before = {one.proposal.id for one in memory.review().proposals}
     with taken.workspace() as place:
         session = place.session("chat", "")
         kept = session.add({"role": "user", "content": text, "id": id})
         done = session.obey(kept)
         session.new()
         place.wait()
+    with taken.open() as memory:
+        waiting = [one.proposal.id for one in memory.review().proposals if one.proposal.id not in before]
+        if accept and waiting:
+            memory.accept(*waiting)
     taken.clock.now += timedelta(hours=1)
     return done
 
@@ -211,7 +214,7 @@ def again(taken: Taken) -> None:
 
 def statement(talk: Talk, gone: Sequence[str]) -> str:
     """What an assistant would say of it: the recorded statement that holds it, else the turn."""
-    stated = [one["content"] for each in talk.extractions.values() for one in each["candidates"]]
+    stated = [str(one["content"]) for each in talk.extractions.values() for one in each["candidates"]]
     said = [str(turn["content"]) for turn in talk.turns]
     return next(text for text in (*stated, *said) if any(each.lower() in text.lower() for each in gone))
 
@@ -250,11 +253,7 @@ def right(taken: Taken, questions: Sequence[Row], verdict: Verdict) -> list[str]
     """Those of these questions that a prompt's block answers."""
     with taken.open() as memory:
         return [
-            question["q"]
-            for question in questions
-            if verdict(
-                taken.beside.without(memory.recall(question["q"], max_tokens=2_000).text, bare=True), question
-            )["right"]
+            question["q"] for question in questions if verdict(taken.told(memory, question["q"]), question)["right"]
         ]
 
 
@@ -267,7 +266,7 @@ def purged(taken: Taken, gone: Sequence[str]) -> list[str]:
     return holding(copy, taken.beside, gone)
 
 
-def forgotten(taken: Taken, order: Row, verdict: Verdict) -> Row:
+def forgotten(taken: Taken, order: Row, verdict: Verdict, *, accept: bool = False) -> Row:
     """Say the order, then ask at every door, in three passes."""
     talk, gone = taken.talk, order["gone"]
     others = outside(talk, gone)
@@ -276,10 +275,15 @@ def forgotten(taken: Taken, order: Row, verdict: Verdict) -> Row:
     counted: dict[str, Any] = {"questions": len(others)}
     lost: dict[str, list[str]] = {}
     before = right(taken, others, verdict)
-    done = say(taken, order)
+    done = say(taken, order, accept=accept)
     row: Row = {"talk": talk.id, "lang": talk.lang, "mode": taken.mode, **order}
-    row["heard"] = done is not None and bool(done.forgotten or not done.refused)
+    row["heard"] = done is not None and bool(done.forgotten or done.proposals)
+    row["stored"] = done is not None and bool(done.remembered)
     row["obeyed"] = None if done is None else done._asdict()
+    with taken.open() as memory:
+        row["waiting"] = [one.told for one in memory.review().proposals]
+    judge = Judge(gone, taken.beside)
+    row["proposed"] = any(judge.lines("\n".join(one)) for one in row["waiting"])
     passes, seen = {}, {}
     for name in PASSES:
         if name == "again":

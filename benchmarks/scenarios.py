@@ -1,7 +1,7 @@
 """What a prompt is told of labelled talks, what a book keeps of them, and what it still tells after "forget …".
 
 Usage: python benchmarks/scenarios.py DATA [--only told|forget] [--lang en] [--mode rules] [--talk dev-en01]
-       [--json FILE]
+       [--json FILE] [--accept]
 
 DATA holds `scenarios` (its README says what is labelled), `locomo` and `cmrc`. Each talk is taken into a book of its
 own beside a distractor (English: the imported conv-26 of LoCoMo; Chinese: 500 passages of CMRC as documents in the
@@ -25,8 +25,11 @@ Forget: the order is said in a chat of its own (`Workspace`, as the command `cha
 order and every question of the talk are asked at each door. A door fails for an order if any answer holds a `gone`
 text (echoes of the question in it do not count, the stored order does). Three passes: once it was `said`; after the
 talk was taken in `again` and imported under another name; after an assistant `echoed` the statement in a new session.
+`heard`: something was forgotten or proposed at once; `proposed`: something that holds it waits for a person's word once
+the chat is over; `stored`: the order itself was remembered as a statement.
 `outside` are the questions whose answers lie elsewhere: how many are right before and after. `files` are those that
-hold a `gone` text as bytes after `purge(forgotten=True)`, beyond what the distractor has there.
+hold a `gone` text as bytes after `purge(forgotten=True)`, beyond what the distractor has there. With `--accept` the
+user agrees to what the order left to a person's word. The hook has no clock to set: it tells as of the real day.
 """
 
 from __future__ import annotations
@@ -49,11 +52,10 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 
 import memorybook
 from benchmarks import measure, scenario_doors
-from benchmarks.scenario_books import Distractor, Row, Taken, Talk, build, distractor, files, matches, talks
+from benchmarks.scenario_books import TOKENS, Distractor, Row, Taken, Talk, build, distractor, files, matches, talks
 from memorybook.hits import Hit, place_of
 from memorybook.text.tokens import count_tokens
 
-TOKENS = 2_000
 MODES = ("rules", "model")
 PARTS = ("told", "forget")
 WAYS = ("block", "search", "whole")
@@ -150,7 +152,7 @@ def kept(memory: memorybook.Memory, taken: Taken) -> Row:
 _BESIDE: dict[str, Distractor] = {}
 
 
-def measured(talk: Talk, mode: str, root: str, parts: Sequence[str]) -> dict[str, Any]:
+def measured(talk: Talk, mode: str, root: str, parts: Sequence[str], accept: bool) -> dict[str, Any]:
     """All figures of a talk in one mode."""
     key = f"{root} {talk.lang}"
     if key not in _BESIDE:
@@ -165,18 +167,21 @@ def measured(talk: Talk, mode: str, root: str, parts: Sequence[str]) -> dict[str
                 figures["told"] = told(memory, taken)
                 figures["kept"] = [kept(memory, taken)]
         if "forget" in parts:
-            figures["forget"] = [scenario_doors.forgotten(taken, order, verdict) for order in talk.gold["forget"][:1]]
+            [order] = talk.gold["forget"]
+            figures["forget"] = [scenario_doors.forgotten(taken, order, verdict, accept=accept)]
     measure.say(f"{talk.id} {mode}: {time.perf_counter() - began:.1f} s")
     return figures
 
 
-def run(data: Path, chosen: Sequence[Talk], modes: Sequence[str], parts: Sequence[str], jobs: int) -> dict[str, Any]:
+def run(
+    data: Path, chosen: Sequence[Talk], modes: Sequence[str], parts: Sequence[str], *, jobs: int, accept: bool = False
+) -> dict[str, Any]:
     """The figures of these talks in these modes, in `jobs` processes."""
     figures: dict[str, Any] = {"told": [], "kept": [], "forget": []}
     with tempfile.TemporaryDirectory() as root:
         for lang in sorted({talk.lang for talk in chosen}):
             build(data, Path(root), lang)
-        tasks = [(talk, mode, root, parts) for mode in modes for talk in chosen]
+        tasks = [(talk, mode, root, parts, accept) for mode in modes for talk in chosen]
         if jobs > 1:
             with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
                 done = list(pool.map(measured, *zip(*tasks, strict=True)))
@@ -216,7 +221,7 @@ def told_table(rows: Sequence[Row]) -> str:
         unsure = [row for row in members if not row["answerable"]]
         for way in WAYS:
             marks = [percent(row[way][name] for row in sure) for name in ("right", "misled", "old first")]
-            claims = [percent(row["claimed"] for row in some) for some in (sure, unsure)] if way == "block" else ["", ""]
+            claims = [percent(row["claimed"] for row in some) if way == "block" else "" for some in (sure, unsure)]
             body.append([mode, lang, way, len(sure), *marks, *claims])
     head = ["mode", "lang", "text", "answerable", "right", "misled", "old first", "known", "claimed"]
     return measure.table(head, body)
@@ -256,25 +261,33 @@ def by_kind(rows: Sequence[Row]) -> str:
 
 
 def forget_tables(rows: Sequence[Row]) -> str:
-    """Orders, then doors: for how many orders each still told what was to be gone, in each pass."""
-    head = ["mode", "lang", "orders", "heard", "clean said", "clean again", "clean echoed", "outside before"]
-    body, doors = [], []
-    for (mode, lang), members in grouped(rows).items():
-        clean = [sum(not any(row["passes"][one].values()) for row in members) for one in scenario_doors.PASSES]
-        outside = [sum(row["outside"][one] for row in members) for one in ("before", *scenario_doors.PASSES)]
+    """What became of the orders, then doors: for how many orders each still told what was to be gone."""
+    passes = scenario_doors.PASSES
+    head = ["mode", "lang", "orders", "heard", "proposed", "stored", *(f"clean, {one}" for one in passes)]
+    head += [f"outside, {one}" for one in ("before", *passes)]
+    head += ["with files before purge", "after", "files"]
+    body = []
+    groups = grouped(rows)
+    for (mode, lang), members in groups.items():
+        clean = [sum(not any(row["passes"][one].values()) for row in members) for one in passes]
+        outside = [sum(row["outside"][one] for row in members) for one in ("before", *passes)]
         asked = sum(row["outside"]["questions"] for row in members)
-        files = [sum(bool(row[name]) for row in members) for name in ("files before", "files")]
+        holding = [sum(bool(row[name]) for row in members) for name in ("files before", "files")]
         many = sum(len(row["files"]) for row in members)
-        heard = sum(row["heard"] for row in members)
-        body.append([mode, lang, len(members), heard, *clean, *(f"{one}/{asked}" for one in outside), *files, many])
-        for name in members[0]["passes"]["said"]:
-            failing = [sum(bool(row["passes"][one][name]) for row in members) for one in scenario_doors.PASSES]
-            outputs = [sum(row["passes"][one][name] for row in members) for one in scenario_doors.PASSES]
-            doors.append([mode, lang, name, *failing, *outputs])
-    more = ["said", "again", "echoed", "files before purge", "files after", "number of files"]
-    passes = [*(f"{one}, orders" for one in scenario_doors.PASSES), *(f"{one}, answers" for one in scenario_doors.PASSES)]
-    first = measure.table([*head, *more], body)
-    return f"{first}\nDoors that still tell it:\n\n" + measure.table(["mode", "lang", "door", *passes], doors)
+        heard = [sum(row[name] for row in members) for name in ("heard", "proposed", "stored")]
+        figures = [len(members), *heard, *clean, *(f"{one}/{asked}" for one in outside), *holding, many]
+        body.append([mode, lang, *figures])
+    doors = [
+        [name, *(_in_passes(members, name) for members in groups.values())] for name in rows[0]["passes"][passes[0]]
+    ]
+    told = measure.table(["door", *(" ".join(key) for key in groups)], doors)
+    names = ", ".join(passes)
+    return f"{measure.table(head, body)}\nOrders of which a door still tells it ({names}):\n\n{told}"
+
+
+def _in_passes(rows: Sequence[Row], door: str) -> str:
+    """For how many orders a door failed, pass by pass."""
+    return " ".join(str(sum(bool(row["passes"][one][door]) for row in rows)) for one in scenario_doors.PASSES)
 
 
 def report(figures: Mapping[str, Sequence[Row]]) -> str:
@@ -304,6 +317,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--lang", choices=("en", "zh"), help="only talks in this language")
     made.add_argument("--mode", choices=MODES, help="only this mode")
     made.add_argument("--talk", action="append", dest="talks", help="only this talk")
+    made.add_argument("--accept", action="store_true", help="accept what an order to forget leaves to a person's word")
     made.add_argument("--json", type=Path, help="a file for all rows, with the texts that were judged")
     made.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     return made
@@ -326,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags.error("there is no such talk")
     modes = [options.mode] if options.mode else MODES
     parts = [options.only] if options.only else PARTS
-    figures = run(options.data, chosen, modes, parts, options.jobs)
+    figures = run(options.data, chosen, modes, parts, jobs=options.jobs, accept=options.accept)
     if options.json:
         options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(report(figures))
