@@ -148,7 +148,7 @@ class Book:
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) from one position to another, inclusive, as the last search saw them."""
+        """Turns of sessions (uuid) as the last search saw them, see `protocols.Index.turns`."""
         try:
             return self.index.turns(spans)
         except Unavailable:

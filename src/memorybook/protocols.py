@@ -91,7 +91,10 @@ class Index(Protocol):
         """Words leg, vector leg and neighbours with raw scores; fusion is `recall.rank`'s."""
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order."""
+        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order.
+
+        Negative positions count from the session's end: (uuid, -3, -1) are its last three turns.
+        """
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` passages that wait for a vector; returns how many still wait.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.hits import Hit, place_of
+from memorybook.hits import Hit, Passage, place_of
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.standard import Iterable, Mapping, Sequence
 from memorybook.text.tokens import count_tokens, normalise
@@ -108,7 +108,7 @@ def block(
     facts = Section(wording.standing, standing)
     own = Section(wording.found if known else wording.unsure, ())
     room -= top.fill(room // SHARE)
-    room -= facts.fill(room // (SHARE - 1))
+    room -= facts.fill(room // 12)
     lines = _Lines(hits, wording, room - own.head)
     for group in _until_full(groups, lines):
         lines.add(group)
@@ -196,7 +196,7 @@ class _Lines:
         p = hit.passage
         named = p.speaker and (p.source == "turn")
         who = f"{fenced(self._wording.roles.get(p.speaker, p.speaker))}: " if named else ""
-        return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)} ({place_of(p)})"
+        return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)}{_opens(p)}"
 
     def printed(self) -> list[str]:
         """The lines, newest first; in a session the last turn first; what has no date last."""
@@ -210,6 +210,13 @@ class _Lines:
             return (p.date or "", -first[p.session], at, -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
+
+
+def _opens(passage: Passage) -> str:
+    """What opens it: the id of an entry, the place of a document; turns and notes say their day and speaker."""
+    if passage.source == "turn" or passage.source == "note":
+        return ""
+    return f" ({passage.entry or place_of(passage)})"
 
 
 def _holds(text: str, other: str) -> bool:

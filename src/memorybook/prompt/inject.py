@@ -10,7 +10,7 @@ from memorybook import arguments as given
 from memorybook.hits import Hit, Passage, Query, place_of
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
-from memorybook.prompt.select import select
+from memorybook.prompt.select import Selection
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.tokens import count_tokens, language_of, normalise
@@ -158,8 +158,8 @@ def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
     """What of the hits may be told, best first, with the latest word."""
     entries = {entry.id: entry for entry in memory.book.entries()}
     wording = WORDING[language_of(memory.config.language, [query])]
-    chosen = select(found, query, entries=entries, turns=memory.book.turns, previously=wording.previously)
-    return [chosen.hits[group[0]] for group in chosen.ranked]
+    chosen = Selection(found, query, entries=entries, turns=memory.book.turns, previously=wording.previously)
+    return [chosen.hits[group[0]] for group in chosen.ranked()]
 
 
 def once(hits: Iterable[Hit]) -> list[Hit]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from memorybook.answers import Known, Recalled
-from memorybook.hits import Answer, Hit, Query
+from memorybook.hits import Answer, Hit, Passage, Query
 from memorybook.prompt.block import SHARE, WORDING, block
 from memorybook.prompt.handwritten import handwritten, lines_of
-from memorybook.prompt.select import Selection, current, select
+from memorybook.prompt.select import Selection, current
 from memorybook.prompt.standing import day_of, standing
 from memorybook.recall.format import fenced
 from memorybook.recall.search import RELEVANT
-from memorybook.standard import Callable, Sequence
+from memorybook.standard import Callable, Iterator, Sequence
 from memorybook.text.tokens import digest, language_of
 from memorybook.typed import TYPE_CHECKING
 
@@ -29,6 +31,12 @@ LINE = 14
 
 MOST = 200
 """Hits that are looked at, whatever the budget."""
+
+FIRST = 8
+"""Hits that surely have their place in a block."""
+
+LATELY, TURNS = 5, 40
+"""Newest sessions, and turns of each, that are told where there is room."""
 
 WORTH_A_LOOK = 0.3
 """Relevance from which a hit that was told counts as used: below what counts as an answer, a reader can judge it."""
@@ -60,22 +68,21 @@ def recall(
     document, entries = book.memory(), _entries(book, answer)
     language = _language(memory, query, document)
     wording = WORDING[language]
-    chosen = select(
+    chosen = Selection(
         answer.hits,
         query,
         entries=entries,
         turns=book.turns,
         previously=wording.previously,
+        latest=lambda: said_lately(book),
         without=without,
     )
-    if more is not None:
-        chosen = _with(chosen, more(document, answer.hits, {hit.passage.entry or "" for hit in chosen.hits}))
-    always = [] if found_only else _standing(book, document, chosen)
+    always = [] if found_only else _standing(book, document, answer.hits)
     before = _replaced(answer.hits, entries, wording.previously)
     room = max_tokens // SHARE
     made = block(
-        named_apart(book, chosen.hits),
-        chosen.groups,
+        chosen.hits,
+        chosen.groups() if more is None else _with(chosen, more, document, answer.hits),
         [f"- [{day_of(each)}] {fenced(before.get(each.entry.id, each.entry.text))}" for each in always],
         [] if found_only else _written(document, answer.hits, room, wording.more, asked=bool(query.strip())),
         language=language,
@@ -98,6 +105,15 @@ def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
     return found._replace(has_relevant=found.has_relevant and (bar <= RELEVANT or _reaches(found, bar)))
 
 
+def said_lately(book: Book) -> Iterator[Passage]:
+    """The last turns of people in the newest sessions, newest first; what an assistant or a tool said is left out."""
+    sessions = [session.uuid for session in book.transcripts.sessions(limit=LATELY, turn_ids=False)]
+    turns = book.turns((uuid, -TURNS, -1) for uuid in sessions)
+    order = {uuid: number for number, uuid in enumerate(sessions)}
+    said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system")]
+    yield from sorted(said, key=lambda turn: (order[turn.session or ""], -turn.position))
+
+
 def _reaches(found: Answer, bar: float) -> bool:
     return any(hit.relevance >= bar for hit in found.hits)
 
@@ -113,11 +129,11 @@ def _language(memory: Memory, query: str, document: MemoryDocument) -> str:
     return language_of(memory.config.language, texts)
 
 
-def _standing(book: Book, document: MemoryDocument, chosen: Selection) -> list[Known]:
+def _standing(book: Book, document: MemoryDocument, found: Sequence[Hit]) -> list[Known]:
     """The entries of every prompt, but for those that the question finds among the first."""
     from memorybook.verbs.read import known
 
-    first = {chosen.hits[number].passage.entry for group in chosen.ranked[:8] for number in group}
+    first = {hit.passage.entry for hit in found[:FIRST]}
     always = standing(known(book, document.entries), today=book.now().date())
     return [each for each in always if each.entry.id not in first]
 
@@ -131,10 +147,14 @@ def _written(document: MemoryDocument, hits: Sequence[Hit], room: int, more: str
     return handwritten(document.prose, hits, room=room, more=more) if asked else lines_of(document.prose)
 
 
-def _with(chosen: Selection, others: Sequence[Hit]) -> Selection:
-    start = len(chosen.hits)
-    groups = tuple((start + number,) for number in range(len(others)))
-    return chosen._replace(hits=(*chosen.hits, *others), ranked=(*chosen.ranked, *groups))
+def _with(chosen: Selection, more: More, document: MemoryDocument, found: Sequence[Hit]) -> Iterator[tuple[int, ...]]:
+    """The groups, and behind the first ones what else there is."""
+    groups = chosen.groups()
+    yield from islice(groups, FIRST)
+    for hit in more(document, found, {hit.passage.entry or "" for hit in chosen.hits}):
+        chosen.hits.append(hit)
+        yield (len(chosen.hits) - 1,)
+    yield from groups
 
 
 def _count_used(memory: Memory, query: str, hot: Sequence[Known], cold: Sequence[Hit]) -> None:

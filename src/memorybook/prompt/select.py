@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import chain, zip_longest
+
 from memorybook.hits import Hit, Passage
 from memorybook.recall.empty_answers import says_nothing
-from memorybook.recall.format import snippet
+from memorybook.recall.format import SNIPPET, snippet
 from memorybook.recall.reading import spoken
-from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
+from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Memo, Sequence
 from memorybook.text.corrections import takes_back
 from memorybook.text.screen import screen
-from memorybook.text.tokens import is_telling, normalise, query_words
-from memorybook.typed import TYPE_CHECKING, NamedTuple
+from memorybook.text.tokens import han_share, is_telling, normalise, query_words
+from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from memorybook.model import Entry
 
+    T = TypeVar("T")
     Turns = Callable[[Iterable[tuple[str, int, int]]], Sequence[Passage]]
 
 PLACED = 30
@@ -23,33 +28,20 @@ PLACED = 30
 NEAR = 8
 """How many of the best hits bring the turns that follow them."""
 
+ABOUT = 0.7
+"""Relevance from which a hit may be about the question, and comes before the turns that follow better ones."""
+
 BEFORE, AFTER = 2, 8
 """Turns before and after a hit that are looked at."""
 
 FOLLOWING = 3
 """How many of the turns after a hit are told where there is room."""
 
-WIDTH = 1_200
-"""Longest text of one of the `NEAR` best hits, characters; others are cut as in a search."""
+LONG = 3
+"""How many of the best hits are told at length where they are passages of documents."""
 
-
-class Selection(NamedTuple):
-    """What may be told for a question.
-
-    Attributes:
-        hits: All of it; `snippet` is what is told.
-        ranked: Numbers of hits in the order of the search: each hit with what it must not be told without.
-        following: Likewise, the turns after the best hits.
-    """
-
-    hits: tuple[Hit, ...] = ()
-    ranked: tuple[tuple[int, ...], ...] = ()
-    following: tuple[tuple[int, ...], ...] = ()
-
-    @property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """All of them, most wanted first."""
-        return (*self.ranked[:NEAR], *self.following, *self.ranked[NEAR:])
+WIDTH, HAN = 2_000, 0.3
+"""Longest text of a line, characters, half as many where so much of it is Chinese."""
 
 
 def may_be_told(passage: Passage) -> bool:
@@ -57,54 +49,131 @@ def may_be_told(passage: Passage) -> bool:
 
     Suspect text may not, nor the output of a tool: a page of the web or a file says what its author wants.
     """
-    return passage.trust != "suspect" and passage.role != "tool" and not screen(passage.text)
+    return passage.trust != "suspect" and passage.role != "tool" and not _screened[passage.text]
 
 
-def select(
-    found: Sequence[Hit],
-    question: str,
-    *,
-    entries: Mapping[str, Entry],
-    turns: Turns,
-    previously: str,
-    without: str | None = None,
-) -> Selection:
-    """From the hits of a search, best first, to what a block may tell.
+_screened = Memo(screen, 16_384)
+
+
+class Selection:
+    """What may be told for a question, worked out as far as it is asked for.
 
     Args:
-        found: Best first, superseded entries among them.
+        found: Hits of a search, best first, superseded entries among them.
         question: As asked; turns that only repeat it are left out.
         entries: Every entry of the book, by id.
         turns: Reads turns by (session, first, last position).
         previously: How a statement and what it replaced are told: `{} (previously: {})`.
+        latest: Reads the turns of people that were said last, newest first.
         without: Uuid of a session whose turns the prompt shows already.
+
+    Attributes:
+        hits: What the groups so far have numbers for; `snippet` is what is told.
     """
-    asked = frozenset(query_words(question))
-    hits = [hit for hit in found if may_be_told(hit.passage) and _tells(hit, question, without)]
-    hits = current(hits, entries, previously)
-    talks = _Talks(hits[:PLACED], turns)
-    hits = [_shown(hit, number, talks, asked) for number, hit in enumerate(hits)]
-    chosen = _Chosen(hits)
-    resting = _superseded_by_turn(entries)
-    ranked = [chosen.group(hit, [*_required(hit, talks), *_newer(hit, resting, entries)]) for hit in hits]
-    following = [chosen.group(one, _required(one, talks)) for hit in hits[:NEAR] for one in talks.after(hit, without)]
-    return Selection(tuple(chosen.hits), tuple(ranked), tuple(following))
+
+    def __init__(
+        self,
+        found: Sequence[Hit],
+        question: str,
+        *,
+        entries: Mapping[str, Entry],
+        turns: Turns,
+        previously: str,
+        latest: Callable[[], Iterable[Passage]] = tuple,
+        without: str | None = None,
+    ) -> None:
+        self.hits: list[Hit] = []
+        self._latest = latest
+        self._question = question
+        self._without = without
+        self._entries = entries
+        self._found = current(found, entries, previously)
+        self._asked = frozenset(query_words(question))
+        self._talks = _Talks(self._found[:PLACED], turns)
+        self._resting = _superseded_by_turn(entries)
+        self._numbers: dict[object, int] = {}
+
+    def groups(self) -> Iterator[tuple[int, ...]]:
+        """Numbers of hits, most wanted first: each with what it must not be told without, as `ranked` has them.
+
+        First what may be about the question, then the turns that follow the `NEAR` best; then, by turns, the rest of
+        the ranking and what was said lately: where no word of a question leads on, the newest talk is the best guess.
+        """
+        best: list[Hit] = []
+        rest: list[tuple[int, ...]] = []
+        ranked = self.ranked()
+        for group in ranked:
+            hit = self.hits[group[0]]
+            if len(best) >= NEAR and hit.relevance < ABOUT:
+                rest.append(group)
+                break
+            best.append(hit)
+            yield group
+        yield from self._following(best[:NEAR])
+        documents: list[tuple[int, ...]] = []
+        yield from in_turn(self._but_documents(chain(rest, ranked), documents), self._said_lately())
+        yield from documents
+
+    def ranked(self) -> Iterator[tuple[int, ...]]:
+        """Numbers of hits in the order of the search: each with what it must not be told without."""
+        told = (hit for hit in self._found if may_be_told(hit.passage) and self._tells(hit))
+        for number, hit in enumerate(told):
+            shown = _shown(hit, number, self._talks, self._asked)
+            newer = _newer(shown, self._resting, self._entries)
+            yield self._group(shown, [*_required(shown, self._talks), *newer])
+
+    def _but_documents(
+        self, groups: Iterable[tuple[int, ...]], documents: list[tuple[int, ...]]
+    ) -> Iterator[tuple[int, ...]]:
+        for group in groups:
+            if self.hits[group[0]].passage.source == "document":
+                documents.append(group)
+            else:
+                yield group
+
+    def _following(self, best: Sequence[Hit]) -> Iterator[tuple[int, ...]]:
+        for hit in best:
+            for after in self._talks.after(hit, self._without):
+                yield self._group(after, _required(after, self._talks))
+
+    def _said_lately(self) -> Iterator[tuple[int, ...]]:
+        for passage in self._latest():
+            hit = _beside(Hit(passage, 0.0, 0.0, passage.text), passage)
+            if may_be_told(passage) and self._tells(hit):
+                yield (self._number(hit),)
+
+    def _tells(self, hit: Hit) -> bool:
+        passage = hit.passage
+        if not passage.text.strip():
+            return False
+        if passage.source != "turn":
+            return True
+        if passage.session == self._without or normalise(passage.text) == normalise(self._question):
+            return False
+        return passage.role != "assistant" or not says_nothing(passage.text)
+
+    def _group(self, hit: Hit, others: Iterable[Hit]) -> tuple[int, ...]:
+        """The numbers of a hit and of what it is told with, each turn, entry and passage once."""
+        return tuple(dict.fromkeys([self._number(hit), *map(self._number, others)]))
+
+    def _number(self, hit: Hit) -> int:
+        passage = hit.passage
+        mark: object = (passage.path, passage.start_line, passage.text)
+        if passage.source == "turn":
+            mark = (passage.session, passage.position)
+        elif passage.source == "entry":
+            mark = passage.entry
+        number = self._numbers.setdefault(mark, len(self.hits))
+        if number == len(self.hits):
+            self.hits.append(hit)
+        return number
 
 
 # --- what tells something ------------------------------------------------------------------------
 
 
-def _tells(hit: Hit, question: str, without: str | None) -> bool:
-    passage = hit.passage
-    if passage.source != "turn":
-        return bool(passage.text.strip())
-    if passage.session == without or normalise(passage.text) == normalise(question) or not passage.text.strip():
-        return False
-    return passage.role != "assistant" or not says_nothing(passage.text)
-
-
-def _shown(hit: Hit, number: int, talks: _Talks, asked: AbstractSet[str]) -> Hit:
-    """The hit with the text to tell: an entry as its turn says it, if that says all of it; of a summary what was asked."""
+def _shown(hit: Hit, rank: int, talks: _Talks, asked: AbstractSet[str]) -> Hit:
+    """The hit with the text to tell: of an entry its turn, if that says all of it; of a summary what was asked."""
     passage = hit.passage
     if passage.source == "entry" and passage.state != "superseded" and hit.snippet == passage.text:
         turn = talks.turn_of(passage)
@@ -112,11 +181,13 @@ def _shown(hit: Hit, number: int, talks: _Talks, asked: AbstractSet[str]) -> Hit
             hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category), snippet=turn.text)
     elif passage.source == "summary":
         return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, asked)), asked))
-    if len(hit.snippet) < len(hit.passage.text) or len(hit.snippet) > WIDTH:
-        width = WIDTH if number < NEAR else WIDTH // 2
-        whole = hit.passage.text if passage.source != "entry" else hit.snippet
-        hit = hit._replace(snippet=snippet(whole, asked, width=width))
-    return hit
+    text = hit.passage.text if passage.source != "entry" else hit.snippet
+    width = WIDTH
+    if passage.source == "document":
+        width = SNIPPET if rank < LONG else SNIPPET // 3
+    if len(text) > width // 2 and han_share(text) >= HAN:
+        width //= 2
+    return hit._replace(snippet=snippet(text, asked, width=width))
 
 
 def _covers(turn: str, entry: str) -> bool:
@@ -281,6 +352,13 @@ class _Talks:
                 yield _beside(hit, turn)
 
 
+def in_turn(*others: Iterable[T]) -> Iterator[T]:
+    """The first of each, the second of each, and so on, until all are through."""
+    nothing = object()
+    for row in zip_longest(*others, fillvalue=nothing):
+        yield from (one for one in row if one is not nothing)  # type: ignore[misc]
+
+
 def merged(spans: Iterable[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
     """The same places in as few spans as hold them."""
     found: list[tuple[str, int, int]] = []
@@ -304,42 +382,19 @@ def _required(hit: Hit, talks: _Talks) -> Iterator[Hit]:
         if before is not None:
             yield _beside(hit, before)
             passage = before
-    words = frozenset(filter(is_telling, query_words(passage.text)))
     next_own = True
     for turn in talks.later(passage):
         if turn.role == "assistant" or turn.speaker != _speaker(passage, turn):
             continue
-        if takes_back(turn.text) and (next_own or not words.isdisjoint(query_words(turn.text))):
+        if takes_back(turn.text) and (next_own or _share_words(passage.text, turn.text)):
             yield _beside(hit, turn)
         next_own = False
+
+
+def _share_words(one: str, other: str) -> bool:
+    return not set(filter(is_telling, query_words(one))).isdisjoint(query_words(other))
 
 
 def _speaker(passage: Passage, turn: Passage) -> str:
     """Who said a passage, as far as it says; entries that do not are of whoever goes on."""
     return passage.speaker or turn.speaker
-
-
-class _Chosen:
-    """Hits by number, each turn and each passage once."""
-
-    def __init__(self, hits: Sequence[Hit]) -> None:
-        self.hits: list[Hit] = []
-        self._numbers: dict[object, int] = {}
-        for hit in hits:
-            self._number(hit)
-
-    def group(self, hit: Hit, others: Iterable[Hit]) -> tuple[int, ...]:
-        """The numbers of a hit and of what it is told with."""
-        return tuple(dict.fromkeys([self._number(hit), *map(self._number, others)]))
-
-    def _number(self, hit: Hit) -> int:
-        passage = hit.passage
-        mark: object = (passage.path, passage.start_line, passage.entry, passage.text)
-        if passage.source == "turn":
-            mark = (passage.session, passage.position)
-        elif passage.source == "entry":
-            mark = passage.entry
-        number = self._numbers.setdefault(mark, len(self.hits))
-        if number == len(self.hits):
-            self.hits.append(hit)
-        return number

@@ -125,15 +125,16 @@ class ScanIndex:
             )
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order."""
-        wanted = list(spans)
+        """Turns of sessions (uuid), see `Index.turns`."""
         with self._lock:
             passages = [item.passage for item in self._turns.values()]
-        return [
-            passage
-            for passage in passages
-            if any(passage.session == session and first <= passage.position <= last for session, first, last in wanted)
-        ]
+        found = []
+        for session, first, last in spans:
+            talk = [passage for passage in passages if passage.session == session]
+            end = 1 + max((passage.position for passage in talk), default=0)
+            first, last = (at + end if at < 0 else at for at in (first, last))
+            found += [passage for passage in talk if first <= passage.position <= last]
+        return found
 
     def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
         """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.

@@ -125,7 +125,7 @@ class SqliteIndex:
         return self._mended(lambda db: self._find(db, query))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) from one position to another, inclusive, as of the last sync; in no order."""
+        """Turns of sessions (uuid), see `Index.turns`."""
         if self._blank and self._absent:
             return ()
         wanted = list(spans)
@@ -483,7 +483,9 @@ def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[
 
 def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passage]:
     question = (
-        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=? AND p.position BETWEEN ? AND ? AND p.source='turn'"
+        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
+        " ?2 + (?2<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
+        " AND ?3 + (?3<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
     )
     with reading(db):
         return [
