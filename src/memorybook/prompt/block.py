@@ -17,6 +17,9 @@ QUOTABLE = 12
 LATEST = 1 << 40
 """Position in its session of an entry whose turn is not known: what was remembered is said after it was told."""
 
+ALONE, STANDING = 400, 8
+"""Tokens that belong to the question's hits alone; of what is more, standing entries get one part in so many."""
+
 MISSES = 8
 """Groups in a row that do not fit, after which a block counts as full."""
 
@@ -85,12 +88,13 @@ def block(
     *,
     language: str,
     max_tokens: int,
+    pinned: int = 0,
     known: bool = True,
 ) -> Block:
     """Fill one block and print it.
 
-    At most a fifth of the room goes to hand-written lines and a fifth to standing ones first, the rest to the
-    question's hits as deep as they go; what is left over goes back to the first two.
+    At most a fifth of the room goes to hand-written lines first, at most a fifth to standing ones, pinned before
+    others, and the rest to the question's hits as deep as they go; what is left over goes back to the first two.
 
     Args:
         hits: Everything that may be told for the question; `snippet` is what is printed.
@@ -99,6 +103,7 @@ def block(
         written: Lines that people wrote, most wanted first.
         language: `en` or `zh`.
         max_tokens: At least 1.
+        pinned: How many of the first standing lines are of pinned entries.
         known: Whether the hits answer the question; if not the block says so.
     """
     wording = WORDING[language]
@@ -108,7 +113,8 @@ def block(
     facts = Section(wording.standing, standing)
     own = Section(wording.found if known else wording.unsure, ())
     room -= top.fill(room // SHARE)
-    room -= facts.fill(room // 12)
+    room -= facts.fill(room // SHARE, most=pinned)
+    room -= facts.fill(min(room // SHARE, max(0, room - ALONE) // STANDING))
     lines = _Lines(hits, wording, room - own.head)
     for group in _until_full(groups, lines):
         lines.add(group)
@@ -139,10 +145,10 @@ class Section:
         self.shown = 0
         self._lines = lines
 
-    def fill(self, room: int) -> int:
-        """Show more lines in so many tokens; returns how many of them were used."""
+    def fill(self, room: int, *, most: int | None = None) -> int:
+        """Show more lines, `most` of them in all, in so many tokens; returns how many of them were used."""
         spent = 0
-        while self.shown < len(self._lines):
+        while self.shown < (len(self._lines) if most is None else most):
             cost = _cost(self._lines[self.shown]) + (0 if self.shown else self.head)
             if spent + cost > room:
                 break
@@ -199,15 +205,15 @@ class _Lines:
         return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)}{_opens(p)}"
 
     def printed(self) -> list[str]:
-        """The lines, newest first; in a session the last turn first; what has no date last."""
+        """The lines, newest first, what has no date last; of a session's day people's words before an assistant's."""
         first: dict[str | None, int] = {}
         for number in sorted(self.told):
             first.setdefault(self._hits[number].passage.session, number)
 
-        def place(number: int) -> tuple[str, int, int, int]:
+        def place(number: int) -> tuple[str, int, bool, int, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
-            return (p.date or "", -first[p.session], at, -number)
+            return (p.date or "", -first[p.session], p.role != "assistant", at, -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 

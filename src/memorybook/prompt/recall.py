@@ -87,6 +87,7 @@ def recall(
         [] if found_only else _written(document, answer.hits, room, wording.more, asked=bool(query.strip())),
         language=language,
         max_tokens=max_tokens,
+        pinned=sum(each.entry.pinned for each in always),
         known=answer.has_relevant,
     )
     hot = tuple(always[: made.standing])

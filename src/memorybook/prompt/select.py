@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 PLACED = 30
 """How many of the best hits are looked up in their talk."""
 
-NEAR = 8
+NEAR = 6
 """How many of the best hits bring the turns that follow them."""
 
-ABOUT = 0.7
+ABOUT = 0.45
 """Relevance from which a hit may be about the question, and comes before the turns that follow better ones."""
 
 BEFORE, AFTER = 2, 8
 """Turns before and after a hit that are looked at."""
 
-FOLLOWING = 3
+FOLLOWING = 2
 """How many of the turns after a hit are told where there is room."""
 
 LONG = 3
@@ -109,7 +109,7 @@ class Selection:
                 break
             best.append(hit)
             yield group
-        yield from self._following(best[:NEAR])
+        yield from self._following(best[:4])
         documents: list[tuple[int, ...]] = []
         yield from in_turn(self._but_documents(chain(rest, ranked), documents), self._said_lately())
         yield from documents
