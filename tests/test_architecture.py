@@ -87,7 +87,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"workspace"},
     "tool_schema": {"errors"},
     "shapes": set(),
-    "tools": {"config", "errors", "memory", "standard", "tool_schema", "typed"},
+    "tools": {"config", "errors", "memory", "recall", "standard", "tool_schema", "typed"},
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "recollection", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES

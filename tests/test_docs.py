@@ -17,6 +17,7 @@ import pytest
 import llm_server
 from inference.server import Service
 from memorybook import config, tools
+from memorybook.agent.toolset import LOAD
 from memorybook.cli import VERBS, main
 
 ROOT = Path(__file__).parent.parent
@@ -154,4 +155,4 @@ def named(cell: str) -> list[str]:
 def test_the_pages_name_only_tools_that_exist() -> None:
     for page in PAGES:
         for name in re.findall(r"\b(memory_[a-z]+|recall_memory)\b", page.read_text(encoding="utf-8")):
-            assert name in tools.TOOLS or name in {"memory_type", "memory_window"}, (page.name, name)
+            assert name in tools.TOOLS or name in {"memory_type", "memory_window", LOAD}, (page.name, name)

@@ -25,6 +25,7 @@ KEY = "sk-proj-T3BlbkFJq8Zr5Yw2Lx9Vn4Kd7Hs1Gm6Pb0QcXe"
 TALK = """
 {"id":"t1","session":"tea","speaker":"Ann","timestamp":"2026-02-20T09:01:00Z","content":"I prefer tea, never coffee."}
 {"id":"t2","session":"tea","role":"assistant","timestamp":"2026-02-20T09:02:00Z","content":"Good to know."}
+{"id":"t3","session":"tea","role":"tool","tool":"curl","content":"green tea: 8 EUR"}
 {"id":"u1","session":"茶","speaker":"安","content":"我喜欢绿茶，不喝咖啡。"}
 """.lstrip()
 
@@ -94,6 +95,8 @@ def answered(memory: Memory) -> list[Call]:
     for query in ("green tea", "绿茶", "what did we decide about the harbour of Rotterdam"):
         call("memory_search", query=query, explain=True)
         call("memory_search", query=query, min_score=0.99)
+        for name in ("memory_search", "recall_memory"):
+            found.append((name, tools.call(memory, name, {"query": query}, for_model=True)))
         call("recall_memory", query=query)
         call("memory_recall", query=query)
         call("recall_topic", query=query)

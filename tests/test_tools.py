@@ -133,6 +133,17 @@ def test_schemas_are_in_the_form_of_each_wire_and_calls_come_back_as_models_writ
         tools.schemas("openai", ["memory_dance"])
 
 
+@pytest.mark.parametrize(("text", "query"), [("The user keeps bees.", "bees"), ("用户养蜜蜂。", "蜜蜂")])
+def test_an_answer_as_text_for_a_model(memory: Memory, text: str, query: str) -> None:
+    entry = tools.call(memory, "memory_remember", {"text": text}, for_model=True)
+    assert json.loads(tools.text(entry)) == entry
+    for for_model in (True, False):
+        found = tools.call(memory, "memory_search", {"query": query}, for_model=for_model)
+        assert tools.text(found).startswith("1. 1.00 MEMORY.md#L")
+        assert tools.text(found).endswith(f"id {entry['entry']['id']}): {text}")
+        assert "degraded" in found["index"], "as data it is whole"
+
+
 def test_get_takes_the_name_that_its_answer_has(memory: Memory) -> None:
     memory.append("one")
     path = memory.append("two").path
@@ -169,8 +180,10 @@ def test_switched_off_every_tool_says_disabled_and_writes_nothing(tmp_path: Path
     assert set(arguments) == set(tools.TOOLS)
     with memorybook.open(str(tmp_path / "book"), config=Config(enabled=False)) as off:
         for name, given in arguments.items():
-            answer = tools.call(off, name, given)
-            assert answer.get("disabled") is True, name
+            for for_model in (False, True):
+                answer = tools.call(off, name, given, for_model=for_model)
+                assert answer.get("disabled") is True, name
+                assert json.loads(tools.text(answer))["disabled"] is True
     assert not (tmp_path / "book").exists()
 
 

@@ -196,6 +196,15 @@ class Transcripts(Protocol):
     def shared(self, turn_ids: Iterable[str]) -> frozenset[str]:
         """Those of these ids that turns of several sessions have."""
 
+    def short_names(self, turns: Iterable[tuple[str, str]]) -> Sequence[str]:
+        """A name of each turn, given as (session, id), that `beginning_with` finds: `ID` or `SESSION/ID`, UUIDs cut."""
+
+    def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
+        """(session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; of the session likewise.
+
+        "" is any session.
+        """
+
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
         """Remove these turns, or the whole session; returns how many turns went."""
 

@@ -37,7 +37,10 @@ class Entry(TypedDict):
 
 
 class Hit(TypedDict):
-    """A passage that was found; `score` ranks within this answer, `relevance` is 0 to 1."""
+    """A passage that was found; `score` ranks within this answer, `relevance` is 0 to 1.
+
+    For models only: `place`, which opens a turn, and `trust`, where it is not the user's.
+    """
 
     path: str
     start_line: int
@@ -53,6 +56,8 @@ class Hit(TypedDict):
     session: str | None
     speaker: str | None
     state: NotRequired[Literal["archived", "superseded"]]
+    trust: NotRequired[Literal["agent", "tool", "document", "import", "suspect"]]
+    place: NotRequired[str]
     why: NotRequired[dict[str, float]]
 
 
@@ -67,12 +72,17 @@ class IndexState(TypedDict):
 
 
 class Found(TypedDict):
-    """The answer to a search, best first; `cut` counts what the threshold left out."""
+    """The answer to a search, best first; `cut` counts what the threshold left out.
+
+    `nearest` (none of the results is relevant) and `left_out` (what a model may ask for besides) are for models only.
+    """
 
     results: list[Hit]
     has_relevant: bool
+    nearest: NotRequired[bool]
     threshold: float
     cut: NotRequired[int]
+    left_out: NotRequired[list[str]]
     disabled: bool
     backend: str
     root: str

@@ -6,7 +6,7 @@ import inspect
 import json
 import keyword
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from memorybook.errors import InvalidInput
@@ -42,6 +42,12 @@ def schema_of(tool: Callable[..., dict[str, Any]]) -> dict[str, Any]:
             "required": [_public(p.name) for p in parameters if p.default is p.empty],
         },
     }
+
+
+def described_without(description: str, tools: Collection[str]) -> str:
+    """A tool's description without the sentences that name one of these tools."""
+    sentences = description.removesuffix(".").split(". ")
+    return ". ".join(one for one in sentences if not any(tool in one for tool in tools)) + "."
 
 
 def checked(name: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,20 +27,19 @@ def memory_search(
     session: str | None = None,
     explain: bool = False,
 ) -> dict[str, Any]:
-    """Search long-term memory (entries, notes, documents, session summaries, past turns): snippets, best first.
+    """Search entries, notes, documents, summaries and past turns. Use it before answering about the past.
 
-    Use it to answer about the past, then open what you rely on with memory_get; recall_memory finds what has faded.
-    memory_recall makes a block for a prompt.
+    Open a hit with memory_get. For faded entries use recall_memory. For a prompt block use memory_recall.
 
     Args:
-        query: What to look for, in any language.
-        max_results: At most this many, up to 200.
-        min_score: Lowest relevance, 0 to 1.
+        query: A question or words, in any language.
+        max_results: Maximum, up to 200.
+        min_score: Minimum relevance, 0 to 1.
         category: Only entries of this category.
-        since: From this day on, YYYY-MM-DD.
-        until: Up to this day.
-        session: Only this session, by uuid or name.
-        explain: Tell what each score is made of.
+        since: First day, YYYY-MM-DD.
+        until: Last day.
+        session: Only this session, uuid or name.
+        explain: Add the components of each score.
     """
     return memory.search(
         query,
@@ -55,24 +54,22 @@ def memory_search(
 
 
 def recall_memory(memory: Memory, query: str, max_results: int | None = None) -> dict[str, Any]:
-    """Search archived entries and those too weak to be in every prompt: snippets, best first.
-
-    Use it when memory_search and the prompt lack what was known long ago.
+    """Search archived and faded entries: snippets, best first. Use it when memory_search finds nothing.
 
     Args:
-        query: What to look for, in any language.
-        max_results: At most this many, up to 200.
+        query: A question or words, in any language.
+        max_results: Maximum, up to 200.
     """
     return memory.recall_memory(query, max_results=max_results).json()
 
 
 def memory_get(memory: Memory, target: str, from_: int = 1, lines: int | None = None) -> dict[str, Any]:
-    """Read what a search found: lines of a document, an entry with all its fields, or a past turn.
+    """Read a document, an entry with all its fields, or a past turn.
 
     Args:
-        target: A path, also with lines (daily/2026-02-24.md#L3-L5), an entry's id, or turn:SESSION/ID.
-        from: First line of a document.
-        lines: How many lines; else all that follow.
+        target: A place from a search: path, path#L3-L5, entry id or turn:SESSION/ID.
+        from: First line.
+        lines: Number of lines; default all.
     """
     return memory.get(target, start=from_, lines=lines).json()
 
@@ -87,22 +84,20 @@ def memory_list(
     """List entries, strongest first.
 
     Args:
-        category: Only of this category.
-        group: Only of this group and those below it.
+        category: Only this category.
+        group: Only this group and its subgroups.
         state: active, archived or superseded.
-        limit: At most this many.
+        limit: Maximum.
     """
     return memory.entries(category=category, group=group, state=state, limit=limit).json()
 
 
 def memory_recall(memory: Memory, query: str, max_tokens: int | None = None) -> dict[str, Any]:
-    """Make the memory block for a prompt: what a person wrote, key facts, what fits the query.
-
-    Use it once when a turn begins; to look something up use memory_search.
+    """Build the memory block of a prompt. Use it once at the start of a turn; to look something up use memory_search.
 
     Args:
         query: What the user just said.
-        max_tokens: Size of the block; else 2000.
+        max_tokens: Size of the block, default 2000.
     """
     return memory.recall(query, max_tokens=max_tokens).json()
 
@@ -118,19 +113,19 @@ def memory_remember(
     metadata: Mapping[str, Any] | None = None,
     session: str | None = None,
 ) -> dict[str, Any]:
-    """Remember one statement for good; saying the same again strengthens it. Answers the entry with its id.
+    """Store a lasting statement, such as a preference, fact or decision; a repeated one is strengthened.
 
-    Use it for what stays true: a preference, a fact, a decision; for what happened use memory_append.
+    For events use memory_append. Use it to add; to correct use memory_update.
 
     Args:
         text: The statement, complete in itself.
         category: preference, fact, decision, experience, workflow, skill_usage, todo or context.
         importance: high, medium, low, or 0 to 1.
         tags: Words to find it by.
-        group: Where it belongs, such as work/api.
+        group: Path of its group, such as work/api.
         expires: Day a todo lapses, YYYY-MM-DD.
-        metadata: A JSON object of your own.
-        session: Where it belongs; else it is everybody's.
+        metadata: Your own JSON object.
+        session: Session it belongs to; default none.
     """
     return memory.remember(
         text,
@@ -147,15 +142,15 @@ def memory_remember(
 def memory_append(
     memory: Memory, text: str, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
 ) -> dict[str, Any]:
-    """Append a note to today's file, or a list item under a heading of MEMORY.md. Answers its path and line.
+    """Append a note to today's file, or an item under a heading of MEMORY.md. Returns path and line.
 
-    Use it for what happened or was done; for what stays true use memory_remember.
+    Use it for events; for lasting statements use memory_remember.
 
     Args:
         text: The note.
-        kind: A short word for it, such as pref.
+        kind: One short word, such as pref.
         tags: Words to find it by.
-        section: Heading of MEMORY.md to add it under.
+        section: Heading in MEMORY.md.
     """
     return memory.append(text, kind=kind, tags=tags, section=section).json()
 
@@ -163,9 +158,7 @@ def memory_append(
 def memory_flush(
     memory: Memory, text: str | None = None, messages: Sequence[Mapping[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Save what is durable before a conversation is compacted: at most 20 notes of 500 characters.
-
-    Answers where each was written, and what was left out and why.
+    """Save what matters before a conversation is compacted: at most 20 notes of 500 characters.
 
     Args:
         text: Text or Markdown.
@@ -186,18 +179,18 @@ def memory_update(
     metadata: Mapping[str, Any] | None = None,
     instruction: str | None = None,
 ) -> dict[str, Any]:
-    """Change an entry that is wrong or no longer true; what is left out stays. Answers the entry as it stands now.
+    """Correct an entry; fields not given stay. Returns the entry.
 
     Args:
-        id: Its id.
+        id: Entry id.
         text: New statement.
         category: New category.
         importance: high, medium, low, or 0 to 1.
         tags: All its tags.
         group: New group; empty for none.
-        expires: New day on which it lapses, YYYY-MM-DD; empty for never.
+        expires: New day it lapses, YYYY-MM-DD; empty for never.
         metadata: New JSON object.
-        instruction: How a language model is to rewrite the statement; given alone.
+        instruction: How a language model should rewrite the statement; give it alone.
     """
     if instruction is not None:
         fields = (text, category, importance, tags, group, expires, metadata)
@@ -222,7 +215,7 @@ def memory_pin(memory: Memory, id: str, pinned: bool = True) -> dict[str, Any]:
     """Keep an entry from fading, or let it fade again.
 
     Args:
-        id: Its id.
+        id: Entry id.
         pinned: False lets it fade again.
     """
     return memory.pin(id, pinned=pinned).json()
@@ -236,16 +229,14 @@ def memory_forget(
     source: str | None = None,
     dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Forget an entry, what is relevant to a query, a session, or a source. Give one of the four.
-
-    Use it when the user wants something gone; what is no longer true is changed with memory_update.
+    """Forget an entry, a session, a source or all about a query: give one. Use it when the user wants it gone.
 
     Args:
-        target: Id of the entry.
-        query: Entries and notes relevant to this go.
-        session: By uuid or name; goes with its turns and what came from it.
-        source: turn:ID, a document or an imported file; goes with what came from it.
-        dry_run: Only say what would go.
+        target: Entry id.
+        query: All entries and notes about this.
+        session: Uuid or name, with all that came from it.
+        source: turn:ID, document or imported file, with all that came from it.
+        dry_run: Only report what would go.
     """
     return memory.forget(target, query=query, session=session, source=source, dry_run=dry_run).json()
 
@@ -259,15 +250,15 @@ def memory_purge(
     forgotten: bool = False,
     dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Erase something for good, with every copy of it: it cannot be undone. Give one of the five.
+    """Erase something for good, with every copy; this cannot be undone. Give one of the five.
 
     Args:
-        target: Id of the entry, also of one that was forgotten.
-        query: Entries and notes relevant to this go.
-        session: By uuid or name; goes with its turns and what came from it.
-        source: turn:ID, a document or an imported file; goes with what came from it.
-        forgotten: All that was ever forgotten and not brought back.
-        dry_run: Only say what would go.
+        target: Entry id, also of a forgotten entry.
+        query: All entries and notes about this.
+        session: Uuid or name, with all that came from it.
+        source: turn:ID, document or imported file, with all that came from it.
+        forgotten: Everything forgotten and not brought back.
+        dry_run: Only report what would go.
     """
     return memory.purge(
         target, query=query, session=session, source=source, forgotten=forgotten, dry_run=dry_run
@@ -275,30 +266,30 @@ def memory_purge(
 
 
 def memory_history(memory: Memory, id: str | None = None, limit: int | None = None) -> dict[str, Any]:
-    """Tell what was done to the book, newest first, and why.
+    """List what was done to the book, newest first, with reasons.
 
     Args:
-        id: Only of this entry, document path, session or operation.
-        limit: At most this many; else 20.
+        id: Only this entry, document path, session or operation.
+        limit: Maximum, default 20.
     """
     return memory.history(id, limit=20 if limit is None else limit).json()
 
 
 def memory_why(memory: Memory, id: str) -> dict[str, Any]:
-    """Tell why an entry is remembered: what was said, what changed it, which prompts it entered.
+    """Explain why an entry is remembered: what was said, what changed it, which prompts used it.
 
     Args:
-        id: Its id.
+        id: Entry id.
     """
     return memory.why(id).json()
 
 
 def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[str, Any]:
-    """Take back an operation of yours, also an undo. What a person did only a person takes back.
+    """Undo one of your operations, also an undo. Only a person can undo what a person did.
 
     Args:
-        operation: Its id, see memory_history.
-        dry_run: Only say what would happen.
+        operation: Operation id, see memory_history.
+        dry_run: Only report what would happen.
     """
     if memory.actor != "user" and memory.book.journal.operation(operation).actor == "user":
         from memorybook.errors import InvalidInput
@@ -320,10 +311,10 @@ def recall_history(
     Use it to see what went on lately; for a subject use recall_topic.
 
     Args:
-        limit: At most this many; 5 if left out.
-        since: From this day on, YYYY-MM-DD.
-        until: Up to this day.
-        current: The current conversation, which is left out.
+        limit: Maximum, default 5.
+        since: First day, YYYY-MM-DD.
+        until: Last day.
+        current: The current conversation, to leave out.
     """
     return memory.recall_history(limit, since=since, until=until, current=current).json()
 
@@ -336,40 +327,40 @@ def recall_topic(
     until: str | None = None,
     current: str | None = None,
 ) -> dict[str, Any]:
-    """Find past conversations about something: their summaries, and the turns in which it was said.
+    """Find past conversations and their turns by subject. Use it for what was discussed.
 
-    Use it for what was discussed or decided; for facts that are remembered use memory_search.
+    For remembered facts use memory_search.
 
     Args:
-        query: What it was about, in any language; days that it names narrow the search.
-        top: At most this many conversations, and turns; 5 if left out.
-        since: Only turns from this day on, YYYY-MM-DD.
-        until: Only turns up to this day.
-        current: The current conversation, which is left out.
+        query: The subject, in any language; days in it narrow the search.
+        top: Maximum of conversations and of turns, default 5.
+        since: First day, YYYY-MM-DD.
+        until: Last day.
+        current: The current conversation, to leave out.
     """
     return memory.recall_topic(query, top=top, since=since, until=until, current=current).json()
 
 
 def recall_session(memory: Memory, which: str, limit: int = 50, current: str | None = None) -> dict[str, Any]:
-    """Open one past conversation: its summary and its last turns.
+    """Open one past conversation: its summary and last turns.
 
     Use it to go on where it ended; to look something up in it use recall_within.
 
     Args:
-        which: Its uuid, its name, a day, or words such as last time, 上次 or last Tuesday.
-        limit: At most this many turns.
-        current: The current conversation, which last time and the like do not mean.
+        which: Uuid, name, a day, or words such as last time, 上次 or last Tuesday.
+        limit: Maximum of turns.
+        current: The current conversation, to leave out.
     """
     return memory.recall_session(which, limit=limit, current=current).json()
 
 
 def recall_within(memory: Memory, session: str, query: str, top: int | None = None) -> dict[str, Any]:
-    """Find the turns about something in one conversation. Use it when that is known; else use recall_topic.
+    """Find turns about something in one conversation. Use it when you know which; else use recall_topic.
 
     Args:
-        session: Which, as for recall_session.
-        query: What it was about, in any language.
-        top: At most this many turns; 5 if left out.
+        session: Which one, as for recall_session.
+        query: The subject, in any language.
+        top: Maximum of turns, default 5.
     """
     return memory.recall_within(session, query, top=top).json()
 
@@ -377,18 +368,18 @@ def recall_within(memory: Memory, session: str, query: str, top: int | None = No
 def memory_review(
     memory: Memory, kind: str | None = None, state: str = "open", limit: int | None = None
 ) -> dict[str, Any]:
-    """List what was proposed and waits for a person's word; only a person accepts or rejects it.
+    """List proposals that wait for review; only a person accepts or rejects them.
 
     Args:
         kind: Such as archive, conflict or duplicate.
         state: open, accepted, rejected or withdrawn.
-        limit: At most this many.
+        limit: Maximum.
     """
     return memory.review(kind=kind, state=state, limit=limit).json()
 
 
 def memory_status(memory: Memory) -> dict[str, Any]:
-    """Tell what is stored where, what waits, and whether anything is degraded."""
+    """Report what is stored where, what waits, and what is degraded."""
     return memory.status()
 
 
@@ -421,10 +412,11 @@ TOOLS: Mapping[str, Tool] = {
 """Every tool by name, in the order in which doors list them."""
 
 
-def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_model: bool = False) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
-    Arguments are as `schema` has them, an object or its JSON as models write it; None is as good as left out.
+    Arguments are as `schema` has them, an object or its JSON as models write it; None is as good as left out. With
+    `for_model` a search returns only the hits that a model can use, see `recall.tool_results.select`.
 
     Raises:
         InvalidInput: No such tool, an argument it does not have, one that is missing, or of another type.
@@ -437,7 +429,19 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str) -> dict[
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
     given = checked(name, schema(name)["parameters"], decoded(name, arguments))
+    if for_model and tool in (memory_search, recall_memory):
+        from memorybook.recall.tool_results import search_for_model
+
+        search = memory.search if tool is memory_search else memory.recall_memory
+        return search_for_model(search, memory.book.transcripts, memory.config.max_results, **given)
     return run(memory, tool, **{private(each): value for each, value in given.items()})
+
+
+def text(answer: Mapping[str, Any]) -> str:
+    """The answer of a tool as text for a model: compact lines of a search, JSON of anything else."""
+    from memorybook.recall.tool_results import answer_text
+
+    return answer_text(answer)
 
 
 def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:

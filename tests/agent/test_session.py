@@ -654,7 +654,7 @@ def test_tools_may_answer_anything(place: Place) -> None:
 
 
 def test_rounds_of_tools_are_bounded(place: Place) -> None:
-    llm = ScriptedLLM(then=calls(("memory_status", {})))
+    llm = ScriptedLLM(then=calls(("memory_search", {"query": "tea"})))
     session = place.workspace().session("a", "b")
     outcome = session.run(llm, "?", max_rounds=3)
     assert outcome.stopped
@@ -670,7 +670,7 @@ def test_the_budget_ends_a_loop(place: Place) -> None:
     workspace = place.workspace(config=CONFIG._replace(llm=CONFIG.llm._replace(budget=budget)))
     session = workspace.session("a", "b")
     with pytest.raises(BudgetSpent):
-        session.run(ScriptedLLM(then=calls(("memory_status", {}))), "?")
+        session.run(ScriptedLLM(then=calls(("memory_search", {"query": "tea"}))), "?")
     assert texts(session.messages)[0] == "?"
 
 
@@ -760,11 +760,13 @@ def test_a_listener_that_fails_does_not_end_a_turn(place: Place) -> None:
 
 def test_models_erase_nothing_for_good(place: Place) -> None:
     session = place.workspace(noting=False).session("a", "b")
-    llm = ScriptedLLM(["Hello."])
+    llm = ScriptedLLM([calls(("memory_tools", {})), calls(("memory_tools", {"names": ["memory_purge"]})), "Hello."])
     session.run(llm, "Hi there")
-    names = {tool.name for tool in llm.requests[0].tools}
-    assert "memory_purge" not in names
-    assert {"memory_undo", "memory_forget", "memory_search"} <= names
+    offered = json.dumps([(tool.name, tool.description) for tool in llm.requests[-1].tools])
+    described, refused = (message["content"] for message in llm.requests[-1].messages if message["role"] == "tool")
+    assert "memory_purge" not in offered + described
+    assert "memory_undo" in offered
+    assert refused.startswith("Error: no tool 'memory_purge' to load: there are memory_search, ")
 
 
 @pytest.mark.parametrize("content", ["", "  ", None, []])

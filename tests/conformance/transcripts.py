@@ -49,6 +49,8 @@ class TranscriptsConformance:
         assert list(transcripts.find("t1")) == []
         assert list(transcripts.going_on("", "", "")) == []
         assert not transcripts.shared(["t1"])
+        assert list(transcripts.short_names([("s1", "t1")])) == ["t1"]
+        assert list(transcripts.beginning_with("t1")) == []
         assert transcripts.remove("s1") == 0
         assert dict(transcripts.counts()) == {"sessions": 0, "turns": 0}
         assert transcripts.changes(0).revision == 0
@@ -146,6 +148,27 @@ class TranscriptsConformance:
         assert [one.text for one in transcripts.find("a", "s2")] == ["two"]
         assert list(transcripts.find("b", "s1")) == []
         assert transcripts.shared(["a", "b", "c"]) == {"a"}
+
+    def test_a_uuid_is_named_by_as_much_of_its_beginning_as_no_other_has(self, transcripts: Transcripts) -> None:
+        alike = [f"0190a1b2-c3d4-7000-8000-00000000000{n}" for n in range(3)]
+        other, own = "9359ac7e-3df1-586a-ad3c-8d40b0a9d934", "message-1"
+        transcripts.append(session(other), [turn(one, of=other) for one in (*alike, other, own, f"{own}0")])
+        names = list(transcripts.short_names((other, one) for one in (*alike, other, own)))
+        assert names == [*alike, "9359ac7e", "message-1"]
+        assert [transcripts.beginning_with(name) for name in names] == [[(other, one)] for one in (*alike, other, own)]
+        assert list(transcripts.beginning_with("0190a1b2", other)) == [(other, one) for one in alike]
+        for short in ("9359ac7", "9359AC7E", "message-", "9359ac7e_", "9359ac7e%", ANYTHING):
+            assert list(transcripts.beginning_with(short)) == []
+
+    def test_a_turn_of_several_sessions_is_named_with_its_session(self, transcripts: Transcripts) -> None:
+        one, two = "9359ac7e-3df1-586a-ad3c-8d40b0a9d934", "tea"
+        for uuid in (one, two):
+            transcripts.append(session(uuid), [turn("t1", of=uuid), turn(f"{uuid}-2", of=uuid)])
+        assert list(transcripts.short_names([(one, "t1"), (two, "t1"), (two, "tea-2")])) == [
+            "9359ac7e/t1", "tea/t1", "tea-2",
+        ]  # fmt: skip
+        assert list(transcripts.beginning_with("t1", "9359ac7e")) == [(one, "t1")]
+        assert list(transcripts.beginning_with("t1", "te")) == []
 
     def test_a_reply_may_come_first(self, transcripts: Transcripts) -> None:
         transcripts.append(session(), [turn("hello", "assistant"), turn("more", "tool"), turn("a"), turn("b", "tool")])

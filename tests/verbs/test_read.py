@@ -10,7 +10,7 @@ import pytest
 
 from memorybook.errors import Conflict, NotFound
 from memorybook.memory import Memory
-from memorybook.model import Add
+from memorybook.model import Add, Session, Turn
 from verbs.conftest import NOW, Reopen
 
 
@@ -39,6 +39,22 @@ def test_a_turn_of_another_session_is_not_found(memory: Memory, tmp_path: Path) 
         memory.get("turn:b/m2")
     with pytest.raises(NotFound, match="'c'"):
         memory.get("turn:c/m1")
+
+
+def test_a_turn_is_opened_by_the_beginning_of_a_uuid(memory: Memory, tmp_path: Path) -> None:
+    ids = ["9359ac7e-3df1-586a-ad3c-8d40b0a9d934", "9359ac7e-3df1-586a-ad3c-8d40b0a9d935"]
+    for session, own in zip(ids, ids, strict=True):
+        turns = [Turn(id=id, session=session, role="user", text=f"tea {id}") for id in (own, "m1")]
+        memory.book.transcripts.append(Session(uuid=session), turns)
+    assert memory.get(f"turn:{ids[0]}/m1").json()["turn"]["session"] == ids[0]
+    with pytest.raises(Conflict, match="'9359ac7e'"):
+        memory.get("turn:9359ac7e")
+    memory.forget(session=ids[1])
+    assert memory.get("turn:9359ac7e").json()["text"] == f"tea {ids[0]}"
+    assert memory.get("turn:9359ac7e/m1").json()["turn"]["id"] == "m1"
+    for missing in ("turn:9359ac7", "turn:9359ac7e/m2", "turn:1111aaaa"):
+        with pytest.raises(NotFound):
+            memory.get(missing)
 
 
 def test_a_recalled_entry_is_counted_every_time(memory: Memory) -> None:

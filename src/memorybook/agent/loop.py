@@ -4,41 +4,21 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook import tools as memory_verbs
 from memorybook.agent.context import Context
+from memorybook.agent.toolset import AgentTool, clip, offered_tools
 from memorybook.agent.words import WORDS
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.recall.format import CLOSE, OPEN
 from memorybook.replies import Message, Reply, ToolCall, ToolSchema, Usage
-from memorybook.tool_schema import decoded
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
     from memorybook.protocols import LLM
     from memorybook.recollection import Recollection
 
 MAX_ROUNDS = 10
 """Rounds of tools in one turn, unless the caller says otherwise."""
-
-_WIDTH = 16_000
-"""Characters of a tool's answer that the model is shown."""
-
-
-class AgentTool(NamedTuple):
-    """A tool that an agent may call: what the model is told of it, and what is called with the arguments."""
-
-    schema: ToolSchema
-    call: Callable[[Mapping[str, Any]], Any]
-
-    def told(self, arguments: Mapping[str, Any] | str) -> str:
-        """What it answers, as text for the model, or `Error: …` if the book refuses; arguments may be their JSON."""
-        try:
-            return str(self.call(decoded(self.schema.name, arguments)))
-        except MemoryBookError as error:
-            return f"Error: {error}"
 
 
 class Outcome(NamedTuple):
@@ -63,44 +43,12 @@ class Outcome(NamedTuple):
     found: Recollection | None = None
 
 
-def tools_of(
-    memory: Memory,
-    wrote: Callable[[list[str]], Any] = lambda operations: None,
-    names: Collection[str] | None = None,
-) -> list[AgentTool]:
-    """The memory tools of these names (see `tools.offered`) over an open memory.
-
-    What they answer stands between the markers of recalled text, so that it is not remembered once more; `wrote` is
-    told the operations of each call.
-    """
-    offered = memory_verbs.offered(names)
-    return [AgentTool(ToolSchema(**memory_verbs.schema(name)), _verb(memory, name, wrote)) for name in offered]
-
-
-def operations_in(answer: Mapping[str, Any]) -> list[str]:
-    """Ids of the operations that a verb's answer tells of, but for those that took another back."""
-    if "undone" in answer:
-        return []
-    made = (answer, answer.get("receipt") or {}, *answer.get("accepted", ()))
-    return [each["operation"] for each in made if each.get("operation")]
-
-
-def _verb(memory: Memory, name: str, wrote: Callable[[list[str]], Any]) -> Callable[[Mapping[str, Any]], str]:
-    def call(arguments: Mapping[str, Any]) -> str:
-        found = memory_verbs.call(memory, name, arguments)
-        wrote(operations_in(found))
-        answer = json.dumps(found, ensure_ascii=False, default=str)
-        answer = answer.replace("<!--", "<! --").replace("-->", "-- >")
-        return f"{OPEN}\n{_cut(answer, _WIDTH - 200)}\n{CLOSE}"
-
-    return call
-
-
 def converse(
     llm: LLM,
     messages: Sequence[Message],
     tools: Sequence[AgentTool],
     *,
+    more: Sequence[AgentTool] = (),
     max_rounds: int = MAX_ROUNDS,
     language: str = "en",
     keep: Callable[[Message], Any] = lambda message: None,
@@ -113,6 +61,7 @@ def converse(
         llm: The model, within its budget.
         messages: What it is sent first.
         tools: What it may call; what one raises goes back to the model as text.
+        more: What it may load besides, see `toolset.offered_tools`.
         max_rounds: Rounds of tools, at least 0; after the last the model is told to answer.
         language: Of what it is told, `en` or `zh`.
         keep: Given each message as it comes: the model's, and the answers of tools.
@@ -126,19 +75,18 @@ def converse(
         LLMFailed: The model; BudgetSpent where it may not be asked any more.
         KeyboardInterrupt: The user's.
     """
-    by_name = {tool.schema.name: tool for tool in tools}
-    if len(by_name) < len(tools) or max_rounds < 0:
-        raise InvalidInput("two tools have one name" if max_rounds >= 0 else f"max_rounds {max_rounds} is below 0")
+    if max_rounds < 0:
+        raise InvalidInput(f"max_rounds {max_rounds} is below 0")
+    offered = offered_tools(tools, more, messages)
     talk, usage, names = list(messages), Usage(), []
-    schemas = [tool.schema for tool in tools]
     for left in range(max_rounds, -1, -1):
-        reply = _asked(llm, talk, schemas, keep, piece)
+        reply = _asked(llm, talk, [tool.schema for tool in offered.values()], keep, piece)
         usage += reply.usage
         if not reply.tool_calls or not left:
             break
         said = [reply.message()]
         for call in reply.tool_calls:
-            ok, answer = _answer(by_name, call)
+            ok, answer = _answer(offered, call)
             called(call.name, ok)
             names.append(call.name)
             said.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": answer})
@@ -198,12 +146,9 @@ def _answer(tools: Mapping[str, AgentTool], call: ToolCall) -> tuple[bool, str]:
         return False, f"Error: there is no tool {call.name!r}; there are {', '.join(tools)}"
     try:
         answer = tool.call(call.arguments)
-        return True, _cut(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str))
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+        return True, clip(text)
     except MemoryBookError as error:
         return False, f"Error: {error}"
     except Exception as error:  # a tool is anybody's
         return False, f"Error: {type(error).__name__}: {error}"
-
-
-def _cut(text: str, width: int = _WIDTH) -> str:
-    return text if len(text) <= width else f"{text[:width]}… [{len(text) - width} more characters]"

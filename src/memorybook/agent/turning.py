@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from memorybook.agent.loop import MAX_ROUNDS, AgentTool, Outcome, converse, tools_of
+from memorybook.agent.loop import MAX_ROUNDS, Outcome, converse
 from memorybook.agent.messages import turn_of, words_of
+from memorybook.agent.toolset import AgentTool, core_of, tools_of
 from memorybook.agent.words import WORDS, told
 from memorybook.errors import Unavailable
 
@@ -43,7 +44,7 @@ class Turning:
     ) -> Outcome:
         """A turn: store what the user says, let the model call tools and answer, store what it says.
 
-        The model is always given the memory tools, reading and writing, also when it has no other. Two turns of one
+        The model always has the core memory tools and loads the others by name, see `toolset.CORE`. Two turns of one
         session wait for each other. `/new` is answered without the model, see `new`.
 
         Args:
@@ -145,7 +146,8 @@ class Turning:
             done = f"{WORDS[language].told}\n{told(obeyed, language)}" if obeyed is not None else ""
             head = session._head(talk, system, "\n\n".join(filter(None, (known.context.text, done))), language)
             messages = [*head, *history, {"role": "user", "content": message["content"]}]
-            outcome = self._converse(talk, llm, messages, tools, max_rounds, language, session.add, piece)
+            bounds = (tools, max_rounds, language)
+            outcome = self._converse(talk, llm, messages, *bounds, session.add, piece, current=talk.uuid)
             return outcome._replace(context=known.context, found=known.found)
 
     def _converse(
@@ -158,6 +160,8 @@ class Turning:
         language: str,
         keep: Callable[[Message], Any],
         piece: Callable[[str], None] | None = None,
+        *,
+        current: str = "",
     ) -> Outcome:
         model = talk.memory.metered(llm)
         if model is None:
@@ -169,6 +173,10 @@ class Turning:
             self._session._tell(talk, "tool", name, name=name, ok=ok, operations=tuple(made))
             made.clear()
 
-        own = [*tools, *tools_of(talk.memory, made.extend)]
-        bounds: dict[str, Any] = {"max_rounds": max_rounds, "language": language}
-        return converse(model, messages, own, **bounds, keep=keep, called=called, piece=piece)
+        own = {tool.schema.name for tool in tools}
+        memory_tools = tools_of(talk.memory, made.extend, current=current)
+        more = [tool for tool in memory_tools if tool.schema.name not in own]
+        options: dict[str, Any] = {"more": more, "max_rounds": max_rounds, "language": language}
+        return converse(
+            model, messages, [*tools, *core_of(memory_tools)], **options, keep=keep, called=called, piece=piece
+        )

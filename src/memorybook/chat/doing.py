@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from memorybook.agent.loop import operations_in
+from memorybook.agent.toolset import operations_in
 from memorybook.chat import commands
 from memorybook.chat.found import kept, show_remembered
 from memorybook.chat.words import WORDS

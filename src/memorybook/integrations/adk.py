@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from memorybook.agent.loop import AgentTool, tools_of
+from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.hosted import HostedItem
 from memorybook.importers.records import role_of

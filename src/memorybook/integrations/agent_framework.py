@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from memorybook.agent.loop import AgentTool, tools_of
+from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.answers import Memorized
 from memorybook.errors import MissingExtra
 from memorybook.hosted import HostedItem, HostedSession

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from memorybook import tools
-from memorybook.agent.loop import tools_of
+from memorybook.agent.toolset import tools_of
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.hosted import HostedItem, HostedSession
 from memorybook.importers.records import role_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from memorybook.agent.loop import AgentTool, tools_of
+from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import MemoryBookError, MissingExtra
 from memorybook.memory import Memory
 

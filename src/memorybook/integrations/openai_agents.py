@@ -6,7 +6,7 @@ from asyncio import to_thread
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from memorybook.agent.loop import AgentTool, tools_of
+from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.answers import Memorized
 from memorybook.errors import InvalidInput, MissingExtra
 from memorybook.hosted import HostedItem, HostedSession

@@ -6,7 +6,7 @@ from asyncio import to_thread
 from collections.abc import Collection
 from typing import Any
 
-from memorybook.agent.loop import AgentTool, tools_of
+from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingExtra
 from memorybook.memory import Memory
 from memorybook.versioned import VersionedFiles

@@ -254,6 +254,20 @@ class SqliteTranscripts:
         several = "SELECT 1 FROM turns WHERE turn_id=? LIMIT 1 OFFSET 1"
         return frozenset(id for id in turn_ids if db.first(several, (bindable(id),)))
 
+    def short_names(self, turns: Iterable[tuple[str, str]]) -> Sequence[str]:
+        """A name of each turn, given as (session, id), that `beginning_with` finds: UUIDs are cut, to 8 or more."""
+        from memorybook.storage.short_names import short_names
+
+        db = self._store.existing()
+        return [turn for _, turn in turns] if db is None else short_names(db, turns)
+
+    def beginning_with(self, turn: str, session: str = "") -> Sequence[tuple[str, str]]:
+        """(session, id) of at most 6 turns whose id is `turn` or a UUID that begins so; of the session likewise."""
+        from memorybook.storage.short_names import beginning_with
+
+        db = self._store.existing()
+        return [] if db is None else beginning_with(db, turn, session)
+
     def revision(self) -> int:
         """Grows with every change; 0 for an empty store. Cheap."""
         db = self._store.existing()

@@ -57,14 +57,27 @@ def _turn(book: Book, name: str) -> Said:
 
 
 def turn_of(book: Book, name: str) -> Turn:
-    """The one turn that `ID` or `SESSION/ID` names. Raises NotFound, Conflict (several sessions have that id)."""
-    found = turns_of(book, name)
+    """The one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
+    try:
+        found = turns_of(book, name) or _by_beginning(book, name)
+    except NotFound:
+        found = _by_beginning(book, name)
+        if not found:
+            raise
     if not found:
         raise NotFound(f"no turn {name!r} in this book")
     if len(found) > 1:
         where = ", ".join(f"turn:{turn.session}/{turn.id}" for turn in found[:5])
         raise Conflict(f"{len(found)} sessions have a turn {name!r}: name one, such as {where}")
     return found[0]
+
+
+def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
+    """The turns of a short name, see `Transcripts.short_names`."""
+    cuts = [place for place, char in enumerate(name) if char == "/"]
+    parts = [("", name), *((name[:cut], name[cut + 1 :]) for cut in cuts)]
+    places = [place for session, turn in parts for place in book.transcripts.beginning_with(turn, session)]
+    return [turn for session, id in places for turn in book.transcripts.find(id, session)]
 
 
 def turns_of(book: Book, name: str) -> Sequence[Turn]:

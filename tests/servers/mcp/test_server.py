@@ -57,7 +57,7 @@ def test_the_list_of_the_tools_stays_small(host: Host) -> None:
     """Hosts put names, descriptions and what tools take into every prompt; some put what they answer there as well."""
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in host.do(_listed)]
     prompt = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in listed]
-    assert len(json.dumps(prompt, separators=(",", ":"))) <= 9_500
+    assert len(json.dumps(prompt, separators=(",", ":"))) <= 8_700
     assert len(json.dumps(listed, separators=(",", ":"))) <= 29_500
     answered = json.dumps([tool["outputSchema"] for tool in listed], separators=(",", ":"))
     assert not re.findall(r'"(?:title|description)":"|"null"|"\$[a-z]+"', answered), (
@@ -145,7 +145,7 @@ def test_the_text_says_the_same_in_a_few_lines(host: Host) -> None:
     assert found.startswith("1. ")
     assert f"id {id}): 安 drinks green tea" in found
     assert "安 drinks green tea" in text_of(host.call("memory_get", target=found.split()[2]))
-    assert text_of(host.call("memory_search", query="zebra quagga")).startswith("nothing relevant found")
+    assert text_of(host.call("memory_search", query="zebra quagga")).startswith("Nothing relevant; the nearest:\n1. ")
     assert text_of(host.call("memory_append", text="bought tea")).startswith("written: daily/")
     assert text_of(host.call("memory_append", text="bought tea")).startswith("there already: daily/")
     assert text_of(host.call("memory_flush", text="- We decided to buy more tea on Friday.")).startswith("written: ")
@@ -160,6 +160,35 @@ def test_the_text_says_the_same_in_a_few_lines(host: Host) -> None:
         ]
     assert "only a person accepts" in text_of(host.call("memory_review"))
     assert text_of(host.call("memory_status")).startswith("book: ")
+
+
+@pytest.mark.parametrize(
+    ("turns", "query", "tool"),
+    [
+        (("Green tea is best.", "green tea: 8 EUR", "Green tea it is."), "green tea", "curl"),
+        (("绿茶最好。", "绿茶：八元", "码头那家店有绿茶。"), "绿茶", "查价"),
+    ],
+)
+def test_a_search_brings_a_model_what_it_can_use_and_says_whose_word_it_is(
+    host: Host, memory: Memory, tmp_path: Path, turns: tuple[str, ...], query: str, tool: str
+) -> None:
+    talk = tmp_path / "talk.jsonl"
+    said: list[dict[str, Any]] = [
+        {"id": "t1", "role": "assistant", "content": turns[0]},
+        {"id": "t2", "role": "assistant", "content": "", "tool_calls": [{"name": tool, "arguments": {}}]},
+        {"id": "t3", "role": "tool", "name": tool, "content": turns[1]},
+        {"id": "t4", "role": "user", "content": turns[2]},
+    ]
+    talk.write_text("\n".join(json.dumps({"session": "tea", **turn}) for turn in said), encoding="utf-8")
+    memory.import_file(str(talk))
+    result = host.call("memory_search", query=query)
+    found = {hit["turn"]: hit for hit in structured(result)["results"] if hit["source"] == "turn"}
+    assert {id: hit.get("trust") for id, hit in found.items()} == {"t1": "agent", "t4": None}
+    assert "turn:t1 (turn, assistant, trust agent): " in text_of(result)
+    assert "outputs of tools left out: 1" in text_of(result)
+    named = host.call("memory_search", query=f"{query} {tool}")
+    assert f"turn:t3 (turn, {tool}, trust tool): {turns[1]}" in text_of(named)
+    assert host.answer("memory_get", target=found["t1"]["place"])["text"] == turns[0]
 
 
 def test_conversations_are_recalled(host: Host, memory: Memory, tmp_path: Path) -> None:

@@ -43,8 +43,9 @@ def bounded(answer: dict[str, Any]) -> dict[str, Any]:
     answer = writable(_filled(answer))
     if size(answer) <= MOST:
         return answer
+    left_out = list(answer.pop("left_out", ()))
     shown = _shortened(answer)
-    left_out = [] if shown == answer else ["long texts are cut with …: open them by id or path with memory_get"]
+    left_out += [] if shown == answer else ["long texts are cut with …: open them by id or path with memory_get"]
     if size(shown) > MOST - _ROOM:
         left_out += _cut(shown, MOST - _ROOM)
     return {**shown, "left_out": left_out}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memorybook.config import OFF
+from memorybook.recall.tool_results import result_lines
 
 Shown = Mapping[str, Any]
 
@@ -27,23 +28,7 @@ def _off(answer: Shown) -> list[str]:
 def _found(answer: Shown) -> list[str]:
     if answer["disabled"]:
         return [OFF]
-    lines = [_hit(rank, hit) for rank, hit in enumerate(answer["results"], 1)]
-    if not answer["has_relevant"]:
-        lines[:0] = ["nothing relevant found" + ("; the nearest all the same:" if lines else "")]
-    elif not lines:
-        lines = [f"nothing above the threshold of {answer['threshold']:g}"]
-    return [*lines, *(f"(less than it could be: {reason})" for reason in answer["index"]["degraded"])]
-
-
-def _hit(rank: int, hit: Shown) -> str:
-    place = f"turn:{hit['session']}/{hit['turn']}" if hit["source"] == "turn" else _lines_of(hit)
-    about = [hit.get("category") or hit["source"], hit.get("state"), hit.get("date"), hit.get("speaker")]
-    about += [f"id {hit['id']}"] if "id" in hit else []
-    return f"{rank}. {hit['relevance']:.2f} {place} ({', '.join(filter(None, about))}): {_line(hit['snippet'])}"
-
-
-def _lines_of(hit: Shown) -> str:
-    return f"{hit['path']}#L{hit['start_line']}-L{hit['end_line']}"
+    return result_lines(answer)
 
 
 def _opened(answer: Shown) -> list[str]:

@@ -11,6 +11,7 @@ from typing_extensions import is_typeddict
 
 from memorybook import tools
 from memorybook.shapes import ANSWERS, Disabled
+from memorybook.tool_schema import described_without
 
 ASKS_FIRST = "memory_forget"
 """The tool that asks a person first."""
@@ -85,11 +86,9 @@ OFFERS: Mapping[str, Offer] = {
 """Tools by name, in the order in which they are listed."""
 
 
-def told(name: str) -> str:
-    """What a tool is for, without the sentences about tools that are not offered."""
-    unknown = tools.TOOLS.keys() - OFFERS.keys()
-    sentences = str(tools.schema(name)["description"]).split(". ")
-    return ". ".join(one for one in sentences if not any(other in one for other in unknown)).removesuffix(".") + "."
+def described(name: str) -> str:
+    """The description of a tool, without the sentences about tools that are not offered."""
+    return described_without(str(tools.schema(name)["description"]), tools.TOOLS.keys() - OFFERS.keys())
 
 
 def takes(name: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _LONGEST = 1_000
 def called(memory: Callable[[], Memory], name: str, arguments: Mapping[str, Any]) -> CallToolResult:
     """Call the tool; what it raises on purpose becomes an error that the model can act on."""
     try:
-        answer = tools.call(memory(), name, arguments)
+        answer = tools.call(memory(), name, arguments, for_model=True)
     except MemoryBookError as error:
         return refused(str(error))
     return answered(offers.once(name, answer))

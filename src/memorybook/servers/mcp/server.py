@@ -88,7 +88,7 @@ def _tool(memory: Opened, name: str) -> Tool:
     told: dict[str, Any] = {
         "name": name,
         "title": offer.title,
-        "description": offers.told(name),
+        "description": offers.described(name),
         "annotations": offer.annotations(),
         "parameters": offers.takes(name),
         "fn_metadata": FuncMetadata(arg_model=_Arguments, output_schema=offers.answers(name)),
