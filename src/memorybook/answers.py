@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
+    from memorybook.book import Book
     from memorybook.hits import Hit
     from memorybook.model import Applied, Entry, Operation, Shown, Turn
     from memorybook.replies import Usage
@@ -163,6 +165,13 @@ class Said(NamedTuple):
             "total_lines": count,
             "text": self.turn.text,
         }
+
+
+def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
+    """Entries with their strength today and their access counts."""
+    entries = list(entries)
+    counts = book.access_counts(entry.id for entry in entries)
+    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
 
 
 class Listed(NamedTuple):

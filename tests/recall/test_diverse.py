@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from memorybook.hits import Hit, Passage
 from memorybook.recall.diverse import diverse
+
+from memorybook.hits import Hit, Passage
 
 
 def test_diverse_prefers_what_says_something_else() -> None:

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from memorybook.recall.telling import says_nothing, telling
 
 from memorybook.hits import Hit, Passage
-from memorybook.recall.telling import says_nothing, telling
 
 
 def hit(text: str, source: Any = "turn", **fields: Any) -> Hit:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memorybook.verbs.inject import Cut, halved, once, retrieve_and_inject
 
 from memorybook.errors import InvalidInput
 from memorybook.hits import Hit, Passage
@@ -16,7 +17,6 @@ from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.recall.format import CLOSE, OPEN
-from memorybook.verbs.inject import Cut, halved, once, retrieve_and_inject
 from verbs.conftest import Reopen
 
 LINE = re.compile(r"(?m)^\[(\d+)\] \[(\w+)\] \(score: ([01]\.\d\d)\) (.*)$")

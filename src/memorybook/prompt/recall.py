@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memorybook.answers import Known, Recalled
+from memorybook.answers import Known, Recalled, known
 from memorybook.hits import Answer, Hit, Passage, Query
 from memorybook.prompt.block import SHARE, WORDING, block
 from memorybook.prompt.handwritten import handwritten, lines_of
@@ -132,8 +132,6 @@ def _language(memory: Memory, query: str, document: MemoryDocument) -> str:
 
 def _standing(book: Book, document: MemoryDocument, found: Sequence[Hit]) -> list[Known]:
     """The entries of every prompt, but for those that the question finds among the first."""
-    from memorybook.verbs.read import known
-
     first = {hit.passage.entry for hit in found[:FIRST]}
     always = standing(known(book, document.entries), today=book.now().date())
     return [each for each in always if each.entry.id not in first]

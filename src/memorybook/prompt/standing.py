@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memorybook.answers import known
 from memorybook.errors import InvalidInput
 from memorybook.lifecycle import fade
 from memorybook.model import CATEGORIES
@@ -74,8 +75,6 @@ def day_of(each: Known) -> str:
 
 def get_prompt_memories(memory: Memory, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
     """See `Memory.get_prompt_memories`."""
-    from memorybook.verbs.read import known
-
     _check(top_k, "top_k")
     book = memory.book
     return tuple(standing(known(book, book.memory().entries), today=book.now().date(), limit=top_k))
@@ -83,8 +82,6 @@ def get_prompt_memories(memory: Memory, top_k: int = fade.PROMPT_BEST) -> tuple[
 
 def summarize_existing(memory: Memory, limit: int = 50) -> str:
     """See `Memory.summarize_existing`."""
-    from memorybook.verbs.read import known
-
     _check(limit, "limit")
     book = memory.book
     held = [

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.answers import Recalled
+from memorybook.answers import Recalled, known
 from memorybook.errors import LLMFailed, NotFound
 from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
@@ -34,7 +34,6 @@ from memorybook.recall.format import CLOSE, OPEN
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 from memorybook.verbs.forgotten import unnamed
-from memorybook.verbs.read import known
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from memorybook.answers import Ground, Happened, History, Why
+from memorybook.answers import Ground, Happened, History, Why, known
 from memorybook.arguments import count_of, read_place, text_of
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.formats import memory_md
 from memorybook.model import Applied, Entry, Operation, Turn
 from memorybook.recollection import short
-from memorybook.verbs.read import known, turns_of
+from memorybook.verbs.read import turns_of
 
 if TYPE_CHECKING:
     from memorybook.book import Book

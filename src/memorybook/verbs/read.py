@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memorybook.answers import Known, Lines, Listed, Said
+from memorybook.answers import Known, Lines, Listed, Said, known
 from memorybook.arguments import lines_of
 from memorybook.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from memorybook.model import Entry, Turn
 
@@ -28,13 +28,6 @@ def get(book: Book, target: str, *, start: int, lines: int | None) -> Known | Li
     if entry is None:
         raise NotFound(f"no entry {target!r} in this book: a path ends in .md, a turn is opened with turn:ID")
     return known(book, [entry])[0]
-
-
-def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
-    """Entries with their strength today and their access counts."""
-    entries = list(entries)
-    counts = book.access_counts(entry.id for entry in entries)
-    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
 
 
 def _lines(book: Book, path: str, start: int, count: int | None) -> Lines:

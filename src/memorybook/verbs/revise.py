@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import arguments as given
-from memorybook.answers import Known
+from memorybook.answers import Known, known
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.lifecycle.revise import revise as rewrite
 from memorybook.model import Entry, Update
-from memorybook.verbs.read import known
 from memorybook.verbs.write import Mask, reworded
 
 if TYPE_CHECKING:

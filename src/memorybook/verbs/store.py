@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from memorybook import arguments as given
-from memorybook.answers import Known
+from memorybook.answers import Known, known
 from memorybook.draft import Result
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.lifecycle.candidate import Candidate
@@ -23,7 +23,6 @@ from memorybook.model import Add, Change, Discarded
 from memorybook.verbs.forgotten import remembered, unnamed
 from memorybook.verbs.memorize import heard
 from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.read import known
 from memorybook.verbs.review import propose_or_apply
 from memorybook.verbs.turns import zone_of
 from memorybook.verbs.write import Mask

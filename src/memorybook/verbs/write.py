@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from memorybook.answers import Appended, Flushed, Known, Remembered
+from memorybook.answers import Appended, Flushed, Known, Remembered, known
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.formats.prose import BY_AGENT
@@ -15,7 +15,6 @@ from memorybook.lifecycle.merge import lowest
 from memorybook.model import Add, Append, Category, Discarded, Entry, Note, Update
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
-from memorybook.verbs.read import known
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
