@@ -175,28 +175,26 @@ class _Lines:
     def add(self, group: Sequence[int]) -> None:
         """Tell these hits, without what is told already, where there is room for all of them."""
         new: dict[int, str] = {}
-        gone: set[int] = set()
         for number in group:
-            text = normalise(self._hits[number].snippet)
-            if number in self.told or not text or any(_holds(known, text) for known in self._texts.values()):
-                continue
-            gone.update(other for other, known in self._texts.items() if _holds(text, known))
-            self._texts[number] = text
-            new[number] = self._line(self._hits[number])
-        kept = {number: line for number, line in new.items() if number not in gone}
-        replaced = gone & self.told.keys()
-        cost = sum(map(_cost, kept.values())) - sum(_cost(self.told[other]) for other in replaced)
+            text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
+            if text and not any(self._says(known, number) for known in (*self.told, *new)):
+                new[number] = self._line(self._hits[number])
+        replaced = [known for known in self.told if any(self._says(number, known) for number in new)]
+        cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
         if cost > self.room:
-            for number in new:
-                del self._texts[number]
             self.missed += 1
             return
-        for other in gone:
-            self.told.pop(other, None)
-            del self._texts[other]
-        self.told |= kept
+        for known in replaced:
+            del self.told[known]
+        self.told |= new
         self.room -= cost
         self.missed = 0
+
+    def _says(self, number: int, other: int) -> bool:
+        """Whether one hit says all that another says; two turns only if they are the same, or the same words."""
+        one, two = self._hits[number].passage.source, self._hits[other].passage.source
+        text, said = self._texts[number], self._texts[other]
+        return number == other or text == said or (one != two and len(said) >= QUOTABLE and said in text)
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
@@ -205,15 +203,16 @@ class _Lines:
         return f"- {f'[{p.date}] ' if p.date else ''}{who}{fenced(hit.snippet)}{_opens(p)}"
 
     def printed(self) -> list[str]:
-        """The lines, newest first, what has no date last; of a session's day people's words before an assistant's."""
+        """The lines, newest first, undated ones last; of a day people's words before an assistant's and summaries."""
         first: dict[str | None, int] = {}
         for number in sorted(self.told):
             first.setdefault(self._hits[number].passage.session, number)
 
-        def place(number: int) -> tuple[str, int, bool, int, int]:
+        def place(number: int) -> tuple[str, bool, int, int, int]:
             p = self._hits[number].passage
             at = p.position if p.position >= 0 or p.source != "entry" else LATEST
-            return (p.date or "", -first[p.session], p.role != "assistant", at, -number)
+            said = p.role != "assistant" and p.source != "summary"
+            return (p.date or "", said, -first[p.session], at, -number)
 
         return [self.told[number] for number in sorted(self.told, key=place, reverse=True)]
 
@@ -223,10 +222,6 @@ def _opens(passage: Passage) -> str:
     if passage.source == "turn" or passage.source == "note":
         return ""
     return f" ({passage.entry or place_of(passage)})"
-
-
-def _holds(text: str, other: str) -> bool:
-    return other == text or (len(other) >= QUOTABLE and other in text)
 
 
 def _cost(line: str) -> int:

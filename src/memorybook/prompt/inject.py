@@ -11,6 +11,7 @@ from memorybook.hits import Hit, Passage, Query, place_of
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
 from memorybook.prompt.select import Selection
+from memorybook.prompt.snapshot import snapshot
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.tokens import count_tokens, language_of, normalise
@@ -156,9 +157,15 @@ def _searched(memory: Memory, query: str, session: str) -> Sequence[Hit]:
 
 def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
     """What of the hits may be told, best first, with the latest word."""
-    entries = {entry.id: entry for entry in memory.book.entries()}
-    wording = WORDING[language_of(memory.config.language, [query])]
-    chosen = Selection(found, query, entries=entries, turns=memory.book.turns, previously=wording.previously)
+    page = snapshot(memory.book)
+    chosen = Selection(
+        found,
+        query,
+        entries={entry.id: entry for entry in memory.book.entries()},
+        replaced=page.replaced(),
+        turns=memory.book.turns,
+        previously=WORDING[language_of(memory.config.language, [query])].previously,
+    )
     return [chosen.hits[group[0]] for group in chosen.ranked()]
 
 

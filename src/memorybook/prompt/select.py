@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from memorybook.model import Entry
 
     T = TypeVar("T")
+    Replaced = Mapping[tuple[str | None, str], Sequence[Entry]]
     Turns = Callable[[Iterable[tuple[str, int, int]]], Sequence[Passage]]
 
-PLACED = 30
+PLACED = 16
 """How many of the best hits are looked up in their talk."""
 
 NEAR = 6
@@ -31,7 +32,7 @@ NEAR = 6
 ABOUT = 0.45
 """Relevance from which a hit may be about the question, and comes before the turns that follow better ones."""
 
-BEFORE, AFTER = 2, 8
+BEFORE, AFTER = 2, 6
 """Turns before and after a hit that are looked at."""
 
 FOLLOWING = 2
@@ -62,6 +63,7 @@ class Selection:
         found: Hits of a search, best first, superseded entries among them.
         question: As asked; turns that only repeat it are left out.
         entries: Every entry of the book, by id.
+        replaced: By (session, turn id), the entries that rest on a turn, where all of them were replaced.
         turns: Reads turns by (session, first, last position).
         previously: How a statement and what it replaced are told: `{} (previously: {})`.
         latest: Reads the turns of people that were said last, newest first.
@@ -77,6 +79,7 @@ class Selection:
         question: str,
         *,
         entries: Mapping[str, Entry],
+        replaced: Replaced,
         turns: Turns,
         previously: str,
         latest: Callable[[], Iterable[Passage]] = tuple,
@@ -90,7 +93,7 @@ class Selection:
         self._found = current(found, entries, previously)
         self._asked = frozenset(query_words(question))
         self._talks = _Talks(self._found[:PLACED], turns)
-        self._resting = _superseded_by_turn(entries)
+        self._replaced = replaced
         self._numbers: dict[object, int] = {}
 
     def groups(self) -> Iterator[tuple[int, ...]]:
@@ -119,7 +122,7 @@ class Selection:
         told = (hit for hit in self._found if may_be_told(hit.passage) and self._tells(hit))
         for number, hit in enumerate(told):
             shown = _shown(hit, number, self._talks, self._asked)
-            newer = _newer(shown, self._resting, self._entries)
+            newer = _newer(shown, self._replaced, self._entries)
             yield self._group(shown, [*_required(shown, self._talks), *newer])
 
     def _but_documents(
@@ -286,23 +289,11 @@ def passage_of(entry: Entry) -> Passage:
     )
 
 
-def _superseded_by_turn(entries: Mapping[str, Entry]) -> Mapping[tuple[str | None, str], list[Entry]]:
-    """By (session, turn id), the entries that rest on a turn, where all of them were replaced."""
-    resting: dict[tuple[str | None, str], list[Entry]] = {}
-    if any(entry.superseded_by for entry in entries.values()):
-        for entry in entries.values():
-            if entry.source and entry.source.startswith("turn:"):
-                resting.setdefault((entry.session, entry.source.removeprefix("turn:")), []).append(entry)
-    return {place: found for place, found in resting.items() if all(entry.superseded_by for entry in found)}
-
-
-def _newer(
-    hit: Hit, resting: Mapping[tuple[str | None, str], list[Entry]], entries: Mapping[str, Entry]
-) -> Iterator[Hit]:
+def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
     """What is true now in the place of all that was remembered from a turn."""
     passage = hit.passage
     if passage.source == "turn" and passage.turn is not None:
-        for entry in resting.get((passage.session, passage.turn), ()):
+        for entry in replaced.get((passage.session, passage.turn), ()):
             now = latest(entry, entries)
             if now is not entry and now.trust != "suspect":
                 yield Hit(passage_of(now), hit.score, hit.relevance, now.text)
