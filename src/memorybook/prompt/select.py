@@ -11,7 +11,7 @@ from memorybook.recall.reading import spoken
 from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Memo, Sequence
 from memorybook.text.corrections import takes_back
 from memorybook.text.screen import screen
-from memorybook.text.tokens import han_share, is_telling, normalise, query_words
+from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 PLACED = 16
 """How many of the best hits are looked up in their talk."""
 
-NEAR = 6
-"""How many of the best hits bring the turns that follow them."""
+SURE, LINE = 400, 20
+"""Tokens of the best hits that are told whatever their relevance, and what a line takes besides its text."""
+
+FOLLOWED = 4
+"""How many of them bring the turns that follow them."""
 
 ABOUT = 0.45
-"""Relevance from which a hit may be about the question, and comes before the turns that follow better ones."""
+"""Relevance from which a hit is about the question, and comes before the turns that follow better ones."""
 
 BEFORE, AFTER = 2, 6
 """Turns before and after a hit that are looked at."""
@@ -99,22 +102,24 @@ class Selection:
     def groups(self) -> Iterator[tuple[int, ...]]:
         """Numbers of hits, most wanted first: each with what it must not be told without, as `ranked` has them.
 
-        First what may be about the question, then the turns that follow the `NEAR` best; then, by turns, the rest of
-        the ranking and what was said lately: where no word of a question leads on, the newest talk is the best guess.
+        First the best and what is about the question. Then by turns the rest of the ranking and, beside it,
+        the turns that follow the best and what was said lately: where no word of a question leads on, the newest talk
+        is the best guess. Last come documents that are hardly about it.
         """
         best: list[Hit] = []
         rest: list[tuple[int, ...]] = []
-        ranked = self.ranked()
+        ranked, spent = self.ranked(), 0
         for group in ranked:
             hit = self.hits[group[0]]
-            if len(best) >= NEAR and hit.relevance < ABOUT:
+            if spent >= SURE and hit.relevance < ABOUT:
                 rest.append(group)
                 break
             best.append(hit)
+            spent += LINE + count_tokens(hit.snippet)
             yield group
-        yield from self._following(best[:4])
         documents: list[tuple[int, ...]] = []
-        yield from in_turn(self._but_documents(chain(rest, ranked), documents), self._said_lately())
+        others = self._but_documents(chain(rest, ranked), documents)
+        yield from in_turn(others, self._following(best[:FOLLOWED]), self._said_lately())
         yield from documents
 
     def ranked(self) -> Iterator[tuple[int, ...]]:
