@@ -122,11 +122,14 @@ def block(
         room = lines.room
     room -= facts.fill(room)
     top.fill(room)
-    parts = [*top.printed(), *([own.lead, *lines.printed()] if lines.told else []), *facts.printed()]
-    if not parts:
-        return Block()
-    text = "\n".join([*frame, *parts, CLOSE])
-    return Block(text, count_tokens(text), facts.shown, tuple(lines.told))
+    while parts := [*top.printed(), *([own.lead, *lines.printed()] if lines.told else []), *facts.printed()]:
+        text = "\n".join([*frame, *parts, CLOSE])
+        size = count_tokens(text)
+        if size <= max_tokens:
+            return Block(text, size, facts.shown, tuple(lines.told))
+        if not (lines.drop() or facts.drop() or top.drop()):  # sizes of lines are estimated one by one
+            break
+    return Block()
 
 
 def _until_full(groups: Iterable[Sequence[int]], lines: _Lines) -> Iterable[Sequence[int]]:
@@ -155,6 +158,11 @@ class Section:
             spent += cost
             self.shown += 1
         return spent
+
+    def drop(self) -> bool:
+        """Leave out the last line; False if there was none."""
+        shown, self.shown = self.shown, max(0, self.shown - 1)
+        return shown > 0
 
     def printed(self) -> list[str]:
         """The heading and the lines; [] if none is shown."""
@@ -189,6 +197,10 @@ class _Lines:
         self.told |= new
         self.room -= cost
         self.missed = 0
+
+    def drop(self) -> bool:
+        """Leave out what was told last; False if there was nothing."""
+        return bool(self.told) and bool(self.told.popitem())
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""

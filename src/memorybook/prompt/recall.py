@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook.answers import Known, Recalled, known
+from memorybook.arguments import words_of
 from memorybook.hits import Answer, Hit, Passage, Query
 from memorybook.prompt.block import SHARE, WORDING, block
 from memorybook.prompt.handwritten import Written, handwritten
@@ -12,9 +13,10 @@ from memorybook.prompt.select import Selection, current
 from memorybook.prompt.snapshot import Snapshot, snapshot
 from memorybook.prompt.standing import day_of, standing
 from memorybook.recall.format import fenced
+from memorybook.recall.reading import is_about_talk, spoken
 from memorybook.recall.search import RELEVANT
 from memorybook.standard import Callable, Iterator, Mapping, Sequence
-from memorybook.text.tokens import digest, language_of
+from memorybook.text.tokens import digest, language_of, normalise
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ LATELY, TURNS = 4, 20
 """Newest sessions, and turns of each, that are told where there is room."""
 
 WORTH_A_LOOK = 0.3
-"""Relevance from which a hit that was told counts as used: below what counts as an answer, a reader can judge it."""
+"""Relevance from which a hit is worth a look: below what counts as an answer, but a reader can judge it."""
 
 
 def recall(
@@ -53,7 +55,7 @@ def recall(
     max_tokens: int,
     more: More | None = None,
     without: str | None = None,
-    found_only: bool = False,
+    unasked: bool = False,
 ) -> Recalled:
     """Make the block for a prompt, see `Memory.recall`.
 
@@ -63,7 +65,7 @@ def recall(
         max_tokens: Size of the block, at least 1.
         more: Hits that stand behind what the query finds.
         without: Uuid of a session whose turns are left out.
-        found_only: Leave out hand-written text and standing entries: the session's prompt has them.
+        unasked: Tell only what may be about the query, of which nobody said that it is a question for the book.
     """
     if not memory.config.enabled:
         return Recalled("", 0)
@@ -81,11 +83,12 @@ def recall(
         turns=book.turns,
         previously=wording.previously,
         latest=lambda: said_lately(book),
+        least=WORTH_A_LOOK if unasked else 0.0,
         without=without,
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
-    always = [] if found_only else [entry for entry in standing(page.standing()) if entry.id not in first]
-    written = Written("") if found_only else page.written()
+    always = [] if unasked else [entry for entry in standing(page.standing()) if entry.id not in first]
+    written = Written("") if unasked else page.written()
     before = _before(answer.hits, entries, wording.previously)
     room = (max_tokens - FRAME) // SHARE
     made = block(
@@ -108,6 +111,7 @@ def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
     """As many hits as a block of that size could tell, best first; none for a blank query."""
     if not query.strip():
         return Answer((), False, 0.0, 0, "", memory.root, {})
+    query = words_of(query)
     limit = min(MOST, max(20, max_tokens // LINE))
     found = memory.book.search(Query(query, pool=max(100, limit)), limit=limit)
     bar = max(RELEVANT, memory.config.min_score)
@@ -156,11 +160,23 @@ def _with(chosen: Selection, more: More, document: MemoryDocument, found: Sequen
 
 def _count_used(memory: Memory, query: str, hot: Sequence[Known], cold: Sequence[Hit]) -> None:
     """Count the entries and notes that were told as used: those of every prompt, and what is about the question."""
-    about = [hit for hit in cold if hit.relevance >= WORTH_A_LOOK]
+    about = [hit for hit in cold if hit.relevance > 0]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
     if used:
         memory.book.count_access(used, query=masked(memory.config, query))
+
+
+def tells_beside(text: str, question: str, *, questions: bool) -> bool:
+    """Whether any line says something else than the question, and more than questions do.
+
+    Questions count, if `questions` says so, where it is asked what was asked or said.
+    """
+    from memorybook.lifecycle.sentences import sentences, told
+
+    asked, questions = normalise(question), questions and is_about_talk(question)
+    lines = (spoken(line)[1] for line in text.splitlines())
+    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)
 
 
 def note_key(text: str) -> str:

@@ -29,6 +29,9 @@ PLACED = 16
 SURE, LINE = 400, 20
 """Tokens of the best hits that are told whatever their relevance, and what a line takes besides its text."""
 
+FADED = 0.3
+"""Relevance from which an archived entry is told."""
+
 FOLLOWED = 4
 """How many of them bring the turns that follow them."""
 
@@ -70,6 +73,7 @@ class Selection:
         turns: Reads turns by (session, first, last position).
         previously: How a statement and what it replaced are told: `{} (previously: {})`.
         latest: Reads the turns of people that were said last, newest first.
+        least: Lowest relevance of a hit; above 0 nothing is told but such hits and what follows them.
         without: Uuid of a session whose turns the prompt shows already.
 
     Attributes:
@@ -86,9 +90,11 @@ class Selection:
         turns: Turns,
         previously: str,
         latest: Callable[[], Iterable[Passage]] = tuple,
+        least: float = 0.0,
         without: str | None = None,
     ) -> None:
         self.hits: list[Hit] = []
+        self._least = least
         self._latest = latest
         self._question = question
         self._without = without
@@ -117,6 +123,9 @@ class Selection:
             best.append(hit)
             spent += LINE + count_tokens(hit.snippet)
             yield group
+        if self._least:
+            yield from in_turn(chain(rest, ranked), self._following(best[:FOLLOWED]))
+            return
         documents: list[tuple[int, ...]] = []
         others = self._but_documents(chain(rest, ranked), documents)
         yield from in_turn(others, self._following(best[:FOLLOWED]), self._said_lately())
@@ -124,7 +133,8 @@ class Selection:
 
     def ranked(self) -> Iterator[tuple[int, ...]]:
         """Numbers of hits in the order of the search: each with what it must not be told without."""
-        told = (hit for hit in self._found if may_be_told(hit.passage) and self._tells(hit))
+        near = (hit for hit in self._found if hit.relevance >= self._least)
+        told = (hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
         for number, hit in enumerate(told):
             shown = _shown(hit, number, self._talks, self._asked)
             newer = _newer(shown, self._replaced, self._entries)
@@ -155,7 +165,7 @@ class Selection:
         if not passage.text.strip():
             return False
         if passage.source != "turn":
-            return True
+            return passage.state != "archived" or hit.relevance >= FADED
         if passage.session == self._without or normalise(passage.text) == normalise(self._question):
             return False
         return passage.role != "assistant" or not says_nothing(passage.text)
@@ -230,12 +240,14 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) 
             order.append(hit)
             continue
         now = latest(entry, entries)
+        if now.superseded_by:
+            continue  # what replaced it is gone
         known, before = best.get(now.id, (hit, ""))
         if now.id not in best:
             order.append(now.id)
         if now is entry:
             known = hit._replace(score=max(hit.score, known.score))
-        elif not before and _was_true(entry, now):
+        elif not before and may_be_told(hit.passage) and _was_true(entry, now):
             before = entry.text
         best[now.id] = (known, before)
     return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], previously) for one in order]
