@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memorybook.hits import Hit, Passage, place_of
 from memorybook.recall.format import CLOSE, OPEN, fenced
-from memorybook.standard import Iterable, Mapping, Sequence
+from memorybook.standard import AbstractSet, Iterable, Mapping, Sequence
 from memorybook.text.tokens import count_tokens, normalise
 from memorybook.typed import NamedTuple
 
@@ -64,69 +64,93 @@ WORDING = {
 }
 
 
+class Fact(NamedTuple):
+    """An entry as every prompt takes it.
+
+    Attributes:
+        entry: Its id.
+        text: What is printed of it.
+        day: The day it was said, `YYYY-MM-DD`.
+        pinned: Whether it is pinned.
+        asked: Whether the question finds it among the first: it is told with the hits, here only if that fails.
+    """
+
+    entry: str
+    text: str
+    day: str
+    pinned: bool = False
+    asked: bool = False
+
+
 class Block(NamedTuple):
     """A prompt block.
 
     Attributes:
         text: Between its markers; "" if there is nothing to say.
         tokens: Estimated size of `text`.
-        standing: How many of the standing lines are in it.
+        standing: Numbers of the standing entries that are in it, as they were given.
         found: Numbers of the hits that are in it, as they were given.
     """
 
     text: str = ""
     tokens: int = 0
-    standing: int = 0
+    standing: tuple[int, ...] = ()
     found: tuple[int, ...] = ()
 
 
 def block(
     hits: Sequence[Hit],
     groups: Iterable[Sequence[int]],
-    standing: Sequence[str],
+    standing: Sequence[Fact],
     written: Sequence[str],
     *,
     language: str,
     max_tokens: int,
-    pinned: int = 0,
     known: bool = True,
 ) -> Block:
     """Fill one block and print it.
 
     At most a fifth of the room goes to hand-written lines first, at most a fifth to standing ones, pinned before
     others, and the rest to the question's hits as deep as they go; what is left over goes back to the first two.
+    What one part says no other says again.
 
     Args:
         hits: Everything that may be told for the question; `snippet` is what is printed.
         groups: Numbers of hits, most wanted first; the hits of one group are told together or not at all.
-        standing: Lines of the entries that every prompt takes, most wanted first.
+        standing: Entries that every prompt takes, most wanted first.
         written: Lines that people wrote, most wanted first.
         language: `en` or `zh`.
         max_tokens: At least 1.
-        pinned: How many of the first standing lines are of pinned entries.
         known: Whether the hits answer the question; if not the block says so.
     """
     wording = WORDING[language]
     frame = [OPEN, wording.title, wording.data]
     room = max_tokens - sum(map(_cost, (*frame, CLOSE)))
     top = Section(wording.written, written)
-    facts = Section(wording.standing, standing)
+    facts = Section(wording.standing, [f"- [{fact.day}] {fenced(fact.text)}" for fact in standing])
     own = Section(wording.found if known else wording.unsure, ())
     room -= top.fill(room // SHARE)
-    room -= facts.fill(room // SHARE, most=pinned)
-    room -= facts.fill(min(room // SHARE, max(0, room - ALONE) // STANDING))
-    lines = _Lines(hits, wording, room - own.head)
+    texts = [normalise(fact.text) for fact in standing]
+    said = {normalise(plain(line)) for line in top.printed()}
+    facts.skip(number for number, text in enumerate(texts) if text in said)
+    room -= facts.fill(room // SHARE, first=[n for n, fact in enumerate(standing) if fact.pinned and not fact.asked])
+    unasked = [n for n, fact in enumerate(standing) if not fact.asked]
+    room -= facts.fill(min(room // SHARE, max(0, room - ALONE) // STANDING), first=unasked)
+    said.update(texts[number] for number in facts.shown)
+    lines = _Lines(hits, wording, room - own.head, said=said, entries={standing[n].entry for n in facts.shown})
     for group in _until_full(groups, lines):
         lines.add(group)
     if lines.told:
         room = lines.room
+    facts.skip(n for n, fact in enumerate(standing) if lines.tells(fact.entry, texts[n]))
+    top.skip(n for n, line in enumerate(written) if lines.tells("", normalise(plain(line))))
     room -= facts.fill(room)
     top.fill(room)
     while parts := [*top.printed(), *([own.lead, *lines.printed()] if lines.told else []), *facts.printed()]:
         text = "\n".join([*frame, *parts, CLOSE])
         size = count_tokens(text)
         if size <= max_tokens:
-            return Block(text, size, facts.shown, tuple(lines.told))
+            return Block(text, size, tuple(sorted(facts.shown)), tuple(lines.told))
         if not (lines.drop() or facts.drop() or top.drop()):  # sizes of lines are estimated one by one
             break
     return Block()
@@ -140,42 +164,57 @@ def _until_full(groups: Iterable[Sequence[int]], lines: _Lines) -> Iterable[Sequ
 
 
 class Section:
-    """Lines under a heading, as many of the first as there is room for."""
+    """Lines under a heading, as many of the first as there is room for.
+
+    Attributes:
+        head: Tokens of the heading.
+        shown: Numbers of the lines that are shown.
+    """
 
     def __init__(self, heading: str, lines: Sequence[str]) -> None:
         self.lead = f"\n{heading}"
         self.head = _cost(self.lead)
-        self.shown = 0
+        self.shown: list[int] = []
         self._lines = lines
+        self._left = list(range(len(lines)))
 
-    def fill(self, room: int, *, most: int | None = None) -> int:
-        """Show more lines, `most` of them in all, in so many tokens; returns how many of them were used."""
+    def fill(self, room: int, *, first: Sequence[int] | None = None) -> int:
+        """Show more lines, all or those of these numbers, in so many tokens; returns how many of them were used."""
         spent = 0
-        while self.shown < (len(self._lines) if most is None else most):
-            cost = _cost(self._lines[self.shown]) + (0 if self.shown else self.head)
+        for number in self._left if first is None else [each for each in self._left if each in first]:
+            cost = _cost(self._lines[number]) + (0 if self.shown else self.head)
             if spent + cost > room:
                 break
             spent += cost
-            self.shown += 1
+            self.shown.append(number)
+        self.skip(self.shown)
         return spent
 
+    def skip(self, numbers: Iterable[int]) -> None:
+        """Show none of these lines from now on."""
+        gone = set(numbers)
+        self._left = [number for number in self._left if number not in gone]
+
     def drop(self) -> bool:
-        """Leave out the last line; False if there was none."""
-        shown, self.shown = self.shown, max(0, self.shown - 1)
-        return shown > 0
+        """Leave out what was shown last; False if there was nothing."""
+        return bool(self.shown) and self.shown.pop() >= 0
 
     def printed(self) -> list[str]:
-        """The heading and the lines; [] if none is shown."""
-        return [self.lead, *self._lines[: self.shown]] if self.shown else []
+        """The heading and the lines in their order; [] if none is shown."""
+        return [self.lead, *(self._lines[number] for number in sorted(self.shown))] if self.shown else []
 
 
 class _Lines:
     """The hits that have their place in the block so far, each statement once."""
 
-    def __init__(self, hits: Sequence[Hit], wording: Wording, room: int) -> None:
+    def __init__(
+        self, hits: Sequence[Hit], wording: Wording, room: int, *, said: AbstractSet[str], entries: AbstractSet[str]
+    ) -> None:
         self.room = room
         self.missed = 0
         self.told: dict[int, str] = {}
+        self._said = said
+        self._entries = entries
         self._hits = hits
         self._wording = wording
         self._texts: dict[int, str] = {}
@@ -185,7 +224,7 @@ class _Lines:
         new: dict[int, str] = {}
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
-            if text and not any(self._says(known, number) for known in (*self._may_say(number), *new)):
+            if text and not self._is_said(number) and not any(self._says(known, number) for known in (*self._may_say(number), *new)):
                 new[number] = self._line(self._hits[number])
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
@@ -201,6 +240,20 @@ class _Lines:
     def drop(self) -> bool:
         """Leave out what was told last; False if there was nothing."""
         return bool(self.told) and bool(self.told.popitem())
+
+    def tells(self, entry: str, text: str) -> bool:
+        """Whether a hit of that entry, or in those normalised words, is told."""
+        return any(self._hits[number].passage.entry == entry or self._texts[number] == text for number in self.told)
+
+    def _is_said(self, number: int) -> bool:
+        """Whether another part of the block has the entry, or says each line of the hit."""
+        hit = self._hits[number]
+        if hit.passage.source == "entry" and hit.passage.entry in self._entries:
+            return True
+        if self._texts[number] in self._said:
+            return True
+        lines = [normalise(plain(line)) for line in hit.snippet.splitlines()]
+        return all(line in self._said for line in lines if line)
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""
@@ -240,6 +293,11 @@ def _opens(passage: Passage) -> str:
     if passage.source == "turn" or passage.source == "note":
         return ""
     return f" ({passage.entry or place_of(passage)})"
+
+
+def plain(line: str) -> str:
+    """A line of Markdown without the mark of a list."""
+    return fenced(line).lstrip("-*+ ").strip()
 
 
 def _cost(line: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memorybook.formats.prose import by_people
 from memorybook.hits import Hit
 from memorybook.patterns import lazily
-from memorybook.recall.format import fenced
+from memorybook.prompt.block import plain
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens
@@ -34,7 +34,7 @@ class Written:
 
     def __init__(self, prose: str) -> None:
         self.sections = tuple(sections(prose))
-        self.places = {_plain(line): (line, section) for section in self.sections for line in section.lines}
+        self.places = {plain(line): (line, section) for section in self.sections for line in section.lines}
 
 
 def sections(prose: str) -> Iterator[Section]:
@@ -94,16 +94,12 @@ def _fits(lines: Iterable[str], room: int) -> bool:
 def _near(written: Written, found: Sequence[Hit]) -> Iterator[tuple[str, Section]]:
     """The lines that the search found, with their sections, best first."""
     wanted = {
-        _plain(line): None
+        plain(line): None
         for hit in found
         if hit.passage.path == "MEMORY.md" and hit.passage.entry is None and hit.relevance > 0
         for line in hit.passage.text.splitlines()
     }
     yield from (written.places[plain] for plain in wanted if plain in written.places)
-
-
-def _plain(line: str) -> str:
-    return fenced(line).lstrip("-*+ ").strip()
 
 
 def _names(written: Sequence[Section]) -> Iterator[str]:

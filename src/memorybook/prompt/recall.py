@@ -7,12 +7,11 @@ from itertools import islice
 from memorybook.answers import Known, Recalled, known
 from memorybook.arguments import words_of
 from memorybook.hits import Answer, Hit, Passage, Query
-from memorybook.prompt.block import SHARE, WORDING, block
+from memorybook.prompt.block import SHARE, WORDING, Fact, block
 from memorybook.prompt.handwritten import Written, handwritten
 from memorybook.prompt.select import Selection, current
 from memorybook.prompt.snapshot import Snapshot, snapshot
 from memorybook.prompt.standing import day_of, standing
-from memorybook.recall.format import fenced
 from memorybook.recall.reading import is_about_talk, spoken
 from memorybook.recall.search import RELEVANT
 from memorybook.standard import Callable, Iterator, Mapping, Sequence
@@ -87,21 +86,23 @@ def recall(
         without=without,
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
-    always = [] if unasked else [entry for entry in standing(page.standing()) if entry.id not in first]
+    always = [] if unasked else standing(page.standing())
     written = Written("") if unasked else page.written()
     before = _before(answer.hits, entries, wording.previously)
     room = (max_tokens - FRAME) // SHARE
     made = block(
         chosen.hits,
         chosen.groups() if more is None else _with(chosen, more, page.document, answer.hits),
-        [f"- [{day_of(entry)}] {fenced(before.get(entry.id, entry.text))}" for entry in always],
+        [
+            Fact(entry.id, before.get(entry.id, entry.text), day_of(entry), entry.pinned, entry.id in first)
+            for entry in always
+        ],
         handwritten(written, answer.hits, room=room, more=wording.more, asked=bool(query.strip())),
         language=language,
         max_tokens=max_tokens,
-        pinned=sum(entry.pinned for entry in always),
         known=answer.has_relevant,
     )
-    hot = tuple(known(book, always[: made.standing]))
+    hot = tuple(known(book, [always[number] for number in made.standing]))
     cold = tuple(chosen.hits[number] for number in made.found)
     _count_used(memory, query, hot, cold)
     return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)

@@ -101,7 +101,7 @@ class Selection:
         self._entries = entries
         self._found = current(found, entries, previously)
         self._asked = frozenset(query_words(question))
-        self._talks = _Talks(self._found[:PLACED], turns)
+        self._talks = _Talks(self._found[:PLACED], turns, without)
         self._replaced = replaced
         self._numbers: dict[object, int] = {}
 
@@ -184,6 +184,10 @@ class Selection:
         number = self._numbers.setdefault(mark, len(self.hits))
         if number == len(self.hits):
             self.hits.append(hit)
+        elif passage.entry and not self.hits[number].passage.entry:  # the turn that this entry is told as
+            turn = self.hits[number]
+            told = turn.passage._replace(entry=passage.entry, category=passage.category)
+            self.hits[number] = turn._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
         return number
 
 
@@ -195,7 +199,7 @@ def _shown(hit: Hit, rank: int, talks: _Talks, asked: AbstractSet[str]) -> Hit:
     passage = hit.passage
     if passage.source == "entry" and passage.state != "superseded" and hit.snippet == passage.text:
         turn = talks.turn_of(passage)
-        if turn is not None and _covers(turn.text, passage.text):
+        if turn is not None and may_be_told(turn) and _covers(turn.text, passage.text):
             hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category), snippet=turn.text)
     elif passage.source == "summary":
         return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, asked)), asked))
@@ -312,8 +316,8 @@ def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterat
     if passage.source == "turn" and passage.turn is not None:
         for entry in replaced.get((passage.session, passage.turn), ()):
             now = latest(entry, entries)
-            if now is not entry and now.trust != "suspect":
-                yield Hit(passage_of(now), hit.score, hit.relevance, now.text)
+            if now is not entry and may_be_told(newer := passage_of(now)):
+                yield Hit(newer, hit.score, hit.relevance, now.text)
 
 
 # --- what stands around it -----------------------------------------------------------------------
@@ -322,9 +326,9 @@ def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterat
 class _Talks:
     """The turns around hits, by session and position."""
 
-    def __init__(self, hits: Sequence[Hit], turns: Turns) -> None:
+    def __init__(self, hits: Sequence[Hit], turns: Turns, without: str | None) -> None:
         places = [(hit.passage.session, hit.passage.position) for hit in hits if hit.passage.position >= 0]
-        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session is not None)
+        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session not in (None, without))
         self._turns: dict[str, dict[int, Passage]] = {}
         for turn in turns(spans):
             self._turns.setdefault(turn.session or "", {})[turn.position] = turn
