@@ -262,9 +262,12 @@ class _Lines:
         return same + [known for known in self.told if self._hits[known].passage.source != source]
 
     def _says(self, number: int, other: int) -> bool:
-        """Whether one hit says all that another says; two turns only if they are the same, or the same words."""
-        one, two = self._hits[number].passage.source, self._hits[other].passage.source
+        """Whether one hit says all that another says; two turns only in the same words, and not of two people."""
+        passage, held = self._hits[number].passage, self._hits[other].passage
+        one, two = passage.source, held.source
         text, said = self._texts[number], self._texts[other]
+        if one == two == "turn" and text == said:
+            return passage.speaker == held.speaker or "assistant" in (passage.role, held.role)
         return number == other or text == said or (one != two and len(said) >= QUOTABLE and said in text)
 
     def _line(self, hit: Hit) -> str:

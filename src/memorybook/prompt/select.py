@@ -328,7 +328,7 @@ class _Talks:
 
     def __init__(self, hits: Sequence[Hit], turns: Turns, without: str | None) -> None:
         places = [(hit.passage.session, hit.passage.position) for hit in hits if hit.passage.position >= 0]
-        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session not in (None, without))
+        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session and session != without)
         self._turns: dict[str, dict[int, Passage]] = {}
         for turn in turns(spans):
             self._turns.setdefault(turn.session or "", {})[turn.position] = turn
