@@ -12,7 +12,7 @@ SHARE = 5
 """Standing entries, and hand-written text, get one part in so many of a block; the rest belongs to the question."""
 
 QUOTABLE = 12
-"""Shortest normalised text, characters, that another line can hold; a shorter one is only equal to others."""
+"""Shortest normalised text, bytes (4 Chinese characters), that another line can hold; shorter ones are only equal."""
 
 LATEST = 1 << 40
 """Position in its session of an entry whose turn is not known: what was remembered is said after it was told."""
@@ -268,7 +268,7 @@ class _Lines:
         text, said = self._texts[number], self._texts[other]
         if one == two == "turn" and text == said:
             return passage.speaker == held.speaker or "assistant" in (passage.role, held.role)
-        return number == other or text == said or (one != two and len(said) >= QUOTABLE and said in text)
+        return number == other or text == said or (one != two and said in text and len(said.encode()) >= QUOTABLE)
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
