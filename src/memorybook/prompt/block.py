@@ -5,7 +5,7 @@ from __future__ import annotations
 from memorybook.hits import Hit, Passage, place_of
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.standard import AbstractSet, Iterable, Mapping, Sequence
-from memorybook.text.tokens import count_tokens, normalise
+from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
 from memorybook.typed import NamedTuple
 
 SHARE = 5
@@ -218,13 +218,15 @@ class _Lines:
         self._hits = hits
         self._wording = wording
         self._texts: dict[int, str] = {}
+        self._known_words: dict[int, frozenset[str]] = {}
 
     def add(self, group: Sequence[int]) -> None:
         """Tell these hits, without what is told already, where there is room for all of them."""
         new: dict[int, str] = {}
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
-            if text and not self._is_said(number) and not any(self._says(known, number) for known in (*self._may_say(number), *new)):
+            told = (*self._may_say(number), *new)
+            if text and not self._is_said(number) and not any(self._says(known, number) for known in told):
                 new[number] = self._line(self._hits[number])
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
@@ -246,14 +248,21 @@ class _Lines:
         return any(self._hits[number].passage.entry == entry or self._texts[number] == text for number in self.told)
 
     def _is_said(self, number: int) -> bool:
-        """Whether another part of the block has the entry, or says each line of the hit."""
+        """Whether another part of the block has the entry, or other hits and parts say each line of the hit."""
         hit = self._hits[number]
         if hit.passage.source == "entry" and hit.passage.entry in self._entries:
             return True
         if self._texts[number] in self._said:
             return True
-        lines = [normalise(plain(line)) for line in hit.snippet.splitlines()]
-        return all(line in self._said for line in lines if line)
+        lines = [line for line in hit.snippet.splitlines() if line.strip()]
+        if hit.passage.source == "summary":
+            return all(any(words_of(line) <= self._words(known) for known in self.told) for line in lines)
+        return all(normalise(plain(line)) in self._said for line in lines)
+
+    def _words(self, number: int) -> frozenset[str]:
+        if number not in self._known_words:
+            self._known_words[number] = words_of(self._hits[number].snippet)
+        return self._known_words[number]
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""
@@ -268,7 +277,16 @@ class _Lines:
         text, said = self._texts[number], self._texts[other]
         if one == two == "turn" and text == said:
             return passage.speaker == held.speaker or "assistant" in (passage.role, held.role)
-        return number == other or text == said or (one != two and said in text and len(said.encode()) >= QUOTABLE)
+        if number == other or text == said:
+            return True
+        return one != two != "turn" and (
+            (len(said.encode()) >= QUOTABLE and said in text) or self._retells(other, number)
+        )
+
+    def _retells(self, number: int, other: int) -> bool:
+        """Whether an entry or a note says nothing but what a turn says, in the third person too."""
+        words = self._words(number)
+        return self._hits[other].passage.source == "turn" and len(words) > 1 and words <= self._words(other)
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
@@ -296,6 +314,14 @@ def _opens(passage: Passage) -> str:
     if passage.source == "turn" or passage.source == "note":
         return ""
     return f" ({passage.entry or place_of(passage)})"
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words in which a statement differs from others, whoever says it."""
+    return frozenset(filter(is_telling, query_words(text))) - _USER
+
+
+_USER = frozenset(query_words("the user's: 用户的："))
 
 
 def plain(line: str) -> str:
