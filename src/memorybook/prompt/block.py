@@ -279,9 +279,8 @@ class _Lines:
             return passage.speaker == held.speaker or "assistant" in (passage.role, held.role)
         if number == other or text == said:
             return True
-        return one != two != "turn" and (
-            (len(said.encode()) >= QUOTABLE and said in text) or self._retells(other, number)
-        )
+        held_in = len(said.encode()) >= QUOTABLE and said in text
+        return one != two and (held_in or (two != "turn" and self._retells(other, number)))
 
     def _retells(self, number: int, other: int) -> bool:
         """Whether an entry or a note says nothing but what a turn says, in the third person too."""
