@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memorybook.hits import Hit, Passage, place_of
 from memorybook.recall.format import CLOSE, OPEN, fenced
+from memorybook.recall.reading import spoken
 from memorybook.standard import AbstractSet, Iterable, Mapping, Sequence
 from memorybook.text.tokens import count_tokens, normalise
 from memorybook.typed import NamedTuple
@@ -224,7 +225,7 @@ class _Lines:
         new: dict[int, str] = {}
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
-            if text and not self._is_said(number) and not any(self._says(known, number) for known in (*self._may_say(number), *new)):
+            if text and not self._is_said(number) and not self._retells(number) and not any(self._says(known, number) for known in (*self._may_say(number), *new)):
                 new[number] = self._line(self._hits[number])
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
@@ -254,6 +255,14 @@ class _Lines:
             return True
         lines = [normalise(plain(line)) for line in hit.snippet.splitlines()]
         return all(line in self._said for line in lines if line)
+
+    def _retells(self, number: int) -> bool:
+        """Whether a summary has nothing beyond what is told in the words of others."""
+        hit = self._hits[number]
+        if hit.passage.source != "summary":
+            return False
+        told = [self._texts[known] for known in self.told if self._hits[known].passage.source != "summary"]
+        return all(any(text in one for one in told) for text in statements(hit))
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""
@@ -296,6 +305,13 @@ def _opens(passage: Passage) -> str:
     if passage.source == "turn" or passage.source == "note":
         return ""
     return f" ({passage.entry or place_of(passage)})"
+
+
+def statements(hit: Hit) -> list[str]:
+    """What a hit says, normalised: of a summary each line without the name of who said it, any other as a whole."""
+    if hit.passage.source != "summary":
+        return [normalise(hit.snippet)]
+    return [text for line in hit.snippet.splitlines() if (text := normalise(spoken(line)[1]))]
 
 
 def plain(line: str) -> str:
