@@ -84,7 +84,7 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
             told = brief(memory.search(WORDS, max_results=50, min_score=0).json())
             return re.findall(r"(?m)^[0-9]+\. [0-9.]+ (.+?) \(", told)
         case "recall":
-            return re.findall(r"(?m)^- .*\(([^()\s]+)\)$", memory.recall(WORDS).text)
+            return re.findall(r"(?m)^- .*\(([^()]+)\)$", memory.recall(WORDS).text)
         case "recall_topic":
             return [turn.place for turn in memory.recall_topic(WORDS).turns]
         case "append":
@@ -104,7 +104,7 @@ def printed(memory: Memory, door: str, capsys: pytest.CaptureFixture[str]) -> li
         ("search", 9),
         ("chat", 9),
         ("memory_search", 9),
-        ("recall", 3),
+        ("recall", 1),
         ("recall_topic", 6),
         ("append", 1),
         ("review", 1),

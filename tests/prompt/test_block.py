@@ -143,7 +143,8 @@ def test_a_pinned_fact_that_has_no_place_among_the_hits_is_a_fact() -> None:
 @pytest.mark.parametrize("text", ["I have loved tea since May.", "我从五月起爱喝茶。"])
 def test_what_one_source_says_in_the_words_of_another_is_told_once_but_two_people_are_two(text: str) -> None:
     retold = hit(f"Ann: {text}", "summary", path="s.md")
-    assert made(said(text, "Ann"), retold).found == (1,)
+    assert made(said(text, "Ann"), retold).found == (0,)
+    assert made(said(text, "Ann"), hit(f"Ann: {text}\nBob: Me, too.", "summary")).found == (1,)
     assert made(retold, said(text, "Ann")).found == (0,)
     assert made(said(text), said(text, at=4), said(text, "assistant", 5)).found == (0,)
     assert made(said(text, "Ann"), said(text, "Bob", 1)).found == (0, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,14 +110,24 @@ def test_an_assistants_words_come_with_the_users_before_them(
     assert number(text, own) < number(text, paraphrase)
 
 
-def test_an_entry_is_told_as_the_turn_that_says_all_of_it(memory: Memory, say: Say) -> None:
-    say("s1", "user: Remember that my uncle Bert is a xylophonist, and a good one.")
-    memory.process_session_end([{"role": "user", "content": "Remember that my aunt Ida plays the oboe."}], "s2")
-    text = memory.recall("What does my aunt Ida play?").text
-    [line] = [line for line in told(text) if "oboe" in line]
-    assert "User: Remember that my aunt Ida plays the oboe." in line
+@pytest.mark.parametrize(
+    ("said", "asked", "word"),
+    [
+        ("Remember that my aunt Ida plays the oboe.", "What does my aunt Ida play?", "oboe"),
+        ("请记住：我姑姑艾达吹双簧管。", "我姑姑艾达吹什么？", "双簧管"),
+    ],
+)
+def test_an_entry_is_told_as_the_turn_that_says_all_of_it(
+    memory: Memory, tmp_path: Path, said: str, asked: str, word: str
+) -> None:
+    file = tmp_path / "talk.jsonl"
+    turn = {"role": "user", "session": "s1", "content": said, "timestamp": 1_771_800_000}
+    file.write_text(json.dumps(turn) + "\n", encoding="utf-8")
+    memory.import_file(str(file))
     [entry] = memory.entries().entries
-    assert [shown.query for shown in memory.why(entry.entry.id).prompts] == ["What does my aunt Ida play?"]
+    [line] = [line for line in told(memory.recall(asked).text) if word in line]
+    assert line.endswith(f": {said}")
+    assert [shown.query for shown in memory.why(entry.entry.id).prompts] == [asked]
 
 
 @pytest.mark.parametrize("asked", ["What does the page say about the ferry timetable?", "渡轮时刻表写了什么？"])

@@ -172,15 +172,15 @@ def test_what_is_linked_with_what_was_found_is_recalled_too(memory: Memory) -> N
     boat = known(memory, "The Albatross needs new sails.", "low")
     owner = known(memory, "Ines repairs things in Setubal.", "low")
     backwards = known(memory, "Sailcloth costs 40 euros a metre.", "low")
-    for number in range(20):
-        known(memory, f"The user likes to play chess with friend number {number}.", "low")
+    for number in range(40):
+        known(memory, f"The Albatross took part in race number {number}.", "low")
     link(memory, boat, owner)
     link(memory, backwards, boat)
-    block = Agentic(memory).recall("what about the Albatross?", max_tokens=300)
+    block = Agentic(memory).recalled("Which sails does the Albatross need?", max_tokens=400).text
     assert "Ines" in block
     assert "Sailcloth" in block
-    assert "Ines" not in memory.recall("what about the Albatross?", max_tokens=300).text
-    assert [shown.query for shown in memory.why(owner).prompts] == ["what about the Albatross?"]
+    assert "Ines" not in memory.recall("Which sails does the Albatross need?", max_tokens=400).text
+    assert [shown.query for shown in memory.why(owner).prompts] == ["Which sails does the Albatross need?"]
 
 
 def test_the_memory_recalls_and_remembers_as_its_setting_says(opened: Opened) -> None:
@@ -229,7 +229,7 @@ def test_linked_entries_keep_within_the_budget_and_cite_their_ids(memory: Memory
     link(memory, boat, ines)
     [line] = [line for line in Agentic(memory).recall("Albatross?").splitlines() if "Ines" in line]
     assert line.endswith(f"({ines})")
-    assert "Ines" not in Agentic(memory).recall("Albatross?", max_tokens=70)
+    assert "Ines" not in Agentic(memory).recalled("Albatross?", max_tokens=70).text
 
 
 # --- memorize --------------------------------------------------------------------------------------

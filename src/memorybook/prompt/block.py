@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memorybook.hits import Hit, Passage, place_of
 from memorybook.recall.format import CLOSE, OPEN, fenced
+from memorybook.recall.reading import spoken
 from memorybook.standard import AbstractSet, Iterable, Mapping, Sequence
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
 from memorybook.typed import NamedTuple
@@ -254,10 +255,10 @@ class _Lines:
             return True
         if self._texts[number] in self._said:
             return True
-        lines = [line for line in hit.snippet.splitlines() if line.strip()]
         if hit.passage.source == "summary":
-            return all(any(words_of(line) <= self._words(known) for known in self.told) for line in lines)
-        return all(normalise(plain(line)) in self._said for line in lines)
+            told = [self._words(known) for known in self.told]
+            return all(any(words_of(text) <= words for words in told) for text in statements(hit))
+        return all(normalise(plain(line)) in self._said for line in hit.snippet.splitlines() if line.strip())
 
     def _words(self, number: int) -> frozenset[str]:
         if number not in self._known_words:
@@ -313,6 +314,13 @@ def _opens(passage: Passage) -> str:
     if passage.source == "turn" or passage.source == "note":
         return ""
     return f" ({passage.entry or place_of(passage)})"
+
+
+def statements(hit: Hit) -> list[str]:
+    """What a hit says, normalised: of a summary each line without the name of who said it, any other as a whole."""
+    if hit.passage.source != "summary":
+        return [normalise(hit.snippet)]
+    return [text for line in hit.snippet.splitlines() if (text := normalise(spoken(line)[1]))]
 
 
 def words_of(text: str) -> frozenset[str]:

@@ -79,6 +79,14 @@ def handwritten(written: Written, found: Sequence[Hit], *, room: int, more: str,
     return [*_printed(near), rest]
 
 
+def is_named_only(written: Written, hit: Hit) -> bool:
+    """Whether a hit is what people wrote into MEMORY.md and not near the question: it counts among the rest there."""
+    passage = hit.passage
+    if passage.path != "MEMORY.md" or passage.entry is not None or hit.relevance > 0:
+        return False
+    return all(plain(line) in written.places for line in passage.text.splitlines())
+
+
 def _printed(parts: Mapping[Section, Sequence[str]]) -> list[str]:
     return [line for section, lines in parts.items() for line in (section.heading, *lines) if line]
 

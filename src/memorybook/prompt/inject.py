@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import arguments as given
 from memorybook.hits import Hit, Passage, Query, place_of
-from memorybook.prompt.block import WORDING
+from memorybook.prompt.block import WORDING, statements
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
 from memorybook.prompt.select import Selection
 from memorybook.prompt.snapshot import snapshot
@@ -176,9 +176,8 @@ def once(hits: Iterable[Hit]) -> list[Hit]:
     texts: list[str] = []
     kept = []
     for hit in hits:
-        text = normalise(hit.snippet)
-        if not any(text in other for other in texts):
-            texts.append(text)
+        if not all(any(text in other for other in texts) for text in statements(hit)):
+            texts.append(normalise(hit.snippet))
             kept.append(hit)
     return kept
 

@@ -8,7 +8,7 @@ from memorybook.answers import Known, Recalled, known
 from memorybook.arguments import words_of
 from memorybook.hits import Answer, Hit, Passage, Query
 from memorybook.prompt.block import SHARE, WORDING, Fact, block
-from memorybook.prompt.handwritten import Written, handwritten
+from memorybook.prompt.handwritten import Written, handwritten, is_named_only
 from memorybook.prompt.select import Selection, current
 from memorybook.prompt.snapshot import Snapshot, snapshot
 from memorybook.prompt.standing import day_of, standing
@@ -71,6 +71,8 @@ def recall(
     book = memory.book
     answer = candidates(memory, query, max_tokens=max_tokens)
     page = snapshot(book)
+    written = Written("") if unasked else page.written()
+    answer = answer._replace(hits=tuple(hit for hit in answer.hits if not is_named_only(written, hit)))
     entries = _entries(book, page, answer.hits)
     language = _language(memory, query, page)
     wording = WORDING[language]
@@ -87,7 +89,6 @@ def recall(
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
     always = [] if unasked else standing(page.standing())
-    written = Written("") if unasked else page.written()
     before = _before(answer.hits, entries, wording.previously)
     room = (max_tokens - FRAME) // SHARE
     made = block(

@@ -137,7 +137,7 @@ class Selection:
         near = (hit for hit in self._found if hit.relevance >= self._least)
         told = (hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
         for number, hit in enumerate(told):
-            shown = _shown(hit, number, self._talks, self._asked)
+            shown = _shown(hit, number, self._talks, self._question, self._asked)
             newer = _newer(shown, self._replaced, self._entries)
             yield self._group(shown, [*_required(shown, self._talks), *newer])
 
@@ -195,7 +195,7 @@ class Selection:
 # --- what tells something ------------------------------------------------------------------------
 
 
-def _shown(hit: Hit, rank: int, talks: _Talks, asked: AbstractSet[str]) -> Hit:
+def _shown(hit: Hit, rank: int, talks: _Talks, question: str, asked: AbstractSet[str]) -> Hit:
     """The hit with the text to tell: of an entry its turn, if that says all of it; of a summary what was asked."""
     passage = hit.passage
     if passage.source == "entry" and passage.state != "superseded" and hit.snippet == passage.text:
@@ -203,7 +203,7 @@ def _shown(hit: Hit, rank: int, talks: _Talks, asked: AbstractSet[str]) -> Hit:
         if turn is not None and may_be_told(turn) and _covers(turn.text, passage.text):
             hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category), snippet=turn.text)
     elif passage.source == "summary":
-        return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, asked)), asked))
+        return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, question, asked)), asked))
     text = hit.passage.text if passage.source != "entry" else hit.snippet
     width = WIDTH
     if passage.source == "document":
@@ -218,10 +218,21 @@ def _covers(turn: str, entry: str) -> bool:
     return bool(words) and words <= set(query_words(turn))
 
 
-def _asked_lines(text: str, asked: AbstractSet[str]) -> list[str]:
-    """The lines of a summary that have a word of the question; all of them if none has."""
-    lines = [line for line in map(str.strip, text.splitlines()) if line]
-    about = [line for line in lines if not asked.isdisjoint(query_words(spoken(line)[1]))]
+_ASSISTANT = ("assistant", "助手")
+
+
+def _asked_lines(text: str, question: str, asked: AbstractSet[str]) -> list[str]:
+    """The lines of a summary that have a word of the question; all that tell something if none has."""
+    asked = frozenset(filter(is_telling, asked)) or asked
+    same = normalise(question).rstrip("?")
+    lines, about = [], []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        who, said = spoken(line)
+        if normalise(said).rstrip("?") == same or (who.rstrip(" :：").lower() in _ASSISTANT and says_nothing(said)):
+            continue
+        lines.append(line)
+        if not asked.isdisjoint(query_words(said)):
+            about.append(line)
     return about or lines
 
 
@@ -393,8 +404,9 @@ def _required(hit: Hit, talks: _Talks) -> Iterator[Hit]:
             yield _beside(hit, before)
             passage = before
     next_own = True
+    own = passage if passage.speaker else talks.turn_of(passage) or passage
     for turn in talks.later(passage):
-        if turn.role == "assistant" or turn.speaker != _speaker(passage, turn):
+        if turn.role == "assistant" or turn.speaker != (own.speaker or turn.speaker):
             continue
         if takes_back(turn.text) and (next_own or _share_words(passage.text, turn.text)):
             yield _beside(hit, turn)
@@ -403,8 +415,3 @@ def _required(hit: Hit, talks: _Talks) -> Iterator[Hit]:
 
 def _share_words(one: str, other: str) -> bool:
     return not set(filter(is_telling, query_words(one))).isdisjoint(query_words(other))
-
-
-def _speaker(passage: Passage, turn: Passage) -> str:
-    """Who said a passage, as far as it says; entries that do not are of whoever goes on."""
-    return passage.speaker or turn.speaker

@@ -160,9 +160,10 @@ def _is_unplaced(passage: Passage, turn: Passage) -> bool:
 
 
 def _resting_on(item: Ranked, turn: Passage) -> Ranked:
-    """The item with the id, the speaker and the place of the turn that it rests on."""
-    known = item.candidate.passage
-    passage = known._replace(turn=turn.turn, session=turn.session, speaker=turn.speaker, position=turn.position)
+    """The item with the place of the turn that it rests on, and with its id and speaker where it did not know it."""
+    passage = item.candidate.passage._replace(session=turn.session, position=turn.position)
+    if passage.turn is None:
+        passage = passage._replace(turn=turn.turn, speaker=turn.speaker)
     return item._replace(candidate=item.candidate._replace(passage=passage))
 
 
