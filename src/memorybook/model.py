@@ -318,7 +318,28 @@ class RemoveTurns:
     reason: str = ""
 
 
-Change = Add | Update | Reinforce | Archive | Remove | Supersede | Append | Put | Drop | RemoveTurns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditTurns:
+    """Replace the texts of turns of a session; with a title or a summary, those that the transcripts keep of it.
+
+    What stood there is kept in the journal until it is purged, so that this can be undone.
+
+    Attributes:
+        session: Its uuid.
+        texts: The new text by turn id; ids that the session does not have are left alone.
+        title, summary: None leaves them.
+        tool_calls: The new tool calls by turn id, of turns in `texts`.
+    """
+
+    session: str
+    texts: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    title: str | None = None
+    summary: str | None = None
+    tool_calls: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=lambda: _NOTHING)
+    reason: str = ""
+
+
+Change = Add | Update | Reinforce | Archive | Remove | Supersede | Append | Put | Drop | RemoveTurns | EditTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

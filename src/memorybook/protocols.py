@@ -193,6 +193,13 @@ class Transcripts(Protocol):
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
         """Remove these turns, or the whole session; returns how many turns went."""
 
+    def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
+        """Give turns of a session that are as in `old` the texts and tool calls in `new`; returns how many changed.
+
+        Its title and summary become those of `now` where they are those of `then`. Summaries of chats that told of
+        the turns go. Durable on return.
+        """
+
     def revision(self) -> int:
         """Grows with every change; 0 for an empty store. Cheap."""
 
