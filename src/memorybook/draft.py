@@ -32,7 +32,7 @@ from memorybook.model import (
     Turn,
     Update,
 )
-from memorybook.pages import MEMORY, Pages, statement
+from memorybook.pages import MEMORY, Pages, is_page, statement
 from memorybook.text.tokens import normalise
 
 
@@ -311,7 +311,18 @@ class Draft:
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
         return before
 
+    def _drop_prose(self, path: str, line: str, reason: str) -> Outcome:
+        """Take a line out of what a person wrote into a document of entries."""
+        copy = self.pages.copy(path)
+        left = copy.document.without_line(line)
+        if left is copy.document:
+            return Outcome(None, path=path)
+        copy.change(left)
+        return Outcome(Applied(kind="drop", target=path, before=line, after="", reason=reason), path=path)
+
     def _drop(self, change: Drop) -> Outcome:
+        if change.line is not None and is_page(change.path):
+            return self._drop_prose(change.path, change.line, change.reason)
         before = self._made_from(change)
         if before is None:
             return Outcome(None, path=change.path)
@@ -369,7 +380,8 @@ class Draft:
 
 def _edited(turn: Turn, change: EditTurns) -> Turn:
     calls = tuple(change.tool_calls.get(turn.id, turn.tool_calls))
-    return replace(turn, text=change.texts[turn.id], tool_calls=calls)
+    metadata = change.metadata.get(turn.id, turn.metadata)
+    return replace(turn, text=change.texts[turn.id], tool_calls=calls, metadata=metadata)
 
 
 _normalised = lru_cache(maxsize=20_000)(normalise)

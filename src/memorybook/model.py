@@ -294,7 +294,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Take one line out of an append-only document, or the whole document when `line` is None.
+    """Take one line out of an append-only document or a person's part of MEMORY.md, or the whole document if `line` is None.
 
     `made_from` is the text that is to go: if another stands there by then, applying it raises Conflict. With None
     whatever stands there goes.
@@ -328,7 +328,7 @@ class EditTurns:
         session: Its uuid.
         texts: The new text by turn id; ids that the session does not have are left alone.
         title, summary: None leaves them.
-        tool_calls: The new tool calls by turn id, of turns in `texts`.
+        tool_calls, metadata: Those that change by turn id, of turns in `texts`.
     """
 
     session: str
@@ -336,6 +336,7 @@ class EditTurns:
     title: str | None = None
     summary: str | None = None
     tool_calls: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=lambda: _NOTHING)
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NOTHING)
     reason: str = ""
 
 

@@ -172,6 +172,8 @@ class _Back:
         """Take back one change, where its document does not tell; what that is to the journal."""
         try:
             if change.kind in _LINES:
+                if is_page(change.target) and change.target in self._patches and not self._entries_exact:
+                    raise _Standing(f"a line of {change.target}", None, change.before)
                 return _line_back(change)
             if change.kind == "turns":
                 return self._turns_back(change)

@@ -173,11 +173,12 @@ def told(done: Obeyed, language: str) -> str:
 
 
 def _undone(reason: str, language: str) -> str:
-    from memorybook.verbs.requests import EVERYTHING, LEFT_OUT, NOT_OBEYED, UNNAMED
+    from memorybook.verbs.requests import EVERYTHING, LEFT_OUT, NOT_FOUND, NOT_OBEYED, UNNAMED
 
     words = WORDS[language]
     known = {
         NOT_OBEYED: words.unknown,
+        NOT_FOUND: words.unknown,
         EVERYTHING: words.everything,
         LEFT_OUT: words.left_out,
         UNNAMED: words.unnamed,

@@ -62,6 +62,8 @@ class Found(NamedTuple):
         cuts: Spans to cut by turn.
         turns: The turns of `cuts`.
         texts: What is said in all of these, a text each.
+        values: Names and identifiers that nothing but these has.
+        told: What the entries and notes say.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -69,6 +71,8 @@ class Found(NamedTuple):
     cuts: Mapping[TurnKey, tuple[tuple[int, int], ...]] = {}  # noqa: RUF012
     turns: Mapping[TurnKey, Turn] = {}  # noqa: RUF012
     texts: tuple[str, ...] = ()
+    values: frozenset[str] = frozenset()
+    told: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.notes or self.cuts)
@@ -76,7 +80,43 @@ class Found(NamedTuple):
     @property
     def count(self) -> int:
         """How many memories go: entries, notes, and statements of turns."""
-        return len(self.entries) + len(self.notes) + sum(map(len, self.cuts.values()))
+        return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in self.cuts.values())
+
+
+def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans that touch, as one."""
+    start = end = -1
+    for first, last in sorted(spans):
+        if first > end >= 0:
+            yield start, end
+            start = first
+        elif end < 0:
+            start = first
+        end = max(end, last)
+    if end >= 0:
+        yield start, end
+
+
+def together(parts: Iterable[Found]) -> Found:
+    """All of them as one, everything once."""
+    entries: dict[str, Entry] = {}
+    lines: dict[tuple[str, str], None] = {}
+    cuts: dict[TurnKey, dict[tuple[int, int], None]] = {}
+    turns: dict[TurnKey, Turn] = {}
+    texts: dict[str, None] = {}
+    told: dict[str, None] = {}
+    values: frozenset[str] = frozenset()
+    for part in parts:
+        entries |= {entry.id: entry for entry in part.entries}
+        lines |= dict.fromkeys(part.notes)
+        for key, spans in part.cuts.items():
+            cuts.setdefault(key, {}).update(dict.fromkeys(spans))
+        turns |= part.turns
+        texts |= dict.fromkeys(part.texts)
+        told |= dict.fromkeys(part.told)
+        values |= part.values
+    spans_of = {key: tuple(sorted(spans)) for key, spans in cuts.items()}
+    return Found(tuple(entries.values()), tuple(lines), spans_of, turns, tuple(texts), values, tuple(told))
 
 
 class _Said(NamedTuple):
@@ -98,6 +138,7 @@ class Finder:
         about: What is looked for; decides which sessions of a large book are read.
         entries: The entries as they stand; None reads them.
         without: Turns that are left alone, such as the one that orders it.
+        turns: Turns of a session that the transcripts do not keep.
     """
 
     def __init__(
@@ -107,12 +148,16 @@ class Finder:
         *,
         entries: Iterable[Entry] | None = None,
         without: Iterable[TurnKey] = (),
+        turns: Iterable[Turn] = (),
     ) -> None:
         self._memory = memory
         self._left = frozenset(without)
         self.entries = list(memory.book.entries() if entries is None else entries)
         self.notes = [(path, line, text) for path, line, text in _notes(memory)]
         self.turns = [turn for session in self._sessions(list(about)) for turn in memory.book.transcripts.turns(session)]
+        known = {(turn.session, turn.id) for turn in self.turns}
+        self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
+        self.turns = [turn for turn in self.turns if (turn.session, turn.id) not in self._left]
         self._place = {(turn.session, turn.id): place for place, turn in enumerate(self.turns)}
         self._said = [list(_units(place, turn)) for place, turn in enumerate(self.turns)]
         self._df: dict[str, int] = {}
@@ -146,8 +191,22 @@ class Finder:
 
     # --- what is meant -------------------------------------------------------------------------
 
-    def about(self, topic: Topic) -> Found:
-        """What is about a topic; nothing if that is not sure."""
+    def about(self, topic: Topic, *, entries: Sequence[Entry] = ()) -> Found:
+        """What is about a topic, with these entries, which are meant in any case; nothing if that is not sure."""
+        found = self._about(topic)
+        return together([found, self.saying([entry.text for entry in entries], entries=entries)]) if entries else found
+
+    def said_in(self, key: TurnKey, said: str) -> Found:
+        """What was said in a turn in these words, with its echoes and what was made of it."""
+        place = self._place.get(key)
+        if place is None:
+            return Found()
+        plain = " ".join(said.split())
+        hits = [one for one in self._said[place] if " ".join(one.text.split()).rstrip(",，;；") in plain]
+        return self._all([], [], hits, going_on=False)
+
+    def _about(self, topic: Topic) -> Found:
+        """What is about a topic."""
         wanted, names = topic.words, topic.names
         weights = {word: self._weight(word) for word in wanted}
         total = sum(weights[word] for word in wanted - names or wanted)
@@ -227,11 +286,11 @@ class Finder:
         going_on: bool,
     ) -> Found:
         """The hits, with what is said of them right after, their corrections and echoes, and what was made of them."""
-        cut = {(one.place, one.number): one for one in hits if not self._is_left(one.place)}
+        cut = {(one.place, one.number): one for one in hits}
         known = {place for place, _ in cut}
         for entry in entries:
             if known.isdisjoint(self._sources(entry)):
-                cut |= {(one.place, one.number): one for one in self._grounds(entry) if not self._is_left(one.place)}
+                cut |= {(one.place, one.number): one for one in self._grounds(entry)}
         if going_on:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
@@ -258,11 +317,9 @@ class Finder:
             cuts,
             {key: self.turns[self._place[key]] for key in cuts},
             tuple(dict.fromkeys([*texts, *(entry.text for entry in entries), *(text for _, _, text in lines)])),
+            frozenset(value for value in self._introduced(cut) if not value[0].isdigit() or is_id(value)),
+            tuple([*(entry.text for entry in entries), *(text for _, _, text in lines)]),
         )
-
-    def _is_left(self, place: int) -> bool:
-        turn = self.turns[place]
-        return (turn.session, turn.id) in self._left
 
     def _grounds(self, entry: Entry) -> Iterator[_Said]:
         """The clauses of its turns that say what an entry says; those of the closest sentence if none does."""
@@ -301,8 +358,7 @@ class Finder:
         for other in range(place + 1, min(place + 1 + count, len(self.turns))):
             if self.turns[other].session != session:
                 return
-            if not self._is_left(other):
-                yield other
+            yield other
 
     def _corrections(self, one: _Said, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
         """What corrects a clause in the next turn of who said it; and what a clause that corrects took back."""
@@ -323,8 +379,8 @@ class Finder:
                     yield from (each for each in self._said[place] if each.sentence == last)
                     break
 
-    def _echoes(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
-        """Clauses that repeat a value that was introduced by what is cut, or in the next turns most of its words."""
+    def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
+        """Values that what is cut says first, with the turn in which it does."""
         introduced: dict[str, int] = {}
         for (place, _), one in sorted(cut.items()):
             for value in values_of(one.text):
@@ -335,12 +391,15 @@ class Finder:
                     self._first[value] == at and value in whole_words(tokens(each.text)) for (at, _), each in cut.items()
                 ):
                     introduced.setdefault(value, place)
+        return introduced
+
+    def _echoes(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
+        """Clauses that repeat a value that was introduced by what is cut, or in the next turns most of its words."""
+        introduced = self._introduced(cut)
         cut_places: dict[int, frozenset[str]] = {}
         for (place, _), one in cut.items():
             cut_places[place] = cut_places.get(place, frozenset()) | one.words
         for place, turn in enumerate(self._said):
-            if self._is_left(place):
-                continue
             for one in turn:
                 if (place, one.number) in cut:
                     continue

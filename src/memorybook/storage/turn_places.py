@@ -124,7 +124,7 @@ def take_out(db: Connection, chat: int, gone: Container[str]) -> None:
 
 
 def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping[str, Turn], revision: int) -> int:
-    """Give turns of a session that are as in `old` the texts and tool calls in `new`; returns how many were."""
+    """Give turns of a session that are as in `old` the content in `new`; returns how many were."""
     from dataclasses import replace
 
     marked = ", ".join("?" * len(new))
@@ -137,8 +137,8 @@ def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping
         turns = []
         for turn in turns_of("", row):
             was, will = old.get(turn.id), new.get(turn.id)
-            if was is not None and will is not None and (turn.text, turn.tool_calls) == (was.text, was.tool_calls):
-                turn = replace(turn, text=will.text, tool_calls=will.tool_calls)
+            if was is not None and will is not None and _content(turn) == _content(was):
+                turn = replace(turn, text=will.text, tool_calls=will.tool_calls, metadata=will.metadata)
                 changed.append(turn)
             turns.append(turn)
         db.execute(
@@ -152,3 +152,7 @@ def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping
         first = min(turn.position for turn in changed) - 1
         db.execute("UPDATE sessions SET chats_through=min(chats_through, ?) WHERE id=?", (first, number))
     return len(changed)
+
+
+def _content(turn: Turn) -> object:
+    return turn.text, as_json(turn.tool_calls), as_json(turn.metadata)
