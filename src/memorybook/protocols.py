@@ -267,6 +267,12 @@ class Journal(Protocol):
         With `since` only of tombstones of that time or later; none of the operations `but`.
         """
 
+    def buries(self) -> bool:
+        """Whether there is any tombstone, standing or not. Cheap."""
+
+    def forgotten(self) -> Sequence[Sequence[Applied]]:
+        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
+
     def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
         """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
 

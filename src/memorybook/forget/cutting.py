@@ -82,6 +82,10 @@ class Teller:
         """The text without the clauses that say it; the very text if none does."""
         if not text.strip():
             return text
+        body = unlabelled(text)
+        if body != text and body.strip():
+            left = self.left(body)
+            return text if left == body else f"{text[: -len(body)]}{left}" if left.strip() else ""
         spans, parts = [], units(text)
         for number in dict.fromkeys(unit.sentence for unit in parts):
             mine = [unit for unit in parts if unit.sentence == number]

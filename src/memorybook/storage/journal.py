@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from memorybook.model import Operation, Patch
+    from memorybook.model import Applied, Operation, Patch
     from memorybook.storage.queues import Queues
 
 _PATCH = "path, before, after, hunks"
@@ -188,6 +188,20 @@ class SqliteJournal(Queues):
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
         undone = _undone(db) if rows and db is not None else {}
         return frozenset(digest for digest, operation in rows if operation not in undone and operation not in but)
+
+    def buries(self) -> bool:
+        """Whether there is any tombstone, standing or not. Cheap."""
+        db = self._store.existing()
+        return db is not None and db.first("SELECT 1 FROM tombstones LIMIT 1") is not None
+
+    def forgotten(self) -> Sequence[Sequence[Applied]]:
+        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
+        from memorybook.storage.journal_rows import FORGOT, changes_that_forgot
+
+        db = self._store.existing()
+        if db is None or db.first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
+            return []
+        return changes_that_forgot(db, _undone(db))
 
     def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
         """Erase texts: of changes to these targets (entry ids, paths), and all for which `holds` is true.

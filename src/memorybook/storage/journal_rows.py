@@ -155,6 +155,10 @@ MIGRATIONS: tuple[str, ...] = (
         time TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE INDEX changes_that_forgot ON changes (operation)
+        WHERE purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten%');
+    """,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
@@ -195,6 +199,24 @@ def operation_of(db: Connection, row: tuple[Any, ...], target: str | None = None
         undoes=maybe_readable(undoes),
         done=bool(done),
     )
+
+
+FORGOT = "purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten%')"
+"""Which changes forgot something that the journal still has."""
+
+
+def changes_that_forgot(db: Connection, undone: Mapping[str, str]) -> list[list[Applied]]:
+    """Those changes of operations that are not undone, by operation."""
+    found: dict[str, list[Applied]] = {}
+    rows = db.execute(
+        f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE.split(', '))} FROM changes"
+        f" JOIN operations ON operations.seq=changes.operation WHERE changes.{FORGOT.replace('reason', 'changes.reason')}"
+        " ORDER BY changes.operation, changes.n"
+    )
+    for operation, *row in rows:
+        if readable(operation) not in undone:
+            found.setdefault(readable(operation), []).append(_applied(tuple(row)))
+    return list(found.values())
 
 
 def _applied(row: tuple[Any, ...]) -> Applied:
