@@ -273,7 +273,9 @@ class Journal(Protocol):
     def forgotten(self) -> Sequence[Sequence[Applied]]:
         """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
 
-    def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
+    def purge(
+        self, targets: Collection[str], holds: Callable[[str], bool], operations: Collection[str] = ()
+    ) -> Mapping[str, int]:
         """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
 
     def copying(self, path: str) -> AbstractContextManager[bool]:

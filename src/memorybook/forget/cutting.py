@@ -207,7 +207,7 @@ def _turns(
         else:
             edits.setdefault(session, {})[id] = replace(turn, text=text, tool_calls=calls, metadata=metadata)
     for session in transcripts.sessions(turn_ids=False):
-        title, summary = tells.left(session.title), "\n".join(map(tells.left, session.summary.split("\n")))
+        title, summary = tells.left(session.title), _by_line(session.summary, tells)
         if session.title and not title:
             title = title_of(unlabelled(next(filter(str.strip, summary.split("\n")), "")))
         told = (title, summary) != (session.title, session.summary)
@@ -234,7 +234,7 @@ def _pages(memory: Memory, tells: Teller) -> Iterator[Put]:
         page = page_at(memory, path)
         if page.ours:
             before = session_md.parse(standing)
-            left = sifted(replace(before, summary="\n".join(map(tells.left, before.summary.split("\n")))), _not(tells))
+            left = sifted(replace(before, summary=_by_line(before.summary, tells)), _not(tells))
             left = replace(left, title=tells.left(left.title))
             text = standing if left == before else session_md.render(left, language=memory.config.language)
         else:

@@ -270,7 +270,7 @@ def _by_source(memory: Memory, source: str) -> Meant:
             found.append(Meant(documents=(source,)))
     if not any(found) and not entries:
         raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
-    return _together([Meant(tuple(entries)), *found])
+    return together_meant([Meant(tuple(entries)), *found])
 
 
 def _later(memory: Memory, source: str) -> Iterator[Turn]:
@@ -291,7 +291,7 @@ def _by_turn(memory: Memory, name: str) -> Meant:
     return Meant(entries, written, (), (turn,))
 
 
-def _together(parts: Iterable[Meant]) -> Meant:
+def together_meant(parts: Iterable[Meant]) -> Meant:
     """All of them as one, everything once."""
     parts = list(parts)
     entries: dict[str, Entry] = {}

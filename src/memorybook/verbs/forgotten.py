@@ -27,8 +27,8 @@ _ALIKE = 0.6
 
 
 def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
-    """A text that is left out, by its digest alone: the journal keeps no copy of what was forgotten."""
-    return Discarded(text=f"digest:{digest(text)}", reason=reason)
+    """A text that is left out, without its words: the journal keeps no copy of what was forgotten, nor a digest of it."""
+    return Discarded(text="(forgotten)" if text else "", reason=reason)
 
 
 def as_journaled(memory: Memory, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
