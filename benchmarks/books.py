@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import memorybook
 
 if TYPE_CHECKING:
-    from memorybook.protocols import Embedder
+    from memorybook.protocols import LLM, Embedder
 
 BOOK = "book"
 """Folder of the book in the folder of one measurement."""
@@ -24,14 +24,16 @@ def opened(
     embedder: Embedder | None = None,
     now: datetime | None = None,
     door: str = "python",
+    llm: LLM | None = None,
+    clock: Callable[[], datetime] | None = None,
 ) -> memorybook.Memory:
     """The book in the folder under these settings and no others: neither files nor the environment count.
 
-    At a fixed time, if `now` is given.
+    At a fixed time, if `now` is given, or by the clock.
     """
     config = memorybook.load_config(cwd=str(folder), env={"HOME": str(folder)}, arguments=given)
-    clock = None if now is None else lambda: now
-    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder, clock=clock, door=door)
+    time = clock if now is None else lambda: now
+    return memorybook.open(str(folder / BOOK), config=config, embedder=embedder, clock=time, door=door, llm=llm)
 
 
 def finish(memory: memorybook.Memory) -> None:

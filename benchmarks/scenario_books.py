@@ -1,0 +1,317 @@
+"""The labelled talks of `benchmarks/scenarios.py`: read, replayed by a scripted model, each in a book of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import memorybook
+from benchmarks import books, recall
+from memorybook.agent.workspace import Workspace
+from memorybook.errors import LLMFailed
+from memorybook.lifecycle.names import squeezed
+from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
+
+if TYPE_CHECKING:
+    from memorybook.config import Config
+
+Row = dict[str, Any]
+
+TOKENS = 2_000
+"""Of a prompt's block."""
+
+PASSAGES = 500
+"""Of the Chinese distractor."""
+
+BEFORE = datetime(2025, 9, 1, tzinfo=UTC)
+"""When the distractor came into the book: before all talks."""
+
+LEAST = {"en": 12, "zh": 6}
+"""Characters of a line below which it is not taken for one of the distractor's by its text alone."""
+
+ORDER = "order"
+"""The session in which a user orders to forget."""
+
+
+class Clock:
+    """A time that stands still until it is set."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        """The time now."""
+        return self.now
+
+
+# --- what is labelled ----------------------------------------------------------------------------
+
+
+class Talk(NamedTuple):
+    """A talk, what is labelled of it, and what a careful model extracts from each session (by its name)."""
+
+    id: str
+    lang: str
+    sessions: Sequence[Row]
+    gold: Row
+    extractions: Mapping[str, Row]
+
+    @property
+    def turns(self) -> list[Row]:
+        """All turns, in order."""
+        return [turn for session in self.sessions for turn in session["turns"]]
+
+
+def talks(folder: Path) -> list[Talk]:
+    """The talks of DATA/scenarios."""
+    gold = {row["id"]: row for row in recall.lines(folder / "gold.jsonl")}
+    extracted: dict[str, dict[str, Row]] = {}
+    for row in recall.lines(folder / "extractions.jsonl"):
+        extracted.setdefault(row["id"], {})[row["session"]] = row
+    return [
+        Talk(row["id"], row["lang"], row["sessions"], gold[row["id"]], extracted.get(row["id"], {}))
+        for row in recall.lines(folder / "talks.jsonl")
+    ]
+
+
+def matches(match: str | Sequence[str], text: str) -> bool:
+    """Whether a label is in a text: a string is a pattern, of a list all must occur; case never matters."""
+    if isinstance(match, str):
+        return re.search(match, text, re.I | re.S) is not None
+    return all(part.lower() in text.lower() for part in match)
+
+
+def zone_of(talk: Talk) -> str:
+    """The timezone in which the talk's people live, as the setting takes it."""
+    offset = datetime.fromisoformat(talk.sessions[0]["time"]).utcoffset() or timedelta()
+    hours, rest = divmod(int(offset.total_seconds()), 3600)
+    return "Asia/Kolkata" if rest else f"Etc/GMT{-hours:+d}" if hours else "UTC"
+
+
+# --- a model that answers with what was recorded ---------------------------------------------------
+
+
+@dataclass
+class Scripted:
+    """A model that answers an extraction with what was recorded for the session that is taken in.
+
+    The texts that a candidate supersedes become the aliases under which the prompt shows them, turn ids those of the
+    turns of the same text. Every other form fails.
+
+    Attributes:
+        answer: What is answered next, as in `extractions.jsonl`, and `gone`: labels of the entries that are named where
+            the user orders to forget.
+        texts: Turn id -> what was said.
+        shown, unshown: Superseded statements that the prompt showed, and those that it did not.
+        failed: Names of the other forms that were asked for.
+    """
+
+    texts: Mapping[str, str]
+    answer: Row = field(default_factory=dict)
+    name: str = "scripted"
+    shown: int = 0
+    unshown: int = 0
+    failed: list[str] = field(default_factory=list)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        form: Form[Any] | None = None,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        """The recorded extraction in the aliases of this prompt."""
+        if form is None or form.name != "remember":
+            self.failed.append("" if form is None else form.name)
+            raise LLMFailed("the scripted model answers extractions only")
+        said = {
+            squeezed(found[2])[:60]: found[1]
+            for found in re.finditer(r"(?m)^(t\d+) \d\d:\d\d [^\n]*?: (.*(?:\n  .*)*)", str(messages[1]["content"]))
+        }
+        known = {found[2]: found[1] for found in re.finditer(r"(?m)^(m\d+) (.+)$", str(messages[0]["content"]))}
+        return Reply(data=form.read(self._answer(said, known)), usage=Usage(calls=1))
+
+    def _answer(self, said: Mapping[str, str], known: Mapping[str, str]) -> Row:
+        turns = {id: alias for id, text in self.texts.items() if (alias := said.get(squeezed(text)[:60]))}
+        candidates = [self._candidate(one, turns, known) for one in self.answer.get("candidates", ())]
+        gone = self.answer.get("gone", ())
+        forget = [
+            {
+                "turn": turns.get(one["turn"], ""),
+                "text": one["what"],
+                "known": [alias for line, alias in known.items() if any(matches(each, line) for each in gone)],
+            }
+            for one in self.answer.get("forget", ())
+        ]
+        told = {name: self.answer.get(name, []) for name in ("decisions", "open_questions")}
+        return {**told, "summary": self.answer.get("summary", ""), "candidates": candidates, "forget": forget}
+
+    def _candidate(self, one: Row, turns: Mapping[str, str], known: Mapping[str, str]) -> Row:
+        older = [_alias_of(text, known) for text in one.get("supersedes", ())]
+        self.shown += sum(alias is not None for alias in older)
+        self.unshown += sum(alias is None for alias in older)
+        return {
+            **{name: value for name, value in one.items() if name not in ("supersedes", "turns")},
+            "turns": [turns[id] for id in one["turns"] if id in turns],
+            "contradicts": [alias for alias in older if alias is not None],
+        }
+
+
+def _alias_of(text: str, known: Mapping[str, str]) -> str | None:
+    """The alias of the line that shows a statement, which may leave out its beginning and end."""
+    return next((alias for line, alias in known.items() if squeezed(line) in squeezed(text)), None)
+
+
+# --- beside what a talk stands ---------------------------------------------------------------------
+
+
+class Distractor:
+    """What else a book holds, and how its lines are known.
+
+    Args:
+        folder: Where the book is, see `books.BOOK`.
+        lang: Of the talks beside it.
+        texts: All that was put into it.
+    """
+
+    def __init__(self, folder: Path, lang: str, texts: Sequence[str]) -> None:
+        self.folder = folder
+        self.lang = lang
+        with books.opened(folder, {}, now=BEFORE) as memory:
+            self.entries = {known.entry.id for known in memory.entries().entries}
+            self.sessions = {one.uuid for one in memory.sessions(limit=None).sessions}
+            pages = [memory.document(one.path).text for one in memory.documents()]
+        self.blob = " ".join(" ".join([*texts, *pages]).split())
+
+    _PLACE = re.compile(r" ?\((?:\d{4}-\d\d-\d\d, )?(?:[^\s()]+#L\d+(?:-L?\d+)?|turn:[^\s()]+)(?:, [^()]*)?\)$")
+    _OWN = re.compile(r"\((?:[^()]*, )?(?:notes/cmrc|turn:(?:[^()/]+/)?D\d+:\d+)")
+    _HEAD = re.compile(r"^(?:[-*>] |\[[^\]]*\] |\(score: [^)]*\) |\d{4}-\d\d-\d\d\S* )+")
+
+    def bare(self, line: str) -> str:
+        """A line of a block without what says where it stands and of which day it is."""
+        return self._HEAD.sub("", self._PLACE.sub("", line.strip()))
+
+    def said(self, line: str) -> bool:
+        """Whether a line is the distractor's, by its place or by its exact text."""
+        if self._OWN.search(line):
+            return True
+        if "turn:dev-" in line:
+            return False
+        bare = " ".join(self.bare(line).strip("… ").split())
+        parts = (bare, *(bare.partition(mark)[2].strip("… ") for mark in (": ", "：")))
+        return any(len(part) >= LEAST[self.lang] and part in self.blob for part in parts)
+
+    def without(self, text: str, *, bare: bool = False) -> list[str]:
+        """The lines of a text that are not the distractor's; with `bare` only what they say."""
+        lines = (line for line in text.splitlines() if line.strip() and not self.said(line))
+        return [self.bare(line) if bare else line for line in lines]
+
+
+def build(data: Path, root: Path, lang: str) -> None:
+    """A book with the distractor of a language: an imported conversation, or documents in the book's folder."""
+    folder = root / lang
+    (folder / books.BOOK).mkdir(parents=True)
+    texts: list[str] = []
+    with books.opened(folder, {}, now=BEFORE) as memory:
+        if lang == "en" and (path := data / "locomo" / "conv-26.jsonl").exists():
+            texts = [str(row["content"]) for row in recall.lines(path)]
+            memory.import_file(str(path))
+        elif lang == "zh" and (path := data / "cmrc" / "corpus.jsonl").exists():
+            rows = recall.lines(path)[:PASSAGES]
+            texts = [str(row["text"]) for row in rows]
+            articles: dict[str, list[str]] = {}
+            for row in rows:
+                articles.setdefault(row["session"], []).append(row["text"])
+            notes = folder / books.BOOK / "notes"
+            notes.mkdir()
+            for number, parts in enumerate(articles.values(), 1):
+                (notes / f"cmrc-{number}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        memory.remember("distractor") if not texts else None
+        books.finish(memory)
+    (folder / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), encoding="utf-8")
+
+
+def distractor(root: Path, lang: str) -> Distractor:
+    """The distractor that `build` made."""
+    return Distractor(root / lang, lang, json.loads((root / lang / "texts.json").read_text(encoding="utf-8")))
+
+
+# --- a talk in its book ----------------------------------------------------------------------------
+
+
+class Taken:
+    """A talk that was taken into a book of its own, beside the distractor, session by session, as of their days.
+
+    Attributes:
+        model: The scripted model; None in mode `rules`.
+        clock: Its time: after `take_in` an hour after the last turn.
+    """
+
+    def __init__(self, talk: Talk, mode: str, beside: Distractor, folder: Path) -> None:
+        self.talk = talk
+        self.mode = mode
+        self.beside = beside
+        self.folder = folder
+        self.settings = {"timezone": zone_of(talk)}
+        self.clock = Clock(BEFORE)
+        texts = {turn["id"]: turn["content"] for turn in talk.turns}
+        self.model = Scripted(texts) if mode == "model" else None
+        shutil.copytree(beside.folder / books.BOOK, folder / books.BOOK)
+
+    def open(self) -> memorybook.Memory:
+        """The book, by the talk's clock."""
+        return books.opened(self.folder, self.settings, llm=self.model, clock=self.clock)
+
+    @property
+    def root(self) -> Path:
+        """Directory of the book."""
+        return self.folder / books.BOOK
+
+    @property
+    def config(self) -> Config:
+        """The settings of `open`."""
+        return memorybook.load_config(cwd=str(self.folder), env={"HOME": str(self.folder)}, arguments=self.settings)
+
+    def workspace(self) -> Workspace:
+        """The book as agents and chats have it, by the same clock."""
+        return Workspace(book=str(self.root), config=self.config, llm=self.model, clock=self.clock, workers=1)
+
+    def told(self, memory: memorybook.Memory, question: str) -> list[str]:
+        """What a prompt's block says for a question, line by line, without the distractor's."""
+        return self.beside.without(memory.recall(question, max_tokens=TOKENS).text, bare=True)
+
+    def take_in(self, memory: memorybook.Memory, *, again: bool = False) -> None:
+        """Take in every session as it ended; `again` later, by the clock as it is."""
+        for session in self.talk.sessions:
+            last = datetime.fromisoformat(session["turns"][-1]["timestamp"])
+            if not again:
+                self.clock.now = last.astimezone(UTC) + timedelta(minutes=1)
+            self.expect(self._recorded(session["id"]))
+            memory.process_session_end(session["turns"], session["id"])
+        if not again:
+            self.clock.now += timedelta(hours=1)
+        books.finish(memory)
+
+    def _recorded(self, session: str) -> Row:
+        """What is recorded for a session, with what the entries say that the user wants gone."""
+        gone = [one["match"] for one in self.talk.gold["never"] if one["why"] == "forget_order"]
+        return {**self.talk.extractions.get(session, {}), "gone": gone}
+
+    def expect(self, answer: Row, texts: Mapping[str, str] | None = None) -> None:
+        """What the model answers next, with turns that are new to it."""
+        if self.model is not None:
+            self.model.answer = answer
+            self.model.texts = {**self.model.texts, **(texts or {})}
+
+
+def files(folder: Path) -> list[Path]:
+    """All files of the book in a folder."""
+    return sorted(path for path in (folder / books.BOOK).rglob("*") if path.is_file())
