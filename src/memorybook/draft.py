@@ -357,7 +357,6 @@ class Draft:
         self.redo(applied)
         return Outcome(applied)
 
-
     def _edit_turns(self, change: EditTurns) -> Outcome:
         session = self.pages.transcripts.session(change.session)
         wanted = change.texts

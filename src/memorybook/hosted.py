@@ -105,7 +105,9 @@ class HostedSession:
         ]
         masked = mask_turns(mask, turns)
         left = zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True)
-        new = kept.append(session, [_as_left(*each) for each in left if each[1].text.strip() or not each[0].text.strip()])
+        new = kept.append(
+            session, [_as_left(*each) for each in left if each[1].text.strip() or not each[0].text.strip()]
+        )
         known = kept.told(self.uuid).session
         if new and known.ended is not None:  # it goes on
             kept.update(replace(known, ended=None))

@@ -294,7 +294,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Take one line out of an append-only document or a person's part of MEMORY.md, or the whole document if `line` is None.
+    """Take a line out of an append-only document or a person's part of MEMORY.md; the whole document if `line` is None.
 
     `made_from` is the text that is to go: if another stands there by then, applying it raises Conflict. With None
     whatever stands there goes.

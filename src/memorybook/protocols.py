@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memorybook.answers import Known, Recalled, Receipt
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Candidates, Query, SyncReport
-    from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
+    from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
     from memorybook.replies import Form, Message, Reply, ToolSchema
     from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.memory import Memory
+    from memorybook.model import Turn
     from memorybook.protocols import MemoryProvider
     from memorybook.replies import Message
 
@@ -117,7 +118,12 @@ class Conversation:
         ours = any(session.uuid != self.uuid or turn.id not in known for session, turn in turns)
         edited = [(session, turn) for session, turn in turns if session.uuid == self.uuid and turn.id in known]
         gone = any(session == self.uuid for session, _ in changes.removed)
-        if ours or gone or any(self._is_edited(turn) for _, turn in edited) or (self.session is not None and self._reached(self.uuid) == OVER):
+        if (
+            ours
+            or gone
+            or any(self._is_edited(turn) for _, turn in edited)
+            or (self.session is not None and self._reached(self.uuid) == OVER)
+        ):
             self._load()
         else:
             self._revision = changes.revision

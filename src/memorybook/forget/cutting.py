@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.formats import session_md
-from memorybook.forget.finder import Found, TurnKey, runs
+from memorybook.forget.finder import SAME, Found, TurnKey, runs
 from memorybook.forget.units import (
+    is_about,
     sentences_in,
     statement_key,
     tidied,
@@ -19,6 +20,7 @@ from memorybook.forget.units import (
     without_spans,
     words_of,
 )
+from memorybook.formats import session_md
 from memorybook.lifecycle.cues import without_lead
 from memorybook.lifecycle.sentences import content_size
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
@@ -47,7 +49,7 @@ class Cut(NamedTuple):
     changes: tuple[Change, ...] = ()
     bury: frozenset[str] = frozenset()
     said: tuple[str, ...] = ()
-    turns: Mapping[TurnKey, str] = {}  # noqa: RUF012
+    turns: Mapping[TurnKey, str] = {}
 
 
 class Teller:
@@ -66,6 +68,7 @@ class Teller:
         self._values = frozenset(values)
 
     def __call__(self, text: str) -> bool:
+        """Whether the text says one of the statements."""
         plain = normalise(unlabelled(text).strip().rstrip('…"'))
         if plain in self._plain or normalise(text) in self._plain:
             return True
@@ -74,9 +77,11 @@ class Teller:
         if _weight(plain) >= _LONG and any(plain in form for form in self._long):
             return True
         words = words_of(text)
-        if any(len(words & each) >= max(2, 0.6 * len(each)) and len(words & each) >= 0.6 * len(words) for each in self._words):
+        same = (each for each in self._words if each <= words or words <= each)
+        if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
             return True
-        return bool(self._values) and not self._values.isdisjoint(whole_words(tokens(text)))
+        shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
+        return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
 
     def left(self, text: str) -> str:
         """The text without the clauses that say it; the very text if none does."""
@@ -129,9 +134,48 @@ def marks_of(texts: Iterable[str]) -> Iterator[str]:
     """Digests by which statements are known again on their way in."""
     for text in texts:
         if content_size(text) >= 3 or values_of(text):
-            yield from {digest(form) for form in forms_of(text)}
-            if key := statement_key(text):
-                yield text_digest(key)
+            yield from map(digest, forms_of(text))
+            yield from marks(text)
+
+
+def place_mark(text: str, first: int, last: int) -> str:
+    """What the tombstone of clauses is of, by their numbers in a text: nothing else makes short ones known."""
+    return text_digest(f"cut {first} {last} {normalise(text)}")
+
+
+def echo_marks(words: Iterable[str], values: Collection[str]) -> Iterator[str]:
+    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value."""
+    known = sorted(words)[:MOST_PAIRED]
+    for value in known:
+        if value in values or not value.isascii():
+            yield from (text_digest(f"pair {' '.join(sorted((value, word)))}") for word in known if word != value)
+
+
+MOST_PAIRED = 40
+"""Words of a statement that are paired."""
+
+
+def _places(found: Found) -> Iterator[str]:
+    for key, spans in found.cuts.items():
+        text = found.turns[key].text
+        numbers = [number for number, unit in enumerate(units(text)) if any(a <= unit.start < b for a, b in spans)]
+        for number in numbers:
+            yield place_mark(text, number, number)
+
+
+def _echoes(found: Found) -> Iterator[str]:
+    for key, spans in found.cuts.items():
+        text = " ".join(found.turns[key].text[start:end] for start, end in spans)
+        values = values_of(text) | (found.values & words_of(text))
+        yield from echo_marks((words_of(text) & found.rare) | values, values & (found.rare | found.values))
+
+
+def marks(text: str) -> Iterator[str]:
+    """What the tombstone of a sentence that was cut is of; other than those of statements, they hold for turns, too."""
+    plain = re.sub(r"^\s*(?:[-*+•]|\d+[.)])\s+", "", text)
+    yield from (text_digest(f"said {normalise(form)}") for form in dict.fromkeys(forms_of(plain)))
+    if key := statement_key(plain):
+        yield text_digest(key)
 
 
 def cut(
@@ -157,11 +201,11 @@ def cut(
     changes: list[Change] = [Remove(id=entry.id, reason=reason) for entry in found.entries]
     changes += [Drop(path=path, line=line, reason=reason) for path, line in found.notes]
     changes += _lines(memory, tells, reason)
-    changes += (page for page in _pages(memory, tells) if page.path not in without)
     edited |= masked or {}
+    gone = {key for key, text in edited.items() if not text}
+    changes += (page for page in _pages(memory, tells, gone) if page.path not in without)
     changes += _turns(memory, found, edited, tells, reason)
-    gone = [key for key, turn in found.turns.items() if not edited.get(key, "x") and not turn.tool_calls]
-    bury = {*marks_of(texts), *(turn_key(*key) for key in gone)}
+    bury = {*marks_of(texts), *_places(found), *_echoes(found), *(turn_key(*key) for key in gone)}
     return Cut(tuple(changes), frozenset(bury), tuple(said_in(found)), edited)
 
 
@@ -175,8 +219,10 @@ def of_turns(turns: Iterable[Turn]) -> Found:
 def said_in(found: Found) -> list[str]:
     """What goes, each statement once: entries, notes, and what is cut of turns in one piece."""
     said = [*found.told]
+    known = Teller(found.told)
     for key, spans in found.cuts.items():
-        said += [found.turns[key].text[start:end].strip() for start, end in runs(spans)]
+        pieces = [found.turns[key].text[start:end].strip() for start, end in runs(spans)]
+        said += [piece for piece in pieces if not known(piece)]
     return list({normalise(text): text for text in reversed(said) if text.strip()}.values())[::-1]
 
 
@@ -197,15 +243,15 @@ def _turns(
     transcripts = memory.book.transcripts
     removed: dict[str, list[str]] = {}
     edits: dict[str, dict[str, Turn]] = {}
-    for (session, id), text in texts.items():
-        turn = found.turns.get((session, id)) or next(iter(transcripts.find(id, session)), None)
+    for (uuid, id), text in texts.items():
+        turn = found.turns.get((uuid, id)) or next(iter(transcripts.find(id, uuid)), None)
         if turn is None:
             continue
         calls, metadata = tells.left_in(turn.tool_calls), tells.left_in(dict(turn.metadata))
         if not text and not calls:
-            removed.setdefault(session, []).append(id)
+            removed.setdefault(uuid, []).append(id)
         else:
-            edits.setdefault(session, {})[id] = replace(turn, text=text, tool_calls=calls, metadata=metadata)
+            edits.setdefault(uuid, {})[id] = replace(turn, text=text, tool_calls=calls, metadata=metadata)
     for session in transcripts.sessions(turn_ids=False):
         title, summary = tells.left(session.title), _by_line(session.summary, tells)
         if session.title and not title:
@@ -226,7 +272,7 @@ def _turns(
         yield RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=reason)
 
 
-def _pages(memory: Memory, tells: Teller) -> Iterator[Put]:
+def _pages(memory: Memory, tells: Teller, gone: Collection[TurnKey]) -> Iterator[Put]:
     """The summaries without it: a person's byte for byte but for the clauses that say it."""
     documents = memory.book.documents
     for path in sorted(info.path for info in documents.list() if info.path.startswith("sessions/")):
@@ -235,7 +281,9 @@ def _pages(memory: Memory, tells: Teller) -> Iterator[Put]:
         if page.ours:
             before = session_md.parse(standing)
             left = sifted(replace(before, summary=_by_line(before.summary, tells)), _not(tells))
-            left = replace(left, title=tells.left(left.title))
+            ids = tuple(id for id in before.turn_ids if (before.session, id) not in gone)
+            turns = max(0, before.turns - sum(session == before.session for session, _ in gone))
+            left = replace(left, title=tells.left(left.title), turn_ids=ids, turns=turns)
             text = standing if left == before else session_md.render(left, language=memory.config.language)
         else:
             text = _by_line(standing, tells)

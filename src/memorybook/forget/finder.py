@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.formats import notes
 from memorybook.forget.topic import Topic
 from memorybook.forget.units import (
     goes_on,
+    is_about,
     is_correction,
     is_id,
     is_machine,
     is_word,
     points_back,
+    sentences_in,
     starts_with_pronoun,
     units,
     values_of,
     whole_words,
     words_of,
 )
+from memorybook.formats import notes, session_md
 from memorybook.hits import Query
+from memorybook.lifecycle.sentences import is_question
 from memorybook.text.tokens import normalise, tokens
 
 if TYPE_CHECKING:
@@ -43,8 +48,14 @@ TOPIC = 0.4
 NEAR_BEST = 0.7
 """Share of the best match from which another one is meant, too."""
 
+FEW = 4
+"""Statements that may hold one word of a topic of several and be meant by it alone; more hold it by chance."""
+
 REPLIES = 4
 """Turns after one that was cut among which its echo and its correction are looked for."""
+
+TELLS = 3
+"""Words besides those of its topic from which a question tells something."""
 
 LABEL = 3
 """Words of a clause that only says of what the rest of its sentence is: `new address, …`."""
@@ -64,21 +75,25 @@ class Found(NamedTuple):
         texts: What is said in all of these, a text each.
         values: Names and identifiers that nothing but these has.
         told: What the entries and notes say.
+        pages: What summaries alone say, as (path, sentence).
+        rare: Words that nothing but these has.
     """
 
     entries: tuple[Entry, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
-    cuts: Mapping[TurnKey, tuple[tuple[int, int], ...]] = {}  # noqa: RUF012
-    turns: Mapping[TurnKey, Turn] = {}  # noqa: RUF012
+    cuts: Mapping[TurnKey, tuple[tuple[int, int], ...]] = {}
+    turns: Mapping[TurnKey, Turn] = {}
     texts: tuple[str, ...] = ()
     values: frozenset[str] = frozenset()
     told: tuple[str, ...] = ()
+    pages: tuple[tuple[str, str], ...] = ()
+    rare: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.notes or self.cuts)
+        return bool(self.entries or self.notes or self.cuts or self.pages)
 
     @property
-    def count(self) -> int:
+    def memories(self) -> int:
         """How many memories go: entries, notes, and statements of turns."""
         return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in self.cuts.values())
 
@@ -100,23 +115,29 @@ def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 def together(parts: Iterable[Found]) -> Found:
     """All of them as one, everything once."""
     entries: dict[str, Entry] = {}
-    lines: dict[tuple[str, str], None] = {}
+    lines: Counter[tuple[str, str]] = Counter()
+    pages: dict[tuple[str, str], None] = {}
     cuts: dict[TurnKey, dict[tuple[int, int], None]] = {}
     turns: dict[TurnKey, Turn] = {}
     texts: dict[str, None] = {}
     told: dict[str, None] = {}
-    values: frozenset[str] = frozenset()
+    values = rare = frozenset[str]()
     for part in parts:
         entries |= {entry.id: entry for entry in part.entries}
-        lines |= dict.fromkeys(part.notes)
+        lines |= Counter(part.notes)
+        pages |= dict.fromkeys(part.pages)
         for key, spans in part.cuts.items():
             cuts.setdefault(key, {}).update(dict.fromkeys(spans))
         turns |= part.turns
         texts |= dict.fromkeys(part.texts)
         told |= dict.fromkeys(part.told)
         values |= part.values
+        rare |= part.rare
     spans_of = {key: tuple(sorted(spans)) for key, spans in cuts.items()}
-    return Found(tuple(entries.values()), tuple(lines), spans_of, turns, tuple(texts), values, tuple(told))
+    notes_of = tuple(lines.elements())
+    return Found(
+        tuple(entries.values()), notes_of, spans_of, turns, tuple(texts), values, tuple(told), tuple(pages), rare
+    )
 
 
 class _Said(NamedTuple):
@@ -154,7 +175,10 @@ class Finder:
         self._left = frozenset(without)
         self.entries = list(memory.book.entries() if entries is None else entries)
         self.notes = [(path, line, text) for path, line, text in _notes(memory)]
-        self.turns = [turn for session in self._sessions(list(about)) for turn in memory.book.transcripts.turns(session)]
+        self.pages = list(_pages(memory))
+        self.turns = [
+            turn for session in self._sessions(list(about)) for turn in memory.book.transcripts.turns(session)
+        ]
         known = {(turn.session, turn.id) for turn in self.turns}
         self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
         self.turns = [turn for turn in self.turns if (turn.session, turn.id) not in self._left]
@@ -164,7 +188,7 @@ class Finder:
         for words in self._all_words():
             for word in words:
                 self._df[word] = self._df.get(word, 0) + 1
-        self._size = sum(map(len, self._said)) + len(self.entries) + len(self.notes)
+        self._size = 1 + sum(map(len, self._said)) + len(self.entries) + len(self.notes) + len(self.pages)
         self._first: dict[str, int] = {}
         for place, turn in enumerate(self.turns):
             for word in whole_words((*tokens(turn.text), *tokens(turn.speaker))):
@@ -188,6 +212,7 @@ class Finder:
         yield from (said.words for turn in self._said for said in turn)
         yield from (words_of(entry.text) for entry in self.entries)
         yield from (words_of(text) for _, _, text in self.notes)
+        yield from (words_of(text) for _, text in self.pages)
 
     # --- what is meant -------------------------------------------------------------------------
 
@@ -212,6 +237,7 @@ class Finder:
         total = sum(weights[word] for word in wanted - names or wanted)
         of_whom = [turn for turn in self._said if turn and not names and self._is_all(wanted, turn[0].speaker)]
         single = not any(map(is_word, wanted))
+        several = sum(map(is_word, wanted - names)) > 1
         surfaces = {surface: weights.get(word, 0.0) for surface in topic.surfaces for word in tokens(surface)[:1]}
 
         def score(words: frozenset[str], text: str, speaker: frozenset[str] = frozenset()) -> float:
@@ -221,22 +247,39 @@ class Finder:
                 return 0.0
             if not single and not any(map(is_word, telling)) and len(telling) < 2:
                 return 0.0
+            full = [word for word in telling if is_word(word)]
+            if len(full) == 1 and several and self._df.get(full[0], 0) > FEW:
+                return 0.0
             exact = sum(weight for surface, weight in surfaces.items() if surface in text.lower())
             return sum(weights[word] for word in held | (wanted & names & speaker)) + 0.5 * exact
 
         entries = [(score(words_of(entry.text), entry.text), entry) for entry in self.entries]
         lines = [(score(words_of(each[2]), each[2]), each) for each in self.notes]
         said = [(score(*_whole(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
-        best = max([each[0] for each in (*entries, *lines, *said)], default=0.0)
+        told = [(score(words_of(each[1]), each[1]), each) for each in self.pages]
+        best = max([each[0] for each in (*entries, *lines, *said, *told)], default=0.0)
         if best < TOPIC * total or not best:
             return self._all([], [], [one for turn in of_whom for one in turn], going_on=False)
         least = max(NEAR_BEST * best, TOPIC * total)
-        hits = [one for found, parts in said if found >= least for one in _holding(parts, topic)]
+        of_best = [words_of(e.text) for found, e in entries if found == best]
+        of_best += [words_of(each[-1]) for found, each in (*lines, *told) if found == best]
+        of_best += [_whole(parts)[0] for found, parts in said if found == best]
+        core = max(
+            (word for words in of_best for word in words & wanted - names or words & wanted), key=weights.__getitem__
+        )
+
+        def meant(found: float, words: frozenset[str]) -> bool:
+            """Whether it holds what makes the best match one, or several words of the topic."""
+            return found >= least and (core in words or len(wanted & words) > 1)
+
+        sentences = [parts for found, parts in said if meant(found, _whole(parts)[0]) and not _only_asks(parts, wanted)]
+        hits = [one for parts in sentences for one in _holding(parts, topic)]
         return self._all(
-            [entry for found, entry in entries if found >= least],
-            [line for found, line in lines if found >= least],
+            [entry for found, entry in entries if meant(found, words_of(entry.text))],
+            [line for found, line in lines if meant(found, words_of(line[2]))],
             [*hits, *(one for turn in of_whom for one in turn)],
             going_on=True,
+            pages=[each for found, each in told if meant(found, words_of(each[1]))],
         )
 
     def _weight(self, word: str) -> float:
@@ -284,6 +327,7 @@ class Finder:
         hits: Iterable[_Said],
         *,
         going_on: bool,
+        pages: Sequence[tuple[str, str]] = (),
     ) -> Found:
         """The hits, with what is said of them right after, their corrections and echoes, and what was made of them."""
         cut = {(one.place, one.number): one for one in hits}
@@ -294,13 +338,8 @@ class Finder:
         if going_on:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
-        for _ in range(3):
-            before = len(cut)
-            for one in list(cut.values()):
-                cut |= {(more.place, more.number): more for more in self._corrections(one, cut)}
-            cut |= {(one.place, one.number): one for one in self._echoes(cut)}
-            if len(cut) == before:
-                break
+        cut = self._grown(cut)
+        cut |= {(one.place, one.number): one for one in self._labels(cut)}
         texts = [one.text for one in cut.values()]
         says = self._made_of(cut)
         entries += [entry for entry in self.entries if entry not in entries and says(entry.text, entry.source or "")]
@@ -316,10 +355,30 @@ class Finder:
             tuple((path, line) for path, line, _ in lines),
             cuts,
             {key: self.turns[self._place[key]] for key in cuts},
-            tuple(dict.fromkeys([*texts, *(entry.text for entry in entries), *(text for _, _, text in lines)])),
+            tuple(dict.fromkeys([*texts, *(e.text for e in entries), *(each[-1] for each in (*lines, *pages))])),
             frozenset(value for value in self._introduced(cut) if not value[0].isdigit() or is_id(value)),
             tuple([*(entry.text for entry in entries), *(text for _, _, text in lines)]),
+            tuple(pages),
+            self._rare(cut, entries, lines),
         )
+
+    def _grown(self, cut: dict[tuple[int, int], _Said]) -> dict[tuple[int, int], _Said]:
+        """What is cut with its corrections and echoes, and theirs."""
+        for _ in range(3):
+            many = len(cut)
+            for one in list(cut.values()):
+                cut |= {(more.place, more.number): more for more in self._corrections(one)}
+            cut |= {(one.place, one.number): one for one in self._echoes(cut)}
+            if len(cut) == many:
+                break
+        return cut
+
+    def _labels(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
+        """What only introduces what is cut: `Remember:`."""
+        for one in cut.values():
+            label = self._said[one.place][one.number - 1] if one.number else one
+            if label.sentence == one.sentence and label.text[-1:] in (":", "："):
+                yield label
 
     def _grounds(self, entry: Entry) -> Iterator[_Said]:
         """The clauses of its turns that say what an entry says; those of the closest sentence if none does."""
@@ -360,7 +419,7 @@ class Finder:
                 return
             yield other
 
-    def _corrections(self, one: _Said, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
+    def _corrections(self, one: _Said) -> Iterator[_Said]:
         """What corrects a clause in the next turn of who said it; and what a clause that corrects took back."""
         who = self.turns[one.place]
         for place in self._near(one.place, 2):
@@ -379,6 +438,20 @@ class Finder:
                     yield from (each for each in self._said[place] if each.sentence == last)
                     break
 
+    def _rare(
+        self, cut: Mapping[tuple[int, int], _Said], entries: Iterable[Entry], lines: Iterable[tuple[str, str, str]]
+    ) -> frozenset[str]:
+        """Words that stand nowhere but in what is cut, and in what tells of it."""
+        many: Counter[str] = Counter()
+        for words in (*(one.words for one in cut.values()), *(words_of(entry.text) for entry in entries)):
+            many.update(words)
+        for _, _, text in lines:
+            many.update(words_of(text))
+        told = frozenset[str]().union(*(words_of(text) for _, text in self.pages))
+        return frozenset(
+            w for w, n in many.items() if is_word(w) and self._df.get(w, 0) <= n + (w in told) * len(self.pages)
+        )
+
     def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
         """Values that what is cut says first, with the turn in which it does."""
         introduced: dict[str, int] = {}
@@ -387,8 +460,14 @@ class Finder:
                 reach = REPLIES if self.turns[place].role in ("assistant", "tool") else 0
                 first = self._first.get(value, place)
                 near = place - reach <= first and self.turns[first].session == self.turns[place].session
-                if is_id(value) or first >= place or near or any(
-                    self._first[value] == at and value in whole_words(tokens(each.text)) for (at, _), each in cut.items()
+                if (
+                    is_id(value)
+                    or first >= place
+                    or near
+                    or any(
+                        self._first[value] == at and value in whole_words(tokens(each.text))
+                        for (at, _), each in cut.items()
+                    )
                 ):
                     introduced.setdefault(value, place)
         return introduced
@@ -410,18 +489,20 @@ class Finder:
         self, one: _Said, place: int, introduced: Mapping[str, int], cut: Mapping[int, frozenset[str]]
     ) -> bool:
         said = whole_words(tokens(one.text))
+        reply = self.turns[place].role in ("assistant", "tool")
         for value in said & introduced.keys():
             at = introduced[value]
             same = self.turns[at].session == self.turns[place].session
-            if not value[0].isdigit() or is_id(value) or (same and abs(place - at) <= REPLIES):
+            near = same and abs(place - at) <= REPLIES
+            name = not value[0].isdigit()
+            if is_id(value) or (near and (reply or not name)) or (name and is_about(one.text, {value})):
                 return True
             if len(one.words & cut.get(at, frozenset())) >= 2:
                 return True
-        reply = self.turns[place].role in ("assistant", "tool")
         for at in range(max(0, place - REPLIES), place) if reply else ():
-            if at in cut and self.turns[at].session == self.turns[place].session and len(one.words) >= 2:
-                if len(one.words & cut[at]) >= SAME * len(one.words):
-                    return True
+            same = at in cut and self.turns[at].session == self.turns[place].session
+            if same and len(one.words) >= 2 and len(one.words & cut[at]) >= SAME * len(one.words):
+                return True
         return False
 
     def _made_of(self, cut: Mapping[tuple[int, int], _Said]) -> Callable[[str, str], bool]:
@@ -437,7 +518,7 @@ class Finder:
                 return True
             for place, held in by_turn.items():
                 own = f"turn:{self.turns[place].id}" in source
-                if words and len(words & held) >= (0.5 if own else 0.75) * len(words):
+                if words and (words <= held or (own and len(words & held) >= 0.5 * len(words))):
                     return True
             return False
 
@@ -447,6 +528,13 @@ class Finder:
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
     for number in dict.fromkeys(one.sentence for one in turn):
         yield [one for one in turn if one.sentence == number]
+
+
+def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
+    """Whether a sentence asks about the topic and says nothing of it."""
+    text = " ".join(one.text for one in parts)
+    words = {word for word in _whole(parts)[0] - topic if is_word(word)}
+    return is_question(text) and len(words) < TELLS and not values_of(text)
 
 
 def _whole(parts: Sequence[_Said]) -> tuple[frozenset[str], str, frozenset[str]]:
@@ -472,8 +560,14 @@ def _units(place: int, turn: Turn) -> Iterator[_Said]:
 
 
 def _says(words: frozenset[str], wanted: frozenset[str]) -> bool:
-    """Whether a text of these words says a statement of those."""
-    return len(wanted) > 0 and len(words & wanted) >= SAME * len(wanted) and len(words & wanted) >= min(2, len(wanted))
+    """Whether a text of these words says a statement of those: as much, more or less, but nothing else instead.
+
+    >>> _says(frozenset({"room", "12"}), frozenset({"room", "13"}))
+    False
+    """
+    shared = len(words & wanted)
+    nothing_else = wanted <= words or words <= wanted
+    return nothing_else and shared >= SAME * len(wanted) and shared >= min(2, len(wanted)) > 0
 
 
 def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
@@ -486,6 +580,19 @@ def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
         return normalise(text) in plain or any(_says(words, each) and _says(each, words) for each in wanted)
 
     return says
+
+
+def _pages(memory: Memory) -> Iterator[tuple[str, str]]:
+    """Path and text of every sentence of a summary."""
+    for info in sorted(memory.book.documents.list()):
+        if info.path.startswith("sessions/"):
+            summary = session_md.parse(memory.book.documents.read(info.path).text)
+            parts = [*summary.summary.split("\n"), *summary.decisions, *summary.open_questions]
+            yield from (
+                (info.path, text)
+                for part in parts
+                for text in sentences_in(re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", part))
+            )
 
 
 def _notes(memory: Memory) -> Iterator[tuple[str, str, str]]:

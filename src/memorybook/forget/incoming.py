@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from memorybook.forget.cutting import MOST_PAIRED, Teller, echo_marks, marks, place_mark
+from memorybook.forget.units import is_id, tidied, units, values_of, without_spans, words_of
 from memorybook.formats import turns_json
-from memorybook.forget.cutting import Teller, forms_of
-from memorybook.forget.units import is_id, statement_key, tidied, units, values_of, without_spans, words_of
-from memorybook.text.tokens import digest, text_digest
+from memorybook.lifecycle.cues import find
+from memorybook.lifecycle.sentences import sentences
+from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,33 +24,41 @@ MOST_CLAUSES = 8
 """Clauses of a run that are looked up as one statement."""
 
 
-def without_forgotten_turns(book: Book, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime | None = None) -> tuple[Turn, ...]:
     """The turns without what was forgotten; those of which nothing is left have no text.
 
     What a user says after it was forgotten, and not in a list, was said anew and stays. An assistant, a tool or a
-    pasted list that says it again only repeats it, in other words too, as long as it was not purged.
+    pasted list that says it again only repeats it, in other words too, as long as it was not purged. `now` dates what a
+    user without a time asks to remember in so many words; nobody knows when the rest was said.
     """
     if not turns or not book.journal.buries():
         return tuple(turns)
     by_text = {text: _forms(text) for text in dict.fromkeys(turn.text for turn in turns)}
     buried = book.journal.buried({mark for spans in by_text.values() for found in spans.values() for mark in found})
+    if buried:  # what an entry says again was wanted again
+        buried = buried.difference(mark for entry in book.entries() for mark in marks(entry.text))
     echoed = Echo(book)
     times: dict[datetime, frozenset[str]] = {}
     left = []
     for turn in turns:
-        own = turn.role in ("user", "") and turn.time is not None and not is_list(turn.text)
-        now = buried
-        if own and turn.time is not None and buried:
-            if turn.time not in times:
-                times[turn.time] = book.journal.buried(buried, since=turn.time)
-            now = times[turn.time]
-        spans = [span for span, found in by_text[turn.text].items() if not now.isdisjoint(found)]
+        time = turn.time or (now if now is not None and _asks_to_remember(turn) else None)
+        stands = buried
+        if buried and time is not None and turn.role in ("user", "") and not is_list(turn.text):
+            if time not in times:
+                times[time] = book.journal.buried(buried, since=time)
+            stands = times[time]
+        spans = [span for span, found in by_text[turn.text].items() if not stands.isdisjoint(found)]
         repeats = turn.role in ("assistant", "tool") or is_list(turn.text)
         if repeats and (calls := echoed.left_in(turn.tool_calls)) != turn.tool_calls:
             turn = replace(turn, tool_calls=calls)
-        spans += echoed.spans(turn.text) if repeats else []
+        spans += [*echoed.spans(turn.text), *_echoes(book, turn.text)] if repeats else []
         left.append(replace(turn, text=tidied(without_spans(turn.text, spans))) if spans else turn)
     return tuple(left)
+
+
+def _asks_to_remember(turn: Turn) -> bool:
+    cues = (find(each.text, talk="agent", dated=False) for each in sentences(turn.text))
+    return any(cue is not None and cue.kind == "explicit" for cue in cues)
 
 
 def _forms(text: str) -> dict[tuple[int, int], frozenset[str]]:
@@ -56,18 +66,12 @@ def _forms(text: str) -> dict[tuple[int, int], frozenset[str]]:
     parts = units(text)
     found: dict[tuple[int, int], frozenset[str]] = {}
     for first, unit in enumerate(parts):
-        for last in parts[first : first + MOST_CLAUSES]:
+        found[unit.start, unit.end] = frozenset([*marks(unit.text), place_mark(text, first, first)])
+        for last in parts[first + 1 : first + MOST_CLAUSES]:
             found[unit.start, last.end] = frozenset(marks(text[unit.start : last.end]))
-    if parts:
+    if len(parts) > MOST_CLAUSES:
         found[parts[0].start, parts[-1].end] = frozenset(marks(text[parts[0].start : parts[-1].end]))
     return found
-
-
-def marks(text: str) -> Iterator[str]:
-    """What a tombstone of a statement may be of."""
-    yield from map(digest, dict.fromkeys(forms_of(re.sub(r"^\s*(?:[-*+•]|\d+[.)])\s+", "", text))))
-    if key := statement_key(text):
-        yield text_digest(key)
 
 
 def is_list(text: str) -> bool:
@@ -75,6 +79,32 @@ def is_list(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     items = sum(re.match(r"\s*(?:[-*+•]|\d+[.)、])\s+|[^:：\s]{1,20}[:：]\s", line) is not None for line in lines)
     return len(lines) >= 2 and (items >= 2 or len(lines) >= 5)
+
+
+def _echoes(book: Book, text: str) -> list[tuple[int, int]]:
+    """The clauses that repeat a name or two telling words of what was forgotten, also if it was purged."""
+    found: dict[tuple[int, int], frozenset[str]] = {}
+    for unit in units(text):
+        words = sorted(words_of(unit.text))[:MOST_PAIRED]
+        found[unit.start, unit.end] = frozenset(echo_marks(words, words))
+    buried = book.journal.buried({mark for each in found.values() for mark in each})
+    return [span for span, each in found.items() if not buried.isdisjoint(each)] if buried else []
+
+
+def texts_left(book: Book, texts: Iterable[str]) -> list[str]:
+    """Texts that were made of turns, without the clauses that were forgotten, line by line."""
+    texts = list(texts)
+    if not book.journal.buries():
+        return texts
+    lines = {line: unlabelled(line) for text in texts for line in text.split("\n")}
+    forms = {line: _forms(body) for line, body in lines.items()}
+    buried = book.journal.buried({mark for spans in forms.values() for each in spans.values() for mark in each})
+    left = {}
+    for line, body in lines.items():
+        spans = [span for span, each in forms[line].items() if not buried.isdisjoint(each)]
+        kept = tidied(without_spans(body, spans)) if spans else body
+        left[line] = line if not spans else f"{line[: len(line) - len(body)]}{kept}" if kept else ""
+    return ["\n".join(left[line] for line in text.split("\n") if left[line] or not line) for text in texts]
 
 
 class Echo:
@@ -89,6 +119,7 @@ class Echo:
         self._tellers: list[tuple[Teller, frozenset[str], frozenset[str]]] | None = None
 
     def __call__(self, text: str) -> bool:
+        """Whether the text repeats something."""
         words = words_of(text)
         for teller, values, known in self._all():
             if teller(text):
@@ -102,7 +133,7 @@ class Echo:
         """Where it does."""
         return [(unit.start, unit.end) for unit in units(text) if self(unit.text)] if self._all() else []
 
-    def left_in(self, calls: Sequence[object]) -> tuple[object, ...]:
+    def left_in(self, calls: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
         """Tool calls without what does."""
         for teller, _, _ in self._all():
             calls = teller.left_in(tuple(calls))
@@ -112,6 +143,8 @@ class Echo:
         if self._tellers is None:
             self._tellers = []
             for changes in self._book.journal.forgotten():
+                if any(change.kind == "turns" and turns_json.parse(change.before or "")[2] for change in changes):
+                    continue  # a whole session, which may come in under another name
                 texts = [text for change in changes for text in lost(change)]
                 values = frozenset[str]().union(*map(values_of, texts))
                 values = frozenset(value for value in values if not value.isdigit() or len(value) >= 3)

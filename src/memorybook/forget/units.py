@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from memorybook.lifecycle.hints import compiled
@@ -36,7 +37,7 @@ def units(text: str) -> tuple[Unit, ...]:
     for number, (start, end) in enumerate(_sentences(text)):
         part = text[start:end]
         cuts = [0, *_joints(part, _MEMBER if is_machine(part) else _JOINT), len(part)]
-        for first, last in zip(cuts, cuts[1:], strict=False):
+        for first, last in pairwise(cuts):
             if part[first:last].strip():
                 found.append(Unit(start + first, start + last, part[first:last].strip(), number))
     return tuple(found)
@@ -82,7 +83,7 @@ def is_machine(line: str) -> bool:
 @lru_cache(maxsize=50_000)
 def words_of(text: str) -> frozenset[str]:
     """The words by which a statement is known: no small words, no names for the user."""
-    return frozenset(query_words(text)) - USER
+    return frozenset(query_words(text.replace("用户", "我"))) - USER
 
 
 def whole_words(words: Iterable[str]) -> frozenset[str]:
@@ -108,7 +109,10 @@ def values_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-_DAY = r"(?i)(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october"
+_DAY = (
+    r"(?i)(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october"
+)
 
 
 def is_id(value: str) -> bool:
@@ -117,7 +121,8 @@ def is_id(value: str) -> bool:
 
 
 _VALUES = (
-    r"(?<![\w.])(?:[\w-]*\d[\w.,:-]*\d[\w-]*|\d+)(?![\w])|(?<=[^.!?。！？\s] )(?!I\b)[A-Z][\w'-]+|[A-Z][a-z]+-[A-Z][\w-]+|"
+    r"(?<![\w.])(?:[\w-]*\d[\w.,:-]*\d[\w-]*|\d+)(?![\w])|"
+    r"(?<=[^.!?。！？\s] )(?!I\b)[A-Z][\w'-]+|[A-Z][a-z]+-[A-Z][\w-]+|"
     r"^[A-Z][a-z]+(?=,|'s\b|\s+[A-Z])|(?<=[\u3400-\u9fff])[A-Za-z][\w-]+|[零一二两三四五六七八九十百千万]{3,}|(?<=[叫姓])[\u3400-\u9fff]{1,3}(?=[，。,\s]|$)"
 )
 
@@ -150,6 +155,16 @@ def goes_on(text: str) -> bool:
 def points_back(text: str) -> bool:
     """Whether a clause has a pronoun for somebody or something named before it."""
     return compiled(_POINTS).search(text.replace("’", "'")) is not None
+
+
+def is_about(text: str, names: Collection[str]) -> bool:
+    """Whether one of these names is what a clause begins with, but for small words: its subject."""
+    for word in tokens(
+        re.sub(r"^\W*(?:(?:and|but|so|oh|also|then|well|welcome to|noted)\b[\s,:]*)+", "", text, flags=re.I)
+    )[:2]:
+        if word in names:
+            return True
+    return False
 
 
 def starts_with_pronoun(text: str) -> bool:
@@ -206,7 +221,8 @@ def statement_key(text: str) -> str:
     """
     from memorybook.lifecycle.alike import denies
 
-    said = [word for word in tokens(text.replace("’", "'")) if word in words_of(text)]
+    text = text.replace("’", "'").replace("用户", "我")
+    said = [word for word in tokens(text) if word in words_of(text)]
     if len(set(said)) < 2:
         return ""
     asked = "?" if re.search(r"[?？]\s*$", text) else ""

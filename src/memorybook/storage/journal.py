@@ -190,7 +190,9 @@ class SqliteJournal(Queues):
         found = among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", keyed)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
         undone = _undone(db) if rows else {}
-        return frozenset(keyed[digest] for digest, operation in rows if operation not in undone and operation not in but)
+        return frozenset(
+            keyed[digest] for digest, operation in rows if operation not in undone and operation not in but
+        )
 
     def buries(self) -> bool:
         """Whether there is any tombstone, standing or not. Cheap."""
@@ -210,7 +212,7 @@ class SqliteJournal(Queues):
     def purge(
         self, targets: Collection[str], holds: Callable[[str], bool], operations: Collection[str] = ()
     ) -> Mapping[str, int]:
-        """Erase texts: of changes to these targets (entry ids, paths), of operations, and all for which `holds` is true.
+        """Erase texts: of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
 
         Operations stay in the history with their changes' kinds, targets and times. Returns how many rows of
         each table lost something; what is left in the file is overwritten by `vacuum`.

@@ -43,7 +43,11 @@ def _changes(db: Connection, targets: Collection[str], holds: Holds, operations:
         "SELECT rowid, operation, kind, target, before, after, reason FROM changes WHERE purged=0"
     ):
         texts = (before, after, reason)
-        if operation in operations or readable(target) in targets or any(text is not None and holds(_said(text)) for text in texts):
+        if (
+            operation in operations
+            or readable(target) in targets
+            or any(text is not None and holds(_said(text)) for text in texts)
+        ):
             document = readable(kind) == "put" and readable(target) not in targets
             kept = document and after is not None and not holds(_said(after))
             db.execute(

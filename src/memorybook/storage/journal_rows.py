@@ -225,7 +225,7 @@ def changes_that_forgot(db: Connection, undone: Mapping[str, str]) -> list[list[
     found: dict[str, list[Applied]] = {}
     rows = db.execute(
         f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE.split(', '))} FROM changes"
-        f" JOIN operations ON operations.seq=changes.operation WHERE changes.{FORGOT.replace('reason', 'changes.reason')}"
+        f" JOIN operations ON operations.seq=changes.operation WHERE {FORGOT.replace('reason', 'changes.reason')}"
         " ORDER BY changes.operation, changes.n"
     )
     for operation, *row in rows:

@@ -124,7 +124,7 @@ class SqliteTranscripts:
         return len(gone)
 
     def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
-        """Give turns of a session another text, tool calls and metadata, in their places; returns how many were changed.
+        """Give turns of a session another text, tool calls and metadata, in their places; returns how many.
 
         Title and summary of the session become those of `now` where they are those of `then`; turns that are not as in
         `old`, and all else of the session, are left as they are. Chats' summaries that told of the turns go.

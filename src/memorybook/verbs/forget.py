@@ -135,7 +135,7 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> R
         door=memory.door,
         session=meant.sessions[0].uuid if len(meant.sessions) == 1 else None,
         kind=kind,
-        bury=sorted(statements | said | keys | done.bury),
+        bury=sorted(statements | said | keys | (done.bury if meant.found or single else frozenset())),
     )
     prepared.drop(book.documents.root)
     renew(memory)

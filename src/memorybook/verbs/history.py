@@ -102,7 +102,8 @@ def _line_told(change: Applied) -> str:
         return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of session {session}"
     if change.kind == "edit":
         count = (before or "").count('"position":')
-        return f"~ {count} turn{'s' * (count != 1)} of session {short(change.target.removeprefix('session:'))}"
+        what = f"{count} turn{'s' * (count != 1)}" if count else "title and summary"
+        return f"~ {what} of session {short(change.target.removeprefix('session:'))}"
     if change.kind == "item":
         section, _, text = (after or before or "").partition("\n")
         return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from memorybook import prepared
 from memorybook.draft import Draft, Outcome, Result
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
@@ -23,6 +24,7 @@ from memorybook.lifecycle.match import account, settle
 from memorybook.lifecycle.rules import by_rules
 from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
 from memorybook.text.tokens import digest
+from memorybook.verbs.export import renew
 from memorybook.verbs.forgotten import (
     FORGOTTEN,
     as_journaled,
@@ -92,7 +94,7 @@ class Plan(NamedTuple):
     bury: tuple[str, ...] = ()
     degraded: str = ""
     forgotten: tuple[str, ...] = ()
-    turns: Mapping[tuple[str, str], str] = {}  # noqa: RUF012
+    turns: Mapping[tuple[str, str], str] = {}
 
 
 class Written(NamedTuple):
@@ -405,6 +407,9 @@ def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetReque
 def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
     """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
     session = work.stored.session
+    if plan.forgotten:
+        prepared.drop(memory.book.documents.root)
+        renew(memory)
     waiting = propose(memory, plan.proposed, session=session.uuid)
     result = submitted.result
     if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word

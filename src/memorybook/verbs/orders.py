@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook import prepared
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
 from memorybook.lifecycle.forgetting import ASKED, points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
+from memorybook.verbs.export import renew
 from memorybook.verbs.forgotten import as_journaled
 from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.requests import said_before
@@ -89,6 +91,9 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     else:  # the user's own doing, whoever passes it on: only a person takes it back
         [result] = memory.book.apply_each([group], actor="user", door=memory.door, kind=ORDER)
         submitted = Submitted(result)
+    if plan.forgotten:
+        prepared.drop(memory.book.documents.root)
+        renew(memory)
     waiting = propose(memory, plan.proposed, session=session.uuid)
     outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
     operation = submitted.result.operation

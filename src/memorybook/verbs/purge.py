@@ -76,7 +76,9 @@ def purge(
     receipt = receipt_of(memory, meant, dry_run=dry_run)
     if dry_run:
         return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
-    if not (meant or texts or targets or operations or forgotten):  # what was forgotten may stand in pages that are free by now
+    if not (
+        meant or texts or targets or operations or forgotten
+    ):  # what was forgotten may stand in pages that are free by now
         return receipt
     if meant:
         receipt = carry_out(memory, meant, receipt, kind="purge")
@@ -106,7 +108,7 @@ def _promise(texts: set[str]) -> str:
 def _erased(
     memory: Memory, target: str | None, query: str | None, session: str | None, source: str | None
 ) -> tuple[Meant, set[str], set[str], set[str]]:
-    """What still stands and is to go, all texts to erase, the targets of changes to empty, operations that forgot it."""
+    """What still stands and is to go, texts to erase, targets of changes to empty, operations that forgot it."""
     book = memory.book
     if not (target or query or session or source):
         standing = {normalise(entry.text) for entry in book.entries()}
@@ -148,9 +150,8 @@ def _before(book: Book, target: str | None, query: str | None, session: str | No
     for operation in _forgetting(book):
         forgot = [change for change in operation.changes if _forgot(change)]
         named = {change.target for change in forgot}
-        if named & {target, f"session:{session}"}:
-            found.append(operation)
-        elif query and any(_says(query, wanted, text) for change in forgot for text in lost(change)):
+        said = (text for change in forgot for text in lost(change)) if query else ()
+        if named & {target, f"session:{session}"} or any(_says(query or "", wanted, text) for text in said):
             found.append(operation)
     return found
 
@@ -290,7 +291,7 @@ def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
 
 def _is_long(text: str) -> bool:
     """Whether a text says so much that it is the same wherever it stands: by its length, or by a name or a number."""
-    return _weight(text) >= _LONG or (_weight(text) >= _SHORT and bool(values_of(text)))
+    return _weight(text) >= (_LONG if text.isascii() else 8) or (_weight(text) >= _SHORT and bool(values_of(text)))
 
 
 def _weight(text: str) -> int:
@@ -352,7 +353,12 @@ def _vacuumed(book: Book) -> bool:
 
 def _left(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
     """Files of the book that still hold one of these texts, as UTF-8, as UTF-16, or as JSON; how many were searched."""
-    said = {part for text in texts for part in (text.strip(), title_of(text).rstrip("…")) if _is_long(part) and len(part.encode("utf-8", "replace")) >= 8}
+    said = {
+        part
+        for text in texts
+        for part in (text.strip(), title_of(text).rstrip("…"))
+        if _is_long(part) and len(part.encode("utf-8", "replace")) >= 8
+    }
     wanted = {form for part in said for form in _forms(part)}
     files = sorted(_files(root))
     if not wanted:

@@ -100,13 +100,13 @@ def _found(
     if names_everything(request.text):
         return Found()
     own = (turn.session, turn.id)
-    if leaves_out(request.text) or (request.said and not _names_somebody(request, turn)):
+    if not request.ids and (leaves_out(request.text) or (request.said and not _names_somebody(request, turn))):
         came = [entry for entry in entries if entry.session == turn.session]
         finder = Finder(memory, [request.said or request.text], entries=came, turns=turns)
         found = finder.said_in((turn.session, request.said_in or turn.id), request.said or request.text)
         return found._replace(cuts={}, turns={}) if leaves_out(request.text) else found
     topic = topic_of(_with_reasons(request, turn))
-    if not topic.words:
+    if not topic.words and not request.ids:
         return Found()
     finder = Finder(memory, queries(topic), entries=entries, without=[own], turns=turns)
     named = [entry for entry in finder.entries if entry.id in request.ids]
@@ -114,7 +114,7 @@ def _found(
 
 
 def _names_somebody(request: ForgetRequest, turn: Turn) -> bool:
-    """Whether an order means somebody who is named beside it: `Ann left. Forget her.`"""
+    """Whether an order means somebody who is named beside it, as in `Ann left. Forget her.`."""
     return request.said_in == turn.id and re.search(r"(?i)\b(?:him|her|them)\b|[他她]", request.text) is not None
 
 
@@ -141,13 +141,15 @@ def _carried_out(memory: Memory, meant: Sequence[tuple[ForgetRequest, Turn, Foun
     masked = _masked([each[:2] for each in plain])
     done = cut(memory, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
     gone = tuple(entry.id for entry in found.entries)
-    return Orders(done.changes, gone, tuple(sorted(done.bury)), (), (), done.said, tuple(done.turns.items())).then(orders)
+    return Orders(done.changes, gone, tuple(sorted(done.bury)), (), (), done.said, tuple(done.turns.items())).then(
+        orders
+    )
 
 
 def _is_plain(memory: Memory, request: ForgetRequest, turn: Turn, found: Found) -> bool:
     """Whether it is no doubt an order, of few things, none of them pinned."""
     pinned = any(one.pinned for one in found.entries)
-    few = found.count <= MOST
+    few = found.memories <= MOST
     return few and not pinned and not memory.config.require_user_confirmation and _asks_to_forget(turn.text)
 
 

@@ -397,7 +397,8 @@ def _kept(memory: Memory, waits: Parked) -> Stored:
         known, turns, _ = turns_json.parse(waits.payload["kept"])
         gone = memory.book.journal.buried([turn_key(session, turn.id) for turn in turns])
         left = [turn for turn in turns if turn_key(session, turn.id) not in gone]
-        return Stored(known, tuple(turn for turn in without_forgotten_turns(memory.book, left) if turn.text.strip()))
+        told = zip(left, without_forgotten_turns(memory.book, left), strict=True)
+        return Stored(known, tuple(turn for was, turn in told if turn == was or turn.text.strip()))
     try:
         known = memory.book.transcripts.session(session)
     except NotFound:  # forgotten meanwhile
