@@ -34,7 +34,11 @@ def dates(question: str, *passages: Passage) -> list[str | None]:
 
 
 OLD, NEW = "2026-01-11", "2026-03-01"
-RENT = ("What do I pay the landlady?", "I pay the landlady 1150, the contract renews", "The contract changed, it is 1240")
+RENT = (
+    "What do I pay the landlady?",
+    "I pay the landlady 1150, the contract renews",
+    "The contract changed, it is 1240",
+)
 CLASS = ("我星期几去练瑜伽？", "我的瑜伽课在周三，老师姓丁", "丁老师那个瑜伽课改到周五了，老师姓丁")
 
 

@@ -19,7 +19,7 @@ _OF_TALK = frozenset(
     "talk discuss chat speak spoke spoken ask recal hear heard know knew known"
     " 聊过 谈过 讨论 聊天 聊到 谈到 说到 讲过 问过".split()
 )
-"""Tokens that ask whether something was said: of "did we ever talk about egrets" the egret alone is what is asked for."""
+"""Tokens that ask whether something was said: "did we ever talk about egrets" asks for egrets alone."""
 
 
 class Sums(dict[int, float]):
@@ -51,8 +51,8 @@ def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate
     passage holds. The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`,
     T) it is of the geometric mean of t and T, since nothing that answers three sentences repeats them all.
     Single Chinese characters, and pairs with a function character in them, count only in a question that
-    has nothing else, and so do words for talking itself. Words that stand nowhere in the book have the highest idf and so weigh against a
-    match on the others.
+    has nothing else, and so do words for talking itself. Words that stand nowhere in the book have the highest
+    idf and so weigh against a match on the others.
     """
     asked = {word: weight for word, weight in idf.items() if is_telling(word)} or idf
     asked = {word: weight for word, weight in asked.items() if word not in _OF_TALK} or asked

@@ -34,11 +34,12 @@ LENDING = 50
 
 
 class Found(NamedTuple):
-    """Hits, best first; whether any judged candidate is relevant; how many a threshold left out."""
+    """Hits, best first; whether any judged one is relevant; how many a threshold left out; see `Answer.knows`."""
 
     hits: tuple[Hit, ...]
     has_relevant: bool
     cut: int
+    knows: float = 0.0
 
 
 def find(
@@ -84,10 +85,11 @@ def find(
         for r in kept[:limit]
     )
     bar = max(min_score, RELEVANT)
-    if not (has_relevant := any(hit.relevance >= bar for hit in hits)):
+    knows = max((hit.relevance for hit in hits), default=0.0)
+    if knows < bar:
         others = once(again, JUDGED) if few else judged
-        has_relevant = any(judge(r) >= bar for r in others)
-    return Found(hits, has_relevant, len(judged) - len(kept))
+        knows = max(knows, max(map(judge, others), default=0.0))
+    return Found(hits, knows >= bar, len(judged) - len(kept), knows)
 
 
 def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], float]) -> Iterator[Ranked]:
