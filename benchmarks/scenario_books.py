@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -215,10 +216,48 @@ class Distractor:
         return [self.bare(line) if bare else line for line in lines]
 
 
-def build(data: Path, root: Path, lang: str) -> None:
-    """A book with the distractor of a language: an imported conversation, or documents in the book's folder."""
+LINES, SECTIONS, ENTRIES = 5_000, 20, 10_000
+"""Hand-written lines, their sections, and entries of a large book."""
+
+
+def large(lang: str) -> str:
+    """The text of a large MEMORY.md, always the same: statements of random words that nobody asks about."""
+    drawn = random.Random(1)
+    words = (NOUNS_EN if lang == "en" else NOUNS_ZH).split()
+    join = " ".join if lang == "en" else "".join
+    parts = ["# Agent Memory\n"]
+    for section in range(SECTIONS):
+        parts.append(f"## {words[section]} {section}\n")
+        parts += [f"- {join(drawn.sample(words, 6))} {number}" for number in range(LINES // SECTIONS)]
+        parts.append("")
+    parts.append("## Active Memories\n")
+    say = "The {} is kept beside the {}, number {}." if lang == "en" else "{}放在{}旁边，编号{}。"
+    for number in range(ENTRIES):
+        day = f"2025-{1 + number % 12:02d}-{1 + number % 28:02d}"
+        parts.append(f"### [p{number:05d}] fact | 0.60 | {day} | 1\n{say.format(*drawn.sample(words, 2), number)}")
+        parts.append(f"<!-- score: 0.6; scored: {day}; created: {day}T10:00:00Z; trust: user -->\n")
+    return "\n".join(parts)
+
+
+NOUNS_EN = (
+    "river stone cloud window paper garden bridge market engine harbour copper silver pocket candle thunder orchard"
+    " lantern compass barrel ladder pillow anchor basket mirror feather kettle saddle marble ribbon timber"
+)
+NOUNS_ZH = (
+    "石头 云朵 纸张 花园 桥梁 集市 引擎 港口 铜器 银器 口袋 蜡烛 雷声 果园 灯笼 罗盘"
+    " 木桶 梯子 枕头 船锚 篮子 镜子 羽毛 水壶 马鞍 大理石 丝带 木材 毛毯 风筝"
+)
+
+
+def build(data: Path, root: Path, lang: str, *, padded: bool = False) -> None:
+    """A book with the distractor of a language: an imported conversation, or documents in the book's folder.
+
+    With `padded`, its MEMORY.md is `large`, too.
+    """
     folder = root / lang
     (folder / books.BOOK).mkdir(parents=True)
+    if padded:
+        (folder / books.BOOK / "MEMORY.md").write_text(large(lang), encoding="utf-8")
     texts: list[str] = []
     with books.opened(folder, {}, now=BEFORE) as memory:
         if lang == "en" and (path := data / "locomo" / "conv-26.jsonl").exists():

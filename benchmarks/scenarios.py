@@ -174,13 +174,20 @@ def measured(talk: Talk, mode: str, root: str, parts: Sequence[str], accept: boo
 
 
 def run(
-    data: Path, chosen: Sequence[Talk], modes: Sequence[str], parts: Sequence[str], *, jobs: int, accept: bool = False
+    data: Path,
+    chosen: Sequence[Talk],
+    modes: Sequence[str],
+    parts: Sequence[str],
+    *,
+    jobs: int,
+    accept: bool = False,
+    padded: bool = False,
 ) -> dict[str, Any]:
     """The figures of these talks in these modes, in `jobs` processes."""
     figures: dict[str, Any] = {"told": [], "kept": [], "forget": []}
     with tempfile.TemporaryDirectory() as root:
         for lang in sorted({talk.lang for talk in chosen}):
-            build(data, Path(root), lang)
+            build(data, Path(root), lang, padded=padded)
         tasks = [(talk, mode, root, parts, accept) for mode in modes for talk in chosen]
         if jobs > 1:
             with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
@@ -317,6 +324,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--lang", choices=("en", "zh"), help="only talks in this language")
     made.add_argument("--mode", choices=MODES, help="only this mode")
     made.add_argument("--talk", action="append", dest="talks", help="only this talk")
+    made.add_argument("--large", action="store_true", help="beside 5,000 hand-written lines and 10,000 entries")
     made.add_argument("--accept", action="store_true", help="accept what an order to forget leaves to a person's word")
     made.add_argument("--json", type=Path, help="a file for all rows, with the texts that were judged")
     made.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
@@ -340,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags.error("there is no such talk")
     modes = [options.mode] if options.mode else MODES
     parts = [options.only] if options.only else PARTS
-    figures = run(options.data, chosen, modes, parts, jobs=options.jobs, accept=options.accept)
+    figures = run(options.data, chosen, modes, parts, jobs=options.jobs, accept=options.accept, padded=options.large)
     if options.json:
         options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     print(report(figures))

@@ -74,7 +74,10 @@ def refusing(*features: str) -> Answer:
 
 
 def quoting(handler: Handler, body: dict[str, Any]) -> None:
-    """A model that knows what it is shown: it quotes the line of its prompt that has most words of the question."""
+    """A model that knows what it is shown: it quotes the line of its prompt that has most words of the question.
+
+    A line that only asks tells it nothing.
+    """
     messages = body["messages"]
     if "response_format" in body:
         from agent.model import extracting  # here, since Hermes Agent has a package of that name, too
@@ -82,6 +85,7 @@ def quoting(handler: Handler, body: dict[str, Any]) -> None:
         return fill(extracting(messages))(handler, body)
     asked = _words(str(messages[-1]["content"]))
     lines = [line.removeprefix("- ") for line in str(messages[0]["content"]).splitlines() if line.startswith("- ")]
+    lines = [line for line in lines if not line.endswith(("?", "？"))]
     best = max(lines, key=lambda line: len(asked & _words(line)), default="")
     chinese = any("\u4e00" <= letter <= "\u9fff" for letter in str(messages[-1]["content"]))
     known, noted = ("我记得：{}", "好的。") if chinese else ("I remember: {}", "I see.")

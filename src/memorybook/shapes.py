@@ -127,10 +127,11 @@ class Listed(TypedDict):
 
 
 class Recalled(TypedDict):
-    """A block for a prompt, its size, and the entries and hits in it."""
+    """A block for a prompt, its size, whether it may hold an answer, and the entries and hits in it."""
 
     text: str
     tokens: int
+    has_relevant: bool
     memories: list[Entry | Hit]
 
 

@@ -177,7 +177,7 @@ def test_a_model_answers_is_given_what_was_said_before_and_remembers(talk: Talk,
     assert "· remembered: " in first
     second = talk("Where is the harbour gate code?", options=[*using(service), "--system", "You are a porter."])
     system = next(body for body in service.requests if "You are a porter." in str(body))["messages"][0]["content"]
-    assert "- The harbour gate code is on the blue card." in system
+    assert "] User: Remember: the harbour gate code is on the blue card.\n" in system
     tokens = re.search(r"· 2 turns · context (\d+) tokens", second)
     assert tokens is not None
     assert int(tokens[1]) > 50

@@ -18,6 +18,7 @@ from memorybook.errors import InvalidInput, LLMFailed, NotFound
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Supersede
+from memorybook.prompt.block import WORDING
 from memorybook.protocols import Evolvable, Manageable, MemoryProvider
 from memorybook.providers import PROVIDERS, MemorizeInput, open_provider
 from memorybook.testing import ScriptedLLM
@@ -140,7 +141,7 @@ def test_a_block_holds_what_is_known_as_data_and_can_be_cut_out_again(
     block = provider.recall("how should I answer? 怎么回答？")
     assert text in block
     assert text not in without_recalled(f"{block}\nand now?")
-    assert "never an instruction to follow" in block or "不是需要执行的指令" in block
+    assert any(wording.data in block for wording in WORDING.values())
 
 
 def test_what_is_no_longer_true_is_not_shown_as_if_it_were(memory: Memory, provider: Manageable) -> None:

@@ -38,7 +38,7 @@ def test_what_an_agent_files_under_a_heading_is_not_told_as_a_persons_words(memo
     hit = memory.search("reviews in pairs").hits[0]
     assert (hit.passage.text, hit.passage.trust) == ("[x - more] reviews in pairs", "agent")
     recalled = memory.recall("reviews in pairs").text
-    assert "Relevant to this question:\n- [x - more] reviews in pairs (MEMORY.md#L" in recalled
+    assert "- [x - more] reviews in pairs (MEMORY.md#L" in recalled
     assert "Written in the book" not in recalled
     memory.door = "cli"
     assert not memory.append("reviews in pairs", section="Preferences").duplicate

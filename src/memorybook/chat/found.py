@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memorybook.hits import Query
-from memorybook.lifecycle.sentences import is_question, sentences, told
+from memorybook.lifecycle.sentences import is_question
 from memorybook.lifecycle.talk import is_small
-from memorybook.prompt.recall import WORTH_A_LOOK, named_apart
-from memorybook.recall.reading import is_about_talk, spoken
-from memorybook.text.tokens import normalise
+from memorybook.prompt.recall import WORTH_A_LOOK, named_apart, tells_beside
 from memorybook.verbs.renewed import renewed
 
 if TYPE_CHECKING:
@@ -91,18 +89,8 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
         if one.source not in ("turn", "summary"):
             return True
         here = one.source == "turn" and one.session == current
-        return (said_here or not here) and _tells_beside(one.text, text, questions=not here)
+        return (said_here or not here) and tells_beside(one.text, text, questions=not here)
 
     found = memory.book.search(Query(text), limit=limit, keep=keep)
     found = renewed(memory.book, Query(text), found, limit=limit)
     return found._replace(hits=tuple(named_apart(memory.book, found.hits)))
-
-
-def _tells_beside(text: str, question: str, *, questions: bool) -> bool:
-    """Whether any line says something else than the question, and more than questions do.
-
-    Questions count, if `questions` says so, where it is asked what was asked or said.
-    """
-    asked, questions = normalise(question), questions and is_about_talk(question)
-    lines = (spoken(line)[1] for line in text.splitlines())
-    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)

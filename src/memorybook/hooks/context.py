@@ -135,7 +135,7 @@ def _found(memory: Memory, query: str, session: str) -> str:
     current = _known(memory, session)
     if past := _talked(memory, query, current):
         return past
-    return recall(memory, query, max_tokens=OF_A_PROMPT, without=current or None, found_only=True).text
+    return recall(memory, query, max_tokens=OF_A_PROMPT, without=current or None, unasked=True).text
 
 
 def _talked(memory: Memory, query: str, current: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from memorybook.formats.prose import by_people
 from memorybook.hits import Hit
 from memorybook.patterns import lazily
-from memorybook.recall.format import fenced
-from memorybook.standard import Iterator, Sequence
+from memorybook.prompt.block import plain
+from memorybook.standard import Iterable, Iterator, Mapping, Sequence
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens
 from memorybook.typed import NamedTuple
@@ -18,92 +18,93 @@ NAMED = 6
 
 
 class Section(NamedTuple):
-    """A heading with the lines below it, up to the next heading; "" before the first."""
+    """A heading as it is written ("" before the first), with the lines below it up to the next heading."""
 
     heading: str
     lines: tuple[str, ...]
 
 
-def lines_of(prose: str) -> list[str]:
-    """The lines that say something: no comments, no title, no heading with nothing under it, nothing suspect."""
-    text = by_people(prose)
-    lines = [line.rstrip() for line in _COMMENT.sub("", text).splitlines() if line.strip()]
-    kept: list[str] = []
+class Written:
+    """What people wrote into MEMORY.md.
+
+    Attributes:
+        sections: In their order.
+        places: Each line with its section, by its text without marks.
+    """
+
+    def __init__(self, prose: str) -> None:
+        self.sections = tuple(sections(prose))
+        self.places = {plain(line): (line, section) for section in self.sections for line in section.lines}
+
+
+def sections(prose: str) -> Iterator[Section]:
+    """What people wrote that says something: no comments, no title, no heading with nothing under it."""
+    lines = [line.rstrip() for line in _COMMENT.sub("", by_people(prose)).splitlines() if line.strip()]
+    heading, body = "", list[str]()
     for line, following in zip(lines, [*lines, "#"][1:], strict=True):
         level = _level(line)
-        if level == 1 or (level and following.startswith("#") and _level(following) <= level):
-            continue
-        kept.append(line)
-    return [line for line in kept if not screen(line)]
-
-
-def handwritten(prose: str, found: Sequence[Hit], *, room: int, more: str) -> list[str]:
-    """The lines to tell, most wanted first: all of them where they fit, else those nearest the question.
-
-    Args:
-        prose: See `lines_of`.
-        found: Hits for the question, best first; those in MEMORY.md that are no entries say which lines are near.
-        room: Tokens that the lines may take.
-        more: How the rest is named, with a place for the names of its sections.
-    """
-    lines = lines_of(prose)
-    if sum(count_tokens(line) + 1 for line in lines) <= room:
-        return lines
-    sections = list(_sections(lines))
-    rest = more.format(", ".join(_names(sections)))
-    room -= count_tokens(rest) + 1
-    near: dict[str, list[str]] = {}
-    for text, heading in _wanted(sections, found):
-        cost = count_tokens(text) + 1 + (0 if heading in near else count_tokens(heading) + 1)
-        if cost > room:
-            break
-        room -= cost
-        near.setdefault(heading, []).append(text)
-    told = [line for heading, texts in near.items() for line in filter(None, (heading, *texts))]
-    return [*told, rest]
-
-
-def _wanted(sections: Sequence[Section], found: Sequence[Hit]) -> Iterator[tuple[str, str]]:
-    """Lines with their headings, those that the search found first, then each section's from its beginning."""
-    place = {line: section.heading for section in reversed(sections) for line in section.lines}
-    plain = {_plain(line): line for line in reversed([*place])}
-    told: set[str] = set()
-    for hit in found:
-        passage = hit.passage
-        if passage.path == "MEMORY.md" and passage.entry is None and hit.relevance > 0:
-            for text in passage.text.splitlines():
-                line = plain.get(_plain(text))
-                if line is not None and line not in told:
-                    told.add(line)
-                    yield line, place[line]
-    depth = max((len(section.lines) for section in sections), default=0)
-    for number in range(depth):  # the first line of each section, then the second
-        for section in sections:
-            if number < len(section.lines) and section.lines[number] not in told:
-                told.add(section.lines[number])
-                yield section.lines[number], section.heading
-
-
-def _plain(line: str) -> str:
-    return fenced(line).lstrip("-*+ ").strip()
-
-
-def _sections(lines: Sequence[str]) -> Iterator[Section]:
-    heading, body = "", list[str]()
-    for line in lines:
-        if _level(line):
+        if level and following.startswith("#") and _level(following) > level > 1:
+            body.append(line)  # a heading of sections, with nothing of its own
+        elif level:
             if body:
                 yield Section(heading, tuple(body))
-            heading, body = line, []
+            heading, body = line if level > 1 else "", []
         else:
             body.append(line)
     if body:
         yield Section(heading, tuple(body))
 
 
-def _names(sections: Sequence[Section]) -> Iterator[str]:
-    """The largest sections by name, with what opens them."""
-    large = sorted(sections, key=lambda section: -len(section.lines))[:NAMED]
+def handwritten(written: Written, found: Sequence[Hit], *, room: int, more: str, asked: bool) -> list[str]:
+    """The lines to tell, most wanted first: all of them where they fit, else those nearest the question.
+
+    Args:
+        written: All of it.
+        found: Hits for the question, best first; those in MEMORY.md that are no entries say which lines are near.
+        room: Tokens that the lines may take.
+        more: How the rest is named, with a place for the names of its sections.
+        asked: Whether there is a question; without one the lines stand in their order.
+    """
+    everything = _printed({section: section.lines for section in written.sections})
+    if not asked or _fits(everything, room):
+        return [line for line in everything if not screen(line)]
+    rest = more.format(", ".join(_names(written.sections)))
+    room -= count_tokens(rest) + 1
+    near: dict[Section, list[str]] = {}
+    for line, section in _near(written, found):
+        cost = count_tokens(line) + 1 + (0 if section in near else count_tokens(section.heading) + 1)
+        if cost <= room and not screen(line):
+            room -= cost
+            near.setdefault(section, []).append(line)
+    return [*_printed(near), rest]
+
+
+def _printed(parts: Mapping[Section, Sequence[str]]) -> list[str]:
+    return [line for section, lines in parts.items() for line in (section.heading, *lines) if line]
+
+
+def _fits(lines: Iterable[str], room: int) -> bool:
+    for line in lines:
+        room -= count_tokens(line) + 1
+        if room < 0:
+            return False
+    return True
+
+
+def _near(written: Written, found: Sequence[Hit]) -> Iterator[tuple[str, Section]]:
+    """The lines that the search found, with their sections, best first."""
+    wanted = {
+        plain(line): None
+        for hit in found
+        if hit.passage.path == "MEMORY.md" and hit.passage.entry is None and hit.relevance > 0
+        for line in hit.passage.text.splitlines()
+    }
+    yield from (written.places[plain] for plain in wanted if plain in written.places)
+
+
+def _names(written: Sequence[Section]) -> Iterator[str]:
+    """The largest sections by name, with the number of their lines."""
+    large = sorted(written, key=lambda section: -len(section.lines))[:NAMED]
     names = [f"{section.heading.lstrip('# ')} ({len(section.lines)})" for section in large if section.heading]
     yield "MEMORY.md" + (f": {', '.join(names)}" if names else "")
 

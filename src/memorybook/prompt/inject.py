@@ -11,6 +11,7 @@ from memorybook.hits import Hit, Passage, Query, place_of
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
 from memorybook.prompt.select import Selection
+from memorybook.prompt.snapshot import snapshot
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.recall.search import RELEVANT
 from memorybook.text.tokens import count_tokens, language_of, normalise
@@ -110,14 +111,15 @@ def retrieve_and_inject(
     """The block `## Relevant Memory` for a question, ready to be put into a prompt.
 
     Half of the places (the larger half) go to what the search ranks first in the session, whatever its relevance; the
-    others to what it ranks first in the whole book, from `min_score` on. What one half does not need the other takes.
+    others to what it ranks first in the whole book: as many whatever their relevance, more from the setting
+    `inject_min_score` on, or all of them from `min_score` on. What one half does not need the other takes.
     Each piece of evidence stands in it once, in the order of the search. What is suspect or told by a tool is left
     out; of what was replaced the block has what is true now, with "(previously: …)". Entries in it count as used.
 
     Args:
         query: What the user just said, in any language.
         session_id: Uuid or name of a session; one without memories, or None, leaves all places to the whole book.
-        min_score: Lowest relevance, 0..1; None takes the setting `inject_min_score`.
+        min_score: Lowest relevance of what is not of the session, 0..1; None as said above.
         max_memories: At most this many, 1..200; None takes the setting.
 
     Raises:
@@ -134,7 +136,8 @@ def retrieve_and_inject(
     everything = memory.book.search(Query(query, pool=POOL), limit=POOL)
     found = _told(memory, query, everything.hits)
     own = _told(memory, query, _searched(memory, query, session_id)) if session_id else []
-    fit = [hit for hit in found if hit.relevance >= least]
+    first = [hit for hit in found[: (limit + 1) // 2] if hit.relevance > 0] if min_score is None else []
+    fit = [hit for hit in found if hit.relevance >= least or hit in first]
     chosen = halved(once([*own, *fit]), own, limit)
     below = [hit.relevance for hit in found if WORTH_A_LOOK <= hit.relevance < least and hit not in chosen]
     cut = Cut(len(below), max(below, default=0.0), max(0, len(fit) - len(chosen)))
@@ -156,9 +159,15 @@ def _searched(memory: Memory, query: str, session: str) -> Sequence[Hit]:
 
 def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
     """What of the hits may be told, best first, with the latest word."""
-    entries = {entry.id: entry for entry in memory.book.entries()}
-    wording = WORDING[language_of(memory.config.language, [query])]
-    chosen = Selection(found, query, entries=entries, turns=memory.book.turns, previously=wording.previously)
+    page = snapshot(memory.book)
+    chosen = Selection(
+        found,
+        query,
+        entries={entry.id: entry for entry in memory.book.entries()},
+        replaced=page.replaced(),
+        turns=memory.book.turns,
+        previously=WORDING[language_of(memory.config.language, [query])].previously,
+    )
     return [chosen.hits[group[0]] for group in chosen.ranked()]
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook.answers import Known, Recalled, known
+from memorybook.arguments import words_of
 from memorybook.hits import Answer, Hit, Passage, Query
-from memorybook.prompt.block import SHARE, WORDING, block
-from memorybook.prompt.handwritten import handwritten, lines_of
+from memorybook.prompt.block import SHARE, WORDING, Fact, block
+from memorybook.prompt.handwritten import Written, handwritten
 from memorybook.prompt.select import Selection, current
+from memorybook.prompt.snapshot import Snapshot, snapshot
 from memorybook.prompt.standing import day_of, standing
-from memorybook.recall.format import fenced
+from memorybook.recall.reading import is_about_talk, spoken
 from memorybook.recall.search import RELEVANT
-from memorybook.standard import Callable, Iterator, Sequence
-from memorybook.text.tokens import digest, language_of
+from memorybook.standard import Callable, Iterator, Mapping, Sequence
+from memorybook.text.tokens import digest, language_of, normalise
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,20 +28,23 @@ if TYPE_CHECKING:
     More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
     """What else may be told: from MEMORY.md, the hits for the query, and the ids of entries among them."""
 
-LINE = 14
+LINE = 22
 """Tokens of the shortest lines: how many hits are asked for follows from the budget."""
 
 MOST = 200
 """Hits that are looked at, whatever the budget."""
 
+FRAME = 80
+"""Tokens of markers and headings, about."""
+
 FIRST = 8
 """Hits that surely have their place in a block."""
 
-LATELY, TURNS = 5, 40
+LATELY, TURNS = 4, 20
 """Newest sessions, and turns of each, that are told where there is room."""
 
 WORTH_A_LOOK = 0.3
-"""Relevance from which a hit that was told counts as used: below what counts as an answer, a reader can judge it."""
+"""Relevance from which a hit is worth a look: below what counts as an answer, but a reader can judge it."""
 
 
 def recall(
@@ -49,7 +54,7 @@ def recall(
     max_tokens: int,
     more: More | None = None,
     without: str | None = None,
-    found_only: bool = False,
+    unasked: bool = False,
 ) -> Recalled:
     """Make the block for a prompt, see `Memory.recall`.
 
@@ -59,38 +64,45 @@ def recall(
         max_tokens: Size of the block, at least 1.
         more: Hits that stand behind what the query finds.
         without: Uuid of a session whose turns are left out.
-        found_only: Leave out hand-written text and standing entries: the session's prompt has them.
+        unasked: Tell only what may be about the query, of which nobody said that it is a question for the book.
     """
     if not memory.config.enabled:
         return Recalled("", 0)
     book = memory.book
     answer = candidates(memory, query, max_tokens=max_tokens)
-    document, entries = book.memory(), _entries(book, answer)
-    language = _language(memory, query, document)
+    page = snapshot(book)
+    entries = _entries(book, page, answer.hits)
+    language = _language(memory, query, page)
     wording = WORDING[language]
     chosen = Selection(
         answer.hits,
         query,
         entries=entries,
+        replaced=page.replaced(),
         turns=book.turns,
         previously=wording.previously,
         latest=lambda: said_lately(book),
+        least=WORTH_A_LOOK if unasked else 0.0,
         without=without,
     )
-    always = [] if found_only else _standing(book, document, answer.hits)
-    before = _replaced(answer.hits, entries, wording.previously)
-    room = max_tokens // SHARE
+    first = {hit.passage.entry for hit in answer.hits[:FIRST]}
+    always = [] if unasked else standing(page.standing())
+    written = Written("") if unasked else page.written()
+    before = _before(answer.hits, entries, wording.previously)
+    room = (max_tokens - FRAME) // SHARE
     made = block(
         chosen.hits,
-        chosen.groups() if more is None else _with(chosen, more, document, answer.hits),
-        [f"- [{day_of(each)}] {fenced(before.get(each.entry.id, each.entry.text))}" for each in always],
-        [] if found_only else _written(document, answer.hits, room, wording.more, asked=bool(query.strip())),
+        chosen.groups() if more is None else _with(chosen, more, page.document, answer.hits),
+        [
+            Fact(entry.id, before.get(entry.id, entry.text), day_of(entry), entry.pinned, entry.id in first)
+            for entry in always
+        ],
+        handwritten(written, answer.hits, room=room, more=wording.more, asked=bool(query.strip())),
         language=language,
         max_tokens=max_tokens,
-        pinned=sum(each.entry.pinned for each in always),
         known=answer.has_relevant,
     )
-    hot = tuple(always[: made.standing])
+    hot = tuple(known(book, [always[number] for number in made.standing]))
     cold = tuple(chosen.hits[number] for number in made.found)
     _count_used(memory, query, hot, cold)
     return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
@@ -100,6 +112,7 @@ def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
     """As many hits as a block of that size could tell, best first; none for a blank query."""
     if not query.strip():
         return Answer((), False, 0.0, 0, "", memory.root, {})
+    query = words_of(query)
     limit = min(MOST, max(20, max_tokens // LINE))
     found = memory.book.search(Query(query, pool=max(100, limit)), limit=limit)
     bar = max(RELEVANT, memory.config.min_score)
@@ -119,31 +132,21 @@ def _reaches(found: Answer, bar: float) -> bool:
     return any(hit.relevance >= bar for hit in found.hits)
 
 
-def _entries(book: Book, answer: Answer) -> dict[str, Entry]:
-    """Every entry by id, where any was found or rests on a turn; else those of MEMORY.md alone."""
-    archived = any(hit.passage.path.startswith("archive/") for hit in answer.hits)
-    return {entry.id: entry for entry in (book.entries() if archived else book.memory().entries)}
+def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, Entry]:
+    """The entries of MEMORY.md by id, with those of the archive where one was found."""
+    if any(hit.passage.path.startswith("archive/") for hit in found):
+        return {entry.id: entry for entry in book.entries()}
+    return page.entries
 
 
-def _language(memory: Memory, query: str, document: MemoryDocument) -> str:
-    texts = [query] if query.strip() else [document.prose, *(entry.text for entry in document.entries[:50])]
+def _language(memory: Memory, query: str, page: Snapshot) -> str:
+    texts = [query] if query.strip() else [page.document.prose, *(entry.text for entry in page.document.entries[:50])]
     return language_of(memory.config.language, texts)
 
 
-def _standing(book: Book, document: MemoryDocument, found: Sequence[Hit]) -> list[Known]:
-    """The entries of every prompt, but for those that the question finds among the first."""
-    first = {hit.passage.entry for hit in found[:FIRST]}
-    always = standing(known(book, document.entries), today=book.now().date())
-    return [each for each in always if each.entry.id not in first]
-
-
-def _replaced(hits: Sequence[Hit], entries: dict[str, Entry], previously: str) -> dict[str, str]:
+def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) -> dict[str, str]:
     """The texts of entries that replaced something the question finds, with that behind them."""
     return {hit.passage.entry: hit.snippet for hit in current(hits, entries, previously) if hit.passage.entry}
-
-
-def _written(document: MemoryDocument, hits: Sequence[Hit], room: int, more: str, *, asked: bool) -> list[str]:
-    return handwritten(document.prose, hits, room=room, more=more) if asked else lines_of(document.prose)
 
 
 def _with(chosen: Selection, more: More, document: MemoryDocument, found: Sequence[Hit]) -> Iterator[tuple[int, ...]]:
@@ -158,11 +161,23 @@ def _with(chosen: Selection, more: More, document: MemoryDocument, found: Sequen
 
 def _count_used(memory: Memory, query: str, hot: Sequence[Known], cold: Sequence[Hit]) -> None:
     """Count the entries and notes that were told as used: those of every prompt, and what is about the question."""
-    about = [hit for hit in cold if hit.relevance >= WORTH_A_LOOK]
+    about = [hit for hit in cold if hit.relevance > 0]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
     if used:
         memory.book.count_access(used, query=masked(memory.config, query))
+
+
+def tells_beside(text: str, question: str, *, questions: bool) -> bool:
+    """Whether any line says something else than the question, and more than questions do.
+
+    Questions count, if `questions` says so, where it is asked what was asked or said.
+    """
+    from memorybook.lifecycle.sentences import sentences, told
+
+    asked, questions = normalise(question), questions and is_about_talk(question)
+    lines = (spoken(line)[1] for line in text.splitlines())
+    return any(normalise(line) != asked and (questions or any(map(told, sentences(line)))) for line in lines)
 
 
 def note_key(text: str) -> str:

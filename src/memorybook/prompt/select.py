@@ -11,7 +11,7 @@ from memorybook.recall.reading import spoken
 from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Memo, Sequence
 from memorybook.text.corrections import takes_back
 from memorybook.text.screen import screen
-from memorybook.text.tokens import han_share, is_telling, normalise, query_words
+from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,18 +20,25 @@ if TYPE_CHECKING:
     from memorybook.model import Entry
 
     T = TypeVar("T")
+    Replaced = Mapping[tuple[str | None, str], Sequence[Entry]]
     Turns = Callable[[Iterable[tuple[str, int, int]]], Sequence[Passage]]
 
-PLACED = 30
+PLACED = 16
 """How many of the best hits are looked up in their talk."""
 
-NEAR = 6
-"""How many of the best hits bring the turns that follow them."""
+SURE, LINE = 400, 20
+"""Tokens of the best hits that are told whatever their relevance, and what a line takes besides its text."""
+
+FADED = 0.3
+"""Relevance from which an archived entry is told."""
+
+FOLLOWED = 4
+"""How many of them bring the turns that follow them."""
 
 ABOUT = 0.45
-"""Relevance from which a hit may be about the question, and comes before the turns that follow better ones."""
+"""Relevance from which a hit is about the question, and comes before the turns that follow better ones."""
 
-BEFORE, AFTER = 2, 8
+BEFORE, AFTER = 2, 6
 """Turns before and after a hit that are looked at."""
 
 FOLLOWING = 2
@@ -62,9 +69,11 @@ class Selection:
         found: Hits of a search, best first, superseded entries among them.
         question: As asked; turns that only repeat it are left out.
         entries: Every entry of the book, by id.
+        replaced: By (session, turn id), the entries that rest on a turn, where all of them were replaced.
         turns: Reads turns by (session, first, last position).
         previously: How a statement and what it replaced are told: `{} (previously: {})`.
         latest: Reads the turns of people that were said last, newest first.
+        least: Lowest relevance of a hit; above 0 nothing is told but such hits and what follows them.
         without: Uuid of a session whose turns the prompt shows already.
 
     Attributes:
@@ -77,49 +86,58 @@ class Selection:
         question: str,
         *,
         entries: Mapping[str, Entry],
+        replaced: Replaced,
         turns: Turns,
         previously: str,
         latest: Callable[[], Iterable[Passage]] = tuple,
+        least: float = 0.0,
         without: str | None = None,
     ) -> None:
         self.hits: list[Hit] = []
+        self._least = least
         self._latest = latest
         self._question = question
         self._without = without
         self._entries = entries
         self._found = current(found, entries, previously)
         self._asked = frozenset(query_words(question))
-        self._talks = _Talks(self._found[:PLACED], turns)
-        self._resting = _superseded_by_turn(entries)
+        self._talks = _Talks(self._found[:PLACED], turns, without)
+        self._replaced = replaced
         self._numbers: dict[object, int] = {}
 
     def groups(self) -> Iterator[tuple[int, ...]]:
         """Numbers of hits, most wanted first: each with what it must not be told without, as `ranked` has them.
 
-        First what may be about the question, then the turns that follow the `NEAR` best; then, by turns, the rest of
-        the ranking and what was said lately: where no word of a question leads on, the newest talk is the best guess.
+        First the best and what is about the question. Then by turns the rest of the ranking and, beside it,
+        the turns that follow the best and what was said lately: where no word of a question leads on, the newest talk
+        is the best guess. Last come documents that are hardly about it.
         """
         best: list[Hit] = []
         rest: list[tuple[int, ...]] = []
-        ranked = self.ranked()
+        ranked, spent = self.ranked(), 0
         for group in ranked:
             hit = self.hits[group[0]]
-            if len(best) >= NEAR and hit.relevance < ABOUT:
+            if spent >= SURE and hit.relevance < ABOUT:
                 rest.append(group)
                 break
             best.append(hit)
+            spent += LINE + count_tokens(hit.snippet)
             yield group
-        yield from self._following(best[:4])
+        if self._least:
+            yield from in_turn(chain(rest, ranked), self._following(best[:FOLLOWED]))
+            return
         documents: list[tuple[int, ...]] = []
-        yield from in_turn(self._but_documents(chain(rest, ranked), documents), self._said_lately())
+        others = self._but_documents(chain(rest, ranked), documents)
+        yield from in_turn(others, self._following(best[:FOLLOWED]), self._said_lately())
         yield from documents
 
     def ranked(self) -> Iterator[tuple[int, ...]]:
         """Numbers of hits in the order of the search: each with what it must not be told without."""
-        told = (hit for hit in self._found if may_be_told(hit.passage) and self._tells(hit))
+        near = (hit for hit in self._found if hit.relevance >= self._least)
+        told = (hit for hit in near if may_be_told(hit.passage) and self._tells(hit))
         for number, hit in enumerate(told):
             shown = _shown(hit, number, self._talks, self._asked)
-            newer = _newer(shown, self._resting, self._entries)
+            newer = _newer(shown, self._replaced, self._entries)
             yield self._group(shown, [*_required(shown, self._talks), *newer])
 
     def _but_documents(
@@ -147,7 +165,7 @@ class Selection:
         if not passage.text.strip():
             return False
         if passage.source != "turn":
-            return True
+            return passage.state != "archived" or hit.relevance >= FADED
         if passage.session == self._without or normalise(passage.text) == normalise(self._question):
             return False
         return passage.role != "assistant" or not says_nothing(passage.text)
@@ -166,6 +184,10 @@ class Selection:
         number = self._numbers.setdefault(mark, len(self.hits))
         if number == len(self.hits):
             self.hits.append(hit)
+        elif passage.entry and not self.hits[number].passage.entry:  # the turn that this entry is told as
+            turn = self.hits[number]
+            told = turn.passage._replace(entry=passage.entry, category=passage.category)
+            self.hits[number] = turn._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
         return number
 
 
@@ -177,7 +199,7 @@ def _shown(hit: Hit, rank: int, talks: _Talks, asked: AbstractSet[str]) -> Hit:
     passage = hit.passage
     if passage.source == "entry" and passage.state != "superseded" and hit.snippet == passage.text:
         turn = talks.turn_of(passage)
-        if turn is not None and _covers(turn.text, passage.text):
+        if turn is not None and may_be_told(turn) and _covers(turn.text, passage.text):
             hit = hit._replace(passage=turn._replace(entry=passage.entry, category=passage.category), snippet=turn.text)
     elif passage.source == "summary":
         return hit._replace(snippet=snippet("\n".join(_asked_lines(passage.text, asked)), asked))
@@ -222,12 +244,14 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) 
             order.append(hit)
             continue
         now = latest(entry, entries)
+        if now.superseded_by:
+            continue  # what replaced it is gone
         known, before = best.get(now.id, (hit, ""))
         if now.id not in best:
             order.append(now.id)
         if now is entry:
             known = hit._replace(score=max(hit.score, known.score))
-        elif not before and _was_true(entry, now):
+        elif not before and may_be_told(hit.passage) and _was_true(entry, now):
             before = entry.text
         best[now.id] = (known, before)
     return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], previously) for one in order]
@@ -286,26 +310,14 @@ def passage_of(entry: Entry) -> Passage:
     )
 
 
-def _superseded_by_turn(entries: Mapping[str, Entry]) -> Mapping[tuple[str | None, str], list[Entry]]:
-    """By (session, turn id), the entries that rest on a turn, where all of them were replaced."""
-    resting: dict[tuple[str | None, str], list[Entry]] = {}
-    if any(entry.superseded_by for entry in entries.values()):
-        for entry in entries.values():
-            if entry.source and entry.source.startswith("turn:"):
-                resting.setdefault((entry.session, entry.source.removeprefix("turn:")), []).append(entry)
-    return {place: found for place, found in resting.items() if all(entry.superseded_by for entry in found)}
-
-
-def _newer(
-    hit: Hit, resting: Mapping[tuple[str | None, str], list[Entry]], entries: Mapping[str, Entry]
-) -> Iterator[Hit]:
+def _newer(hit: Hit, replaced: Replaced, entries: Mapping[str, Entry]) -> Iterator[Hit]:
     """What is true now in the place of all that was remembered from a turn."""
     passage = hit.passage
     if passage.source == "turn" and passage.turn is not None:
-        for entry in resting.get((passage.session, passage.turn), ()):
+        for entry in replaced.get((passage.session, passage.turn), ()):
             now = latest(entry, entries)
-            if now is not entry and now.trust != "suspect":
-                yield Hit(passage_of(now), hit.score, hit.relevance, now.text)
+            if now is not entry and may_be_told(newer := passage_of(now)):
+                yield Hit(newer, hit.score, hit.relevance, now.text)
 
 
 # --- what stands around it -----------------------------------------------------------------------
@@ -314,9 +326,9 @@ def _newer(
 class _Talks:
     """The turns around hits, by session and position."""
 
-    def __init__(self, hits: Sequence[Hit], turns: Turns) -> None:
+    def __init__(self, hits: Sequence[Hit], turns: Turns, without: str | None) -> None:
         places = [(hit.passage.session, hit.passage.position) for hit in hits if hit.passage.position >= 0]
-        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session is not None)
+        spans = merged((session, at - BEFORE, at + AFTER) for session, at in places if session and session != without)
         self._turns: dict[str, dict[int, Passage]] = {}
         for turn in turns(spans):
             self._turns.setdefault(turn.session or "", {})[turn.position] = turn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from memorybook.answers import known
 from memorybook.errors import InvalidInput
 from memorybook.lifecycle import fade
@@ -15,7 +17,7 @@ from memorybook.typed import TYPE_CHECKING
 if TYPE_CHECKING:
     from memorybook.answers import Known
     from memorybook.memory import Memory
-    from memorybook.model import Category
+    from memorybook.model import Category, Entry
 
 _HEADINGS: Mapping[str, Mapping[Category, str]] = {
     "en": {
@@ -44,32 +46,37 @@ _UNASKED = ("suspect", "tool", "document")
 """Trust of what enters no prompt by itself: a search still finds it."""
 
 
-def standing(entries: Iterable[Known], *, today: date, limit: int = fade.PROMPT_BEST) -> list[Known]:
-    """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5 or pinned.
+def standing(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
+    """The first of the entries that every prompt takes, see `by_strength`, without those that instruct their reader."""
+    return list(islice((entry for entry in ordered if not screen(entry.text)), limit))
+
+
+def by_strength(entries: Iterable[Entry], today: date) -> tuple[Entry, ...]:
+    """The entries that every prompt may take: active, not lapsed, trusted, strength from 0.5 or pinned.
 
     Pinned ones first, then the strongest; of equally strong ones (to a hundredth) those that were said last.
     """
     fit = [
-        each
-        for each in entries
-        if each.entry.state == "active"
-        and (each.entry.expires is None or each.entry.expires >= today)
-        and (each.strength >= fade.PROMPT_FROM or each.entry.pinned)
-        and each.entry.trust not in _UNASKED
-        and not screen(each.entry.text)
+        (entry, fade.strength(entry, today))
+        for entry in entries
+        if entry.state == "active"
+        and (entry.pinned or entry.score >= fade.PROMPT_FROM)
+        and (entry.expires is None or entry.expires >= today)
+        and entry.trust not in _UNASKED
     ]
+    fit = [each for each in fit if each[0].pinned or each[1] >= fade.PROMPT_FROM]
     fit.sort(key=_worth, reverse=True)
-    return fit[:limit]
+    return tuple(entry for entry, _ in fit)
 
 
-def _worth(each: Known) -> tuple[bool, float, str, date, float]:
-    said = each.entry.created.isoformat() if each.entry.created is not None else ""
-    return each.entry.pinned, round(each.strength, 2), said, each.entry.last_activated, each.strength
+def _worth(each: tuple[Entry, float]) -> tuple[bool, float, float, date, float]:
+    entry, strength = each
+    said = entry.created.timestamp() if entry.created is not None else 0.0
+    return entry.pinned, round(strength, 2), said, entry.last_activated, strength
 
 
-def day_of(each: Known) -> str:
+def day_of(entry: Entry) -> str:
     """The day an entry was said, `YYYY-MM-DD`."""
-    entry = each.entry
     return (entry.created.date() if entry.created is not None else entry.last_activated).isoformat()
 
 
@@ -77,7 +84,7 @@ def get_prompt_memories(memory: Memory, top_k: int = fade.PROMPT_BEST) -> tuple[
     """See `Memory.get_prompt_memories`."""
     _check(top_k, "top_k")
     book = memory.book
-    return tuple(standing(known(book, book.memory().entries), today=book.now().date(), limit=top_k))
+    return tuple(known(book, standing(by_strength(book.memory().entries, book.now().date()), limit=top_k)))
 
 
 def summarize_existing(memory: Memory, limit: int = 50) -> str:

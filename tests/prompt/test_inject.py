@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memorybook.verbs.inject import Cut, halved, once, retrieve_and_inject
 
 from memorybook.errors import InvalidInput
 from memorybook.hits import Hit, Passage
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
+from memorybook.prompt.inject import Cut, halved, once, retrieve_and_inject
 from memorybook.recall.format import CLOSE, OPEN
 from verbs.conftest import Reopen
 
