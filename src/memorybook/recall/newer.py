@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from math import log
 from operator import add
 
 from memorybook.hits import Passage
 from memorybook.recall.evidence import Component, Pool
-from memorybook.recall.reading import words_as_written
 from memorybook.standard import AbstractSet, Mapping, Sequence
 from memorybook.text.tokens import is_stop_word, is_telling, tokens
 
@@ -23,7 +23,9 @@ of Chinese characters counts half: two texts on one point have several."""
 LEAST = 0.3
 """Share of the score of the older that the newer has at least: what has nothing to do with the question stays below."""
 
-LONGEST = 400
+_MARKS = str.maketrans("?.,:;!()", " " * 8)
+
+LONGEST = 240
 """Characters of a text that are compared."""
 
 _CHANGE = frozenset(
@@ -81,9 +83,7 @@ def newer_first(
     words = {number: _words(pool.passages[number].text) for number in best}
     said = frozenset(chain.from_iterable(words[number] for number in changes))
     words = {number: held & said for number, held in words.items()}
-    common: dict[str, int] = {}
-    for word in chain.from_iterable(words.values()):
-        common[word] = common.get(word, 0) + 1
+    common = Counter(chain.from_iterable(words.values()))
     worth = {word: _worth(word, n) for word, n in common.items() if n > 1 and word not in idf and _tells(word)}
     rare = {number: held & worth.keys() for number, held in words.items()}
     order: list[int] = []
@@ -95,7 +95,7 @@ def newer_first(
                 (
                     place
                     for place, older in enumerate(order)
-                    if rare.get(older)
+                    if not rare[number].isdisjoint(rare.get(older, ()))
                     and _is_later(newer, pool.passages[older])
                     and scores[number] >= LEAST * scores[older]
                     and sum(worth[word] for word in rare[number] & rare[older]) >= ON_ONE_POINT
@@ -143,7 +143,8 @@ def _words(text: str) -> AbstractSet[str]:
     if not _is_spaceless(text):
         return frozenset(tokens(text[:LONGEST]))
     text = text[:LONGEST]
-    return frozenset(chain(map(add, text, text[1:]), words_as_written(text)))
+    latin = text.encode("ascii", "replace").decode("ascii").lower().translate(_MARKS).split()
+    return frozenset(chain(map(add, text, text[1:]), latin))
 
 
 def _is_spaceless(text: str) -> bool:

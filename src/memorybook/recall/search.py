@@ -98,7 +98,7 @@ def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], floa
     A turn that asks stays where it is, for what follows it may be the answer.
     """
     best = list(islice(ranked, JUDGED))
-    related = [place for place, item in enumerate(best) if judge(item) > UNRELATED]
+    related = list(islice((place for place, item in enumerate(best) if judge(item) > UNRELATED), 2))
     if len(related) == 1 and related[0] and not best[related[0]].candidate.passage.asks:
         only, first = best.pop(related[0]), best[0]
         gained = {"only": first.score - only.score} if only.why else {}
