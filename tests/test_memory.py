@@ -612,7 +612,7 @@ def test_the_answer_names_what_a_threshold_left_out_and_nothing_else_besides(mem
     memory.append("tea in the morning")
     memory.append("tea and zebras")
     plain = memory.search("zebras and tea").json()
-    assert list(plain) == ["results", "has_relevant", "threshold", "disabled", "backend", "root", "index"]
+    assert list(plain) == ["results", "has_relevant", "knows", "threshold", "disabled", "backend", "root", "index"]
     assert memory.search("zebras and tea", min_score=0.9).json()["cut"] == 1
 
 

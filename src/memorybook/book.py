@@ -133,7 +133,14 @@ class Book:
             "degraded": list(degraded),
         }
         return Answer(
-            found.hits, found.has_relevant, min_score, found.cut, candidates.backend, self.documents.root, state
+            found.hits,
+            found.has_relevant,
+            min_score,
+            found.cut,
+            candidates.backend,
+            self.documents.root,
+            state,
+            knows=found.knows,
         )
 
     def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:

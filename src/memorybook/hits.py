@@ -209,6 +209,7 @@ class Answer(NamedTuple):
         state: Of the index: `fresh` (whether all that is on disk now was brought in), `backend`,
             `checked_files`, `pending_vectors`, `degraded`.
         disabled: True when memory is switched off: nothing was searched.
+        knows: How sure it is that something is about the question, 0..1: the greatest relevance of what was judged.
     """
 
     hits: tuple[Hit, ...]
@@ -219,12 +220,14 @@ class Answer(NamedTuple):
     root: str
     state: Mapping[str, Any]
     disabled: bool = False
+    knows: float = 0.0
 
     def json(self) -> dict[str, Any]:
         """The answer as every door shows it; `cut` only where a threshold left something out."""
         return {
             "results": [hit.json() for hit in self.hits],
             "has_relevant": self.has_relevant,
+            "knows": round(self.knows, 4),
             "threshold": self.threshold,
             **({"cut": self.cut} if self.cut else {}),
             "disabled": self.disabled,

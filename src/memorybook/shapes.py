@@ -79,6 +79,7 @@ class Found(TypedDict):
 
     results: list[Hit]
     has_relevant: bool
+    knows: float
     nearest: NotRequired[bool]
     threshold: float
     cut: NotRequired[int]

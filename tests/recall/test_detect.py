@@ -151,6 +151,16 @@ def test_the_newest_few_sessions_are_asked_for_by_their_number(text: str, limit:
     assert limit is None or (found is not None and (found.scene, found.query) == ("history", ""))
 
 
+@pytest.mark.parametrize(
+    ("text", "keyword", "query"),
+    [("Lookback egret colonies", "lookback", "egret colonies"), ("翻旧账 白鹭栖息地", "翻旧账", "白鹭栖息地")],
+)
+def test_a_keyword_is_not_part_of_the_query(text: str, keyword: str, query: str) -> None:
+    found = detect(text, [keyword])
+    assert found is not None
+    assert found.query == query
+
+
 def test_a_keyword_makes_no_other_scene_of_what_asks_anyway() -> None:
     assert detect("What did we decide about tea?", ["tea"]) == detect("What did we decide about tea?")
 

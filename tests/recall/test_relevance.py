@@ -46,6 +46,12 @@ def test_single_chinese_characters_do_not_make_a_text_relevant() -> None:
     assert judged("一匹马", {"马": 3.0}) == 1.0
 
 
+def test_that_something_was_talked_about_is_not_what_is_asked_for() -> None:
+    assert judged("saw an egret", {"talk": 8.0, "egret": 3.0}) == 1.0
+    assert judged("看到白鹭", {"讨论": 8.0, "白鹭": 3.0}) == 1.0
+    assert judged("the talk in Ghent", {"talk": 8.0}) == 1.0
+
+
 def test_a_long_question_need_not_be_repeated_whole() -> None:
     idf = {f"word{number}": 5.0 for number in range(16)}
     assert judged("word0 word1 word2 word3", idf) == pytest.approx(0.5)

@@ -156,3 +156,22 @@ def test_the_question_itself_is_not_what_a_book_knows_about_it(question: str) ->
     )
     assert ([hit.relevance for hit in alone.hits], alone.has_relevant) == ([0.0], False)
     assert ([hit.passage for hit in both.hits], both.has_relevant) == ([told.passage, asked.passage], True)
+
+
+@pytest.mark.parametrize(
+    ("about", "beside", "idf"),
+    [
+        ("saw an egret", "I talk to Ann", {"talk": 5.0, "egret": 3.0}),
+        ("看到一只白鹭", "我和安聊天", {"聊天": 5.0, "白鹭": 3.0}),
+    ],
+)
+def test_the_only_hit_about_the_question_is_first_whatever_else_speaks_for_others(
+    about: str, beside: str, idf: dict[str, float]
+) -> None:
+    related = Candidate(passage(about), 1.0, None)
+    unrelated = Candidate(passage(beside, date="2026-03-01"), 9.0, None)
+    found = search(unrelated, related, idf=idf)
+    assert [hit.passage.text for hit in found.hits] == [about, beside]
+    assert found.hits[0].score >= found.hits[1].score
+    assert found.knows == 1.0
+    assert [hit.passage.text for hit in search(unrelated, related, idf=idf, limit=1).hits] == [about]

@@ -77,7 +77,9 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     said = _said(text)
     chinese = _HAN.search(said) is not None
     found = asking_zh.scene_of(said) if chinese else None
-    found = found or asking_en.scene_of(said) or _by_keyword(text, keywords)
+    found = found or asking_en.scene_of(said)
+    named = None if found else _by_keyword(text, keywords)
+    found = found or named
     rules = asking_zh if chinese else asking_en
     never = rules.never(said)
     if not never and (several := _several(said)):
@@ -87,7 +89,7 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     if found is None:
         return None
     scene, reason, confidence = found
-    query = subject(said)
+    query = (named and subject(_without(said, keywords))) or subject(said)  # the keyword itself if there is no more
     if scene == "topic" and not query:  # nothing is named but the talk
         scene = "session"
     return Recall(scene, reason, confidence, query, _span(said, today))
@@ -142,6 +144,17 @@ def _plain(text: str) -> str:
     from unicodedata import normalize
 
     return normalize("NFKC", text).replace("’", "'")
+
+
+def _without(said: str, keywords: Sequence[str]) -> str:
+    """The text without the keywords: they ask for a recall, and are not what is looked for."""
+    for word in filter(None, (_plain(word).strip().casefold() for word in keywords)):
+        low = said.casefold()
+        at = low.find(word) if len(low) == len(said) else -1
+        while at >= 0:
+            said, low = (f"{one[:at]} {one[at + len(word) :]}" for one in (said, low))
+            at = low.find(word, at)
+    return said
 
 
 def _by_keyword(text: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:

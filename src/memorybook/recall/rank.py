@@ -12,6 +12,7 @@ from memorybook.hits import Candidate, Candidates, Passage
 from memorybook.recall import evidence, reading
 from memorybook.recall.echoes import echoes
 from memorybook.recall.evidence import Component, Pool
+from memorybook.recall.newer import newer_first
 from memorybook.recall.repeated import repeated
 from memorybook.recall.weights import Weights
 from memorybook.standard import Callable, Iterator, Mapping, Sequence, date
@@ -87,6 +88,8 @@ def rank(
         components["moment"] = _moment(pool, best, weights)
         scores = list(map(add, scores, components["moment"]))
     order = sorted(best, key=scores.__getitem__, reverse=True)
+    order, components["newer"] = newer_first(pool, order, scores, found.idf)
+    scores = list(map(add, scores, components["newer"]))
     shown = _shown if explain else _not_shown
     return (Ranked(pool.items[n], scores[n], shown(components, n), again.about(n, pool.items)) for n in order)
 

@@ -15,6 +15,12 @@ LONG_QUESTION = 20.0
 SPACELESS = 1.4
 """Gain of the share for a question in a script without spaces: pairs that straddle two words match nothing."""
 
+_OF_TALK = frozenset(
+    "talk discuss chat speak spoke spoken ask recal hear heard know knew known"
+    " 聊过 谈过 讨论 聊天 聊到 谈到 说到 讲过 问过".split()
+)
+"""Tokens that ask whether something was said: "did we ever talk about egrets" asks for egrets alone."""
+
 
 class Sums(dict[int, float]):
     """From `Candidate.holds` to the sum of what its words give, in the order of the question's words.
@@ -45,10 +51,11 @@ def relevance(idf: Mapping[str, float], weights: Weights) -> Callable[[Candidate
     passage holds. The share is of the sum of the question's idf, t; of a long question (t over `LONG_QUESTION`,
     T) it is of the geometric mean of t and T, since nothing that answers three sentences repeats them all.
     Single Chinese characters, and pairs with a function character in them, count only in a question that
-    has nothing else. Words that stand nowhere in the book have the highest idf and so weigh against a
-    match on the others.
+    has nothing else, and so do words for talking itself. Words that stand nowhere in the book have the highest
+    idf and so weigh against a match on the others.
     """
     asked = {word: weight for word, weight in idf.items() if is_telling(word)} or idf
+    asked = {word: weight for word, weight in asked.items() if word not in _OF_TALK} or asked
     total = sum(asked.values())
     whole = total if total <= LONG_QUESTION else sqrt(total * LONG_QUESTION)
     if 2 * sum(not word.isascii() for word in asked) > len(asked):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import tee
+from itertools import chain, islice, tee
 
 from memorybook.hits import Candidate, Candidates, Hit, Passage
 from memorybook.recall.format import snippet
@@ -23,6 +23,9 @@ QUOTED = 12
 END = " .。!,、;:~…"
 """What a text may end with and be the same statement."""
 
+UNRELATED = 0.1
+"""Relevance up to which a hit has nothing to do with the question, whatever else speaks for it."""
+
 JUDGED = 40
 """How many of the best candidates are judged for `has_relevant` when there is no threshold to apply."""
 
@@ -31,11 +34,12 @@ LENDING = 50
 
 
 class Found(NamedTuple):
-    """Hits, best first; whether any judged candidate is relevant; how many a threshold left out."""
+    """Hits, best first; whether any judged one is relevant; how many a threshold left out; see `Answer.knows`."""
 
     hits: tuple[Hit, ...]
     has_relevant: bool
     cut: int
+    knows: float = 0.0
 
 
 def find(
@@ -66,24 +70,40 @@ def find(
     ranked: Iterator[Ranked] = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
     if keep is not None:
         ranked = (r for r in ranked if keep(r.candidate.passage))
-    few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
-    ranked, again = tee(ranked)
-    judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
     how_much, words = relevance(candidates.idf, weights), [*candidates.idf]
 
     def judge(item: Ranked) -> float:
         return 0.0 if item.about is None else max(how_much(_own(one, words)) for one in (item.candidate, item.about))
 
+    ranked = _only_related_first(ranked, judge)
+    few = min_score == 0 and limit < JUDGED  # then it is known what will be shown, and the rest need not be compared
+    ranked, again = tee(ranked)
+    judged = once(ranked, LENDING, shown=limit) if few else once(ranked, None if min_score > 0 else limit)
     kept = [r for r in judged if judge(r) >= min_score] if min_score > 0 else judged
     hits = tuple(
         Hit(r.candidate.passage, r.score, judge(r), snippet(r.candidate.passage.text, frozenset(words)), r.why)
         for r in kept[:limit]
     )
     bar = max(min_score, RELEVANT)
-    if not (has_relevant := any(hit.relevance >= bar for hit in hits)):
+    knows = max((hit.relevance for hit in hits), default=0.0)
+    if knows < bar:
         others = once(again, JUDGED) if few else judged
-        has_relevant = any(judge(r) >= bar for r in others)
-    return Found(hits, has_relevant, len(judged) - len(kept))
+        knows = max(knows, max(map(judge, others), default=0.0))
+    return Found(hits, knows >= bar, len(judged) - len(kept), knows)
+
+
+def _only_related_first(ranked: Iterator[Ranked], judge: Callable[[Ranked], float]) -> Iterator[Ranked]:
+    """The ranking, with the only one of the best that is about the question first: no bonus outweighs that.
+
+    A turn that asks stays where it is, for what follows it may be the answer.
+    """
+    best = list(islice(ranked, JUDGED))
+    related = list(islice((place for place, item in enumerate(best) if judge(item) > UNRELATED), 2))
+    if len(related) == 1 and related[0] and not best[related[0]].candidate.passage.asks:
+        only, first = best.pop(related[0]), best[0]
+        gained = {"only": first.score - only.score} if only.why else {}
+        best.insert(0, only._replace(score=first.score, why={**only.why, **gained}))
+    return chain(best, ranked)
 
 
 def _own(item: Candidate, words: Sequence[str]) -> Candidate:

@@ -105,6 +105,11 @@ def is_telling(word: str) -> bool:
     return word.isascii() or (len(word) > 1 and _FUNCTION_CHARACTERS.isdisjoint(word) and word not in _DAYS)
 
 
+def is_stop_word(word: str) -> bool:
+    """Whether a token takes no part in a question that has others."""
+    return word in _STOP_WORDS
+
+
 def normalise(text: str) -> str:
     """The text as compared for equality: equal results are the same statement.
 
