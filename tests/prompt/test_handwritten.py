@@ -52,9 +52,7 @@ def test_the_rest_is_named_with_its_largest_sections() -> None:
 
 @pytest.mark.parametrize("size", [80, 5_000])
 @pytest.mark.parametrize("budget", [500, 2_000])
-def test_many_written_lines_leave_room_for_entries_and_talk(
-    memory: Memory, say: Say, size: int, budget: int
-) -> None:
+def test_many_written_lines_leave_room_for_entries_and_talk(memory: Memory, say: Say, size: int, budget: int) -> None:
     write(memory, "## Notes", *(f"- Remark number {n} about ropes and sails of ship {n}." for n in range(size)),
           "## Ports", f"- {ANSWER}.")  # fmt: skip
     memory.remember("The user's sister is called Ada.", importance="high", category="fact")
@@ -70,7 +68,13 @@ def test_many_written_lines_leave_room_for_entries_and_talk(
 
 
 def test_chinese_lines_near_the_question_are_told_and_the_rest_is_named(memory: Memory) -> None:
-    write(memory, "## 备忘", *(f"- 第{n}号船的绳索和帆需要检查。" for n in range(80)), "## 端口", "- 港口接口监听8443端口。")
+    write(
+        memory,
+        "## 备忘",
+        *(f"- 第{n}号船的绳索和帆需要检查。" for n in range(80)),
+        "## 端口",
+        "- 港口接口监听8443端口。",
+    )
     text = memory.recall("港口接口监听哪个端口？", max_tokens=500).text
     assert text.count("- 港口接口监听8443端口。") == 1
     assert "- 更多内容见 MEMORY.md: 备忘 (80), 端口 (1)" in text

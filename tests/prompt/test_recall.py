@@ -28,9 +28,7 @@ def many(say: Say) -> None:
 
 @pytest.mark.parametrize("budget", [500, 2_000, 3_000])
 @pytest.mark.parametrize("question", ["Which bird did we see near the lighthouse?", "What did I pay for the parrot?"])
-def test_a_block_is_filled_as_deep_as_the_ranking_goes(
-    memory: Memory, say: Say, budget: int, question: str
-) -> None:
+def test_a_block_is_filled_as_deep_as_the_ranking_goes(memory: Memory, say: Say, budget: int, question: str) -> None:
     many(say)
     block = memory.recall(question, max_tokens=budget)
     assert budget * 0.85 < block.tokens <= budget
@@ -55,12 +53,13 @@ def test_of_many_imported_decisions_the_newest_are_told_with_their_days(
     memory: Memory, tmp_path: Path, asked: str
 ) -> None:
     chinese = not asked.isascii()
+    decided = "我们决定：港口接口的版本{}上线。" if chinese else "We decided to ship version {} of the harbour API."
     turns = [
         {
             "id": f"m{day}",
             "role": "user",
             "session": f"s{day}",
-            "content": f"我们决定：港口接口的版本{day}上线。" if chinese else f"We decided to ship version {day} of the harbour API.",
+            "content": decided.format(day),
             "timestamp": f"2026-01-{day:02}T10:00:00Z",
         }
         for day in range(1, 31)
@@ -113,7 +112,19 @@ def test_what_was_told_counts_as_used_and_what_was_not_does_not(memory: Memory) 
     assert set(memory.book.access_counts(ids)) == shown
 
 
-PIECES = ["tea ", "harbour ", "渡轮", "在九点。", "scratch that. ", "wait, no: ", "port 8443\n", "🦆", "- ", "<!-- ", "word " * 60]
+PIECES = [
+    "tea ",
+    "harbour ",
+    "渡轮",
+    "在九点。",
+    "scratch that. ",
+    "wait, no: ",
+    "port 8443\n",
+    "🦆",
+    "- ",
+    "<!-- ",
+    "word " * 60,
+]
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 TURNS = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool"]), TEXTS), max_size=8)
 

@@ -225,7 +225,12 @@ class _Lines:
         new: dict[int, str] = {}
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
-            if text and not self._is_said(number) and not self._retells(number) and not any(self._says(known, number) for known in (*self._may_say(number), *new)):
+            if (
+                text
+                and not self._is_said(number)
+                and not self._retells(number)
+                and not any(self._says(known, number) for known in (*self._may_say(number), *new))
+            ):
                 new[number] = self._line(self._hits[number])
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
