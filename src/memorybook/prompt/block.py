@@ -6,7 +6,7 @@ from memorybook.hits import Hit, Passage, place_of
 from memorybook.recall.format import CLOSE, OPEN, fenced
 from memorybook.recall.reading import spoken
 from memorybook.standard import AbstractSet, Iterable, Mapping, Sequence
-from memorybook.text.tokens import count_tokens, normalise
+from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
 from memorybook.typed import NamedTuple
 
 SHARE = 5
@@ -219,18 +219,15 @@ class _Lines:
         self._hits = hits
         self._wording = wording
         self._texts: dict[int, str] = {}
+        self._known_words: dict[int, frozenset[str]] = {}
 
     def add(self, group: Sequence[int]) -> None:
         """Tell these hits, without what is told already, where there is room for all of them."""
         new: dict[int, str] = {}
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
-            if (
-                text
-                and not self._is_said(number)
-                and not self._retells(number)
-                and not any(self._says(known, number) for known in (*self._may_say(number), *new))
-            ):
+            told = (*self._may_say(number), *new)
+            if text and not self._is_said(number) and not any(self._says(known, number) for known in told):
                 new[number] = self._line(self._hits[number])
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
@@ -252,22 +249,32 @@ class _Lines:
         return any(self._hits[number].passage.entry == entry or self._texts[number] == text for number in self.told)
 
     def _is_said(self, number: int) -> bool:
-        """Whether another part of the block has the entry, or says each line of the hit."""
+        """Whether another part of the block has the entry, or other hits and parts say each line of the hit."""
         hit = self._hits[number]
         if hit.passage.source == "entry" and hit.passage.entry in self._entries:
             return True
         if self._texts[number] in self._said:
             return True
-        lines = [normalise(plain(line)) for line in hit.snippet.splitlines()]
-        return all(line in self._said for line in lines if line)
+        lines = [line for line in hit.snippet.splitlines() if line.strip()]
+        if hit.passage.source == "summary":
+            return all(map(self._is_retold, lines))
+        return all(normalise(plain(line)) in self._said for line in lines)
 
-    def _retells(self, number: int) -> bool:
-        """Whether a summary has nothing beyond what is told in the words of others."""
-        hit = self._hits[number]
-        if hit.passage.source != "summary":
-            return False
-        told = [self._texts[known] for known in self.told if self._hits[known].passage.source != "summary"]
-        return all(any(text in one for one in told) for text in statements(hit))
+    def _words(self, number: int) -> frozenset[str]:
+        if number not in self._known_words:
+            self._known_words[number] = words_of(self._hits[number].snippet)
+        return self._known_words[number]
+
+    def _is_retold(self, line: str) -> bool:
+        """Whether a line of a summary has no words beyond those that the same person is told with."""
+        who, said = spoken(line)
+        words = words_of(said)
+        return any(
+            words <= self._words(known)
+            and negates(said) == negates(self._hits[known].snippet)
+            and _is(who, self._hits[known].passage)
+            for known in self.told
+        )
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""
@@ -282,7 +289,20 @@ class _Lines:
         text, said = self._texts[number], self._texts[other]
         if one == two == "turn" and text == said:
             return passage.speaker == held.speaker or "assistant" in (passage.role, held.role)
-        return number == other or text == said or (one != two and said in text and len(said.encode()) >= QUOTABLE)
+        if number == other or text == said:
+            return True
+        held_in = len(said.encode()) >= QUOTABLE and said in text
+        if held_in and one == "summary" and two == "turn":
+            lines = map(spoken, self._hits[number].snippet.splitlines())
+            held_in = any(said in normalise(line) and _is(who, held) for who, line in lines)
+        return one != two and (held_in or (two != "turn" and self._retells(other, number)))
+
+    def _retells(self, number: int, other: int) -> bool:
+        """Whether an entry or a note says nothing but what a turn says, in the third person too."""
+        words = self._words(number)
+        if self._hits[other].passage.source != "turn" or len(words) < 2 or not words <= self._words(other):
+            return False
+        return negates(self._hits[number].snippet) == negates(self._hits[other].snippet)
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
@@ -317,6 +337,27 @@ def statements(hit: Hit) -> list[str]:
     if hit.passage.source != "summary":
         return [normalise(hit.snippet)]
     return [text for line in hit.snippet.splitlines() if (text := normalise(spoken(line)[1]))]
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words in which a statement differs from others, whoever says it."""
+    return frozenset(filter(is_telling, query_words(text))) - _USER
+
+
+def _is(who: str, passage: Passage) -> bool:
+    """Whether the name before a line of a summary may be that of who said the passage."""
+    return who.rstrip(" :：").lower() in ("", *_ROLES, passage.speaker.lower())
+
+
+def negates(text: str) -> bool:
+    """Whether a text has a word that turns a statement into its opposite; `words_of` leaves those out."""
+    folded = f" {text.lower().replace('’', chr(39))} "
+    return any(word in folded for word in _NOT)
+
+
+_NOT = (" not ", "n't ", " no ", " never ", " without ", "不", "没", "别", "无", "勿", "未")
+_USER = frozenset(query_words("the user's: 用户的："))
+_ROLES = frozenset(name.lower() for wording in WORDING.values() for name in wording.roles.values())
 
 
 def plain(line: str) -> str:

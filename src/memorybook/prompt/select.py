@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain, zip_longest
 
 from memorybook.hits import Hit, Passage
+from memorybook.prompt.block import words_of
 from memorybook.recall.empty_answers import says_nothing
 from memorybook.recall.format import SNIPPET, snippet
 from memorybook.recall.reading import spoken
@@ -213,11 +214,10 @@ def _shown(hit: Hit, rank: int, talks: _Talks, question: str, asked: AbstractSet
 
 
 def _covers(turn: str, entry: str) -> bool:
-    words = {word for word in query_words(entry) if is_telling(word)} - _USER
+    words = words_of(entry)
     return bool(words) and words <= set(query_words(turn))
 
 
-_USER = frozenset(query_words("the user's 用户的"))
 _ASSISTANT = ("assistant", "助手")
 
 
