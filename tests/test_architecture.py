@@ -66,7 +66,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "memory": CORE
     | {"answers", "arguments", "book", "config", "lifetime", "replies", "workspace", "verbs", "storage", "inference"}
     | {"conversations", "providers", "shelf"},
+    "forget": CORE | {"lifecycle", "memory", "book", "verbs"},
     "verbs": CORE
+    | {"forget"}
     | {"answers", "arguments", "book", "draft", "pages", "writing", "importers", "lifecycle", "memory", "recall"}
     | {"foreign", "prepared", "recollection", "spool"},
     "providers": CORE
@@ -75,6 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {
         "answers",
         "config",
+        "forget",
         "lifecycle",
         "memory",
         "providers",
@@ -93,7 +96,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "servers": VALUES
     | {"agent", "answers", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}
     | {"values", "workspace"},
-    "hosted": CORE | {"answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
+    "hosted": CORE | {"forget", "answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory", "verbs"},
     "items": CORE | {"arguments", "memory", "verbs"},
     "owned": CORE | {"arguments", "hosted", "memory", "verbs"},

@@ -200,6 +200,8 @@ class Receipt(NamedTuple):
         journal: Texts of the journal, with prompts, proposals and parked work, that were erased; only by `purge`.
         versions: Old versions of documents that were removed, `MEMORY.md.bak` included; only by `purge`.
         remains: Where copies still are, one sentence each.
+        searched: Files of the book that were searched for what was erased; only by `purge`.
+        limits: What purging cannot do, one sentence each; only by `purge`.
         operation: Id of the operation; None if nothing was done.
     """
 
@@ -216,6 +218,8 @@ class Receipt(NamedTuple):
     journal: int = 0
     versions: int = 0
     remains: tuple[str, ...] = ()
+    searched: int = 0
+    limits: tuple[str, ...] = ()
     operation: str | None = None
 
     def json(self) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Book:
         """The hits for a query, after bringing the index up to date with what is on disk now."""
         self._searches.append(None)
         try:
-            report, candidates = self._candidates(query)
+            report, candidates = self.candidates(query)
         finally:
             self._searches.pop()
         self._wake(report)
@@ -136,7 +136,8 @@ class Book:
             found.hits, found.has_relevant, min_score, found.cut, candidates.backend, self.documents.root, state
         )
 
-    def _candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
+    def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
+        """What the index finds for a query, unranked, once it is up to date with what is on disk now."""
         try:
             return self.index.sync(self.documents, self.transcripts), self.index.candidates(query)
         except Unavailable as error:

@@ -21,6 +21,7 @@ from memorybook.model import (
     Archive,
     Change,
     Drop,
+    EditTurns,
     Entry,
     Operation,
     Put,
@@ -28,9 +29,10 @@ from memorybook.model import (
     Remove,
     RemoveTurns,
     Supersede,
+    Turn,
     Update,
 )
-from memorybook.pages import MEMORY, Pages, statement
+from memorybook.pages import MEMORY, Pages, is_page, statement
 from memorybook.text.tokens import normalise
 
 
@@ -108,6 +110,8 @@ class Draft:
                 return self._drop(change)
             case RemoveTurns():
                 return self._remove_turns(change)
+            case EditTurns():
+                return self._edit_turns(change)
             case _:
                 assert_never(change)
 
@@ -132,6 +136,10 @@ class Draft:
         elif applied.kind == "turns":
             session, turns, whole = turns_json.parse(applied.before or applied.after or "")
             self.pages.turns.append((session, turns, whole, applied.after is not None))
+        elif applied.kind == "edit":
+            then, old, _ = turns_json.parse(applied.before or "")
+            now, new, _ = turns_json.parse(applied.after or "")
+            self.pages.edits.append((then, old, now, new))
         elif applied.kind == "put":
             if self.pages.text(applied.target) == applied.before:
                 self.pages.set_text(applied.target, applied.after or "")
@@ -303,7 +311,18 @@ class Draft:
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
         return before
 
+    def _drop_prose(self, path: str, line: str, reason: str) -> Outcome:
+        """Take a line out of what a person wrote into a document of entries."""
+        copy = self.pages.copy(path)
+        left = copy.document.without_line(line)
+        if left is copy.document:
+            return Outcome(None, path=path)
+        copy.change(left)
+        return Outcome(Applied(kind="drop", target=path, before=line, after="", reason=reason), path=path)
+
     def _drop(self, change: Drop) -> Outcome:
+        if change.line is not None and is_page(change.path):
+            return self._drop_prose(change.path, change.line, change.reason)
         before = self._made_from(change)
         if before is None:
             return Outcome(None, path=change.path)
@@ -337,6 +356,31 @@ class Draft:
         )
         self.redo(applied)
         return Outcome(applied)
+
+    def _edit_turns(self, change: EditTurns) -> Outcome:
+        session = self.pages.transcripts.session(change.session)
+        wanted = change.texts
+        old = tuple(turn for turn in self.pages.transcripts.turns(session.uuid) if turn.id in wanted) if wanted else ()
+        new = tuple(_edited(turn, change) for turn in old)
+        title = session.title if change.title is None else change.title
+        now = replace(session, title=title, summary=session.summary if change.summary is None else change.summary)
+        if (old, session) == (new, now):
+            return Outcome(None)
+        applied = Applied(
+            kind="edit",
+            target=f"session:{session.uuid}",
+            before=turns_json.render(session, old, whole=False),
+            after=turns_json.render(now, new, whole=False),
+            reason=change.reason,
+        )
+        self.redo(applied)
+        return Outcome(applied)
+
+
+def _edited(turn: Turn, change: EditTurns) -> Turn:
+    calls = tuple(change.tool_calls.get(turn.id, turn.tool_calls))
+    metadata = change.metadata.get(turn.id, turn.metadata)
+    return replace(turn, text=change.texts[turn.id], tool_calls=calls, metadata=metadata)
 
 
 _normalised = lru_cache(maxsize=20_000)(normalise)

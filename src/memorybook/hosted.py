@@ -15,6 +15,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 from memorybook.answers import Memorized
 from memorybook.arguments import MAX_QUERY, budget_of
 from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
 from memorybook.importers.records import clean, cut
 from memorybook.lifecycle.sentences import without_recalled
@@ -102,7 +103,11 @@ class HostedSession:
             for item in items
             if item.id not in forgotten
         ]
-        new = kept.append(session, mask_turns(mask, turns))
+        masked = mask_turns(mask, turns)
+        left = zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True)
+        new = kept.append(
+            session, [_as_left(*each) for each in left if each[1].text.strip() or not each[0].text.strip()]
+        )
         known = kept.told(self.uuid).session
         if new and known.ended is not None:  # it goes on
             kept.update(replace(known, ended=None))
@@ -173,6 +178,23 @@ def _plain(data: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"an item of a conversation must be JSON: {error}") from None
     return data
+
+
+def _as_left(was: Turn, turn: Turn) -> Turn:
+    """The turn with its item as it is without what was forgotten."""
+    if was.text == turn.text or ITEM not in turn.metadata:
+        return turn
+    item = _swapped(turn.metadata[ITEM], was.text, turn.text)
+    metadata = {name: value for name, value in turn.metadata.items() if name != ITEM}
+    return replace(turn, metadata={**metadata, ITEM: item} if item != turn.metadata[ITEM] else metadata)
+
+
+def _swapped(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _swapped(each, old, new) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_swapped(each, old, new) for each in value]
+    return new if value == old else value
 
 
 def _data(turn: Turn) -> Any:

@@ -294,7 +294,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Take one line out of an append-only document, or the whole document when `line` is None.
+    """Take a line out of an append-only document or a person's part of MEMORY.md; the whole document if `line` is None.
 
     `made_from` is the text that is to go: if another stands there by then, applying it raises Conflict. With None
     whatever stands there goes.
@@ -318,7 +318,29 @@ class RemoveTurns:
     reason: str = ""
 
 
-Change = Add | Update | Reinforce | Archive | Remove | Supersede | Append | Put | Drop | RemoveTurns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditTurns:
+    """Replace the texts of turns of a session; with a title or a summary, those that the transcripts keep of it.
+
+    What stood there is kept in the journal until it is purged, so that this can be undone.
+
+    Attributes:
+        session: Its uuid.
+        texts: The new text by turn id; ids that the session does not have are left alone.
+        title, summary: None leaves them.
+        tool_calls, metadata: Those that change by turn id, of turns in `texts`.
+    """
+
+    session: str
+    texts: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    title: str | None = None
+    summary: str | None = None
+    tool_calls: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=lambda: _NOTHING)
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NOTHING)
+    reason: str = ""
+
+
+Change = Add | Update | Reinforce | Archive | Remove | Supersede | Append | Put | Drop | RemoveTurns | EditTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,7 @@ class Pages:
     Attributes:
         copies: Documents of entries, by path. whole: Whole documents. notes: Append-only documents.
         turns: Sessions with turns, whether all of the session is meant, and whether they come back or go.
+        edits: Sessions and turns as they were, and as they are to be.
         wrote: Whether `write` has written anything yet.
     """
 
@@ -90,6 +91,7 @@ class Pages:
         self.whole: dict[str, Whole] = {}
         self.notes: dict[str, Notes] = {}
         self.turns: list[tuple[Session, tuple[Turn, ...], bool, bool]] = []
+        self.edits: list[tuple[Session, tuple[Turn, ...], Session, tuple[Turn, ...]]] = []
         self._documents = documents
         self._parse = parse
         self._today = now.date()
@@ -246,6 +248,9 @@ class Pages:
                 self.transcripts.restore(session, turns)
             else:
                 self.transcripts.remove(session.uuid, None if whole else [turn.id for turn in turns])
+            self.wrote = True
+        for edit in self.edits:
+            self.transcripts.rewrite(*edit)
             self.wrote = True
 
     def _overflow(self) -> None:

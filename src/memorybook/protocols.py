@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memorybook.answers import Known, Recalled, Receipt
     from memorybook.documents import Document, DocumentInfo
     from memorybook.hits import Candidates, Passage, Query, SyncReport
-    from memorybook.model import Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
+    from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
     from memorybook.replies import Form, Message, Reply, ToolSchema
     from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
@@ -208,6 +208,13 @@ class Transcripts(Protocol):
     def remove(self, session: str, turn_ids: Iterable[str] | None = None) -> int:
         """Remove these turns, or the whole session; returns how many turns went."""
 
+    def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
+        """Give turns of a session that are as in `old` the texts and tool calls in `new`; returns how many changed.
+
+        Its title and summary become those of `now` where they are those of `then`. Summaries of chats that told of
+        the turns go. Durable on return.
+        """
+
     def revision(self) -> int:
         """Grows with every change; 0 for an empty store. Cheap."""
 
@@ -275,7 +282,15 @@ class Journal(Protocol):
         With `since` only of tombstones of that time or later; none of the operations `but`.
         """
 
-    def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
+    def buries(self) -> bool:
+        """Whether there is any tombstone, standing or not. Cheap."""
+
+    def forgotten(self) -> Sequence[Sequence[Applied]]:
+        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
+
+    def purge(
+        self, targets: Collection[str], holds: Callable[[str], bool], operations: Collection[str] = ()
+    ) -> Mapping[str, int]:
         """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
 
     def copying(self, path: str) -> AbstractContextManager[bool]:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from memorybook.draft import Draft
 from memorybook.errors import Conflict, InvalidInput
-from memorybook.formats import memory_md
+from memorybook.formats import memory_md, turns_json
 from memorybook.lifecycle import fade
-from memorybook.model import Applied, Entry, Operation, Patch
+from memorybook.model import Applied, Entry, Operation, Patch, Turn
 from memorybook.pages import MEMORY, Pages, is_page
 from memorybook.text.patch import Hunk, backward, diff, fingerprint, forward, taken_back, unpack
 from memorybook.text.tokens import normalise
@@ -172,9 +172,13 @@ class _Back:
         """Take back one change, where its document does not tell; what that is to the journal."""
         try:
             if change.kind in _LINES:
+                if is_page(change.target) and change.target in self._patches and not self._entries_exact:
+                    raise _Standing(f"a line of {change.target}", None, change.before)
                 return _line_back(change)
             if change.kind == "turns":
                 return self._turns_back(change)
+            if change.kind == "edit":
+                return self._edit_back(change)
             if change.kind == "item":
                 return self._item_back(change)
             return self._entry_back(change)
@@ -186,6 +190,18 @@ class _Back:
         back = _swapped(change, "turns")
         self.draft.redo(back)
         return back
+
+    def _edit_back(self, change: Applied) -> Applied:
+        session, turns, _ = turns_json.parse(change.after or "")
+        back = {turn.id for done in self._changes if done.kind == "turns" for turn in _turns_in(done)}
+        standing = {turn.id: turn for turn in self._pages.transcripts.turns(session.uuid)}
+        for turn in turns:
+            now = standing.get(turn.id)
+            if turn.id not in back and (now is None or (now.text, now.tool_calls) != (turn.text, turn.tool_calls)):
+                raise _Standing(f"turn {turn.id!r}", turn.text, None if now is None else now.text)
+        swapped = _swapped(change, "edit")
+        self.draft.redo(swapped)
+        return swapped
 
     def _item_back(self, change: Applied) -> Applied:
         back = _swapped(change, "item")
@@ -267,7 +283,7 @@ def completed(draft: Draft, patches: Sequence[Patch]) -> Callable[[Applied], boo
     def whole(change: Applied) -> bool:
         if change.kind in (*_LINES, "item"):
             return change.target in ours
-        return done and change.kind != "turns"
+        return done and change.kind not in ("turns", "edit")
 
     return whole
 
@@ -339,6 +355,10 @@ def _fields_back(before: Entry, after: Entry, now: Entry) -> Entry | None:
 def _says(entry: Entry | None, text: str) -> bool:
     """Whether the entry makes that statement, and is held true."""
     return entry is not None and entry.superseded_by is None and normalise(entry.text) == normalise(text)
+
+
+def _turns_in(change: Applied) -> Sequence[Turn]:
+    return turns_json.parse(change.before or change.after or "")[1]
 
 
 def _line_back(change: Applied) -> Applied:

@@ -207,6 +207,8 @@ class Receipt(TypedDict):
     journal: int
     versions: int
     remains: list[str]
+    searched: int
+    limits: list[str]
     operation: str | None
 
 

@@ -33,6 +33,7 @@ PIECED_TOGETHER = {
     "nothing about it was said on", "nothing about it was said from", "the language model at '",
     "in other sessions, which is how", "in other sessions: all days were searched",
     "the embedding service at '", "broke off (", "could not be reached (", "- all turns of session",
+    "~ title and summary of session",
     "bytes: give lines of text; the rest of it is not read",
     "the input is no text in UTF-8: give lines of text; the rest of it is not read",
 }  # fmt: skip

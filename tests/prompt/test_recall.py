@@ -53,13 +53,13 @@ def test_of_many_imported_decisions_the_newest_are_told_with_their_days(
     memory: Memory, tmp_path: Path, asked: str
 ) -> None:
     chinese = not asked.isascii()
-    decided = "我们决定：港口接口的版本{}上线。" if chinese else "We decided to ship version {} of the harbour API."
+    said = "我们决定：港口接口的版本{}上线。" if chinese else "We decided to ship version {} of the harbour API."
     turns = [
         {
             "id": f"m{day}",
             "role": "user",
             "session": f"s{day}",
-            "content": decided.format(day),
+            "content": said.format(day),
             "timestamp": f"2026-01-{day:02}T10:00:00Z",
         }
         for day in range(1, 31)

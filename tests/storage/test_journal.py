@@ -25,6 +25,7 @@ HISTORY = (
     "710c0d584b0a282117e5a0625ace703d",
     "ec2cb1c9d610cbd50cf749504bdb075e",
     "9a46f66dd4c8abdfba6cdb6156dd0285",
+    "6245685c98fcf50a0a8e0987db55ba7f",
 )
 
 WRITER = """
@@ -103,9 +104,27 @@ def test_an_operation_tells_what_it_used(journal: SqliteJournal) -> None:
 def test_a_tombstone_keeps_its_first_reason(journal: SqliteJournal, path: str) -> None:
     journal.bury(["d1"], reason="forgotten", time=START)
     journal.bury(["d1"], reason="again", time=START + timedelta(days=1))
-    assert rows(path, "SELECT digest, reason, time FROM tombstones") == [
-        ("d1", "forgotten", "2026-02-24T10:00:00.000017Z")
-    ]
+    assert rows(path, "SELECT reason, time FROM tombstones") == [("forgotten", "2026-02-24T10:00:00.000017Z")]
+
+
+def test_tombstones_are_keyed_by_a_secret_of_the_book(journal: SqliteJournal, path: str, tmp_path: Path) -> None:
+    other = SqliteJournal(str(tmp_path / "other.sqlite"))
+    for each in (journal, other):
+        each.bury(["d1"], reason="forgotten", time=START)
+        assert each.buried(["d1", "d2"]) == {"d1"}
+    [(kept,)], [(elsewhere,)] = (
+        rows(each, "SELECT digest FROM tombstones") for each in (path, str(tmp_path / "other.sqlite"))
+    )
+    assert kept not in ("d1", elsewhere)
+    other.close()
+
+
+def test_tombstones_of_an_older_version_are_keyed_at_the_next_use(journal: SqliteJournal, path: str) -> None:
+    journal.bury(["d1"], reason="forgotten", time=START)
+    rows(path, "INSERT INTO tombstones_unkeyed VALUES ('d2', '', 'forgotten', '2026-02-24T10:00:00.000017Z')")
+    assert journal.buried(["d1", "d2", "d3"]) == {"d1", "d2"}
+    assert rows(path, "SELECT count(*) FROM tombstones_unkeyed") == [(0,)]
+    assert rows(path, "SELECT count(*) FROM tombstones WHERE digest IN ('d1', 'd2')") == [(0,)]
 
 
 @pytest.mark.usefixtures("forcing")

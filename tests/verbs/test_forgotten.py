@@ -87,8 +87,8 @@ def test_what_follows_a_forgotten_last_turn_is_remembered(opened: Open, language
 def test_what_follows_turns_that_a_person_let_go_is_remembered(opened: Open) -> None:
     memory = opened()
     talk = ["I moved to Berlin for the job at Siemens.", TALKS["en"][1], "Please forget that my boat is called Wanda."]
-    accept(memory, memory.process_session_end(said(*talk), "s1").proposals)
-    assert len(memory.book.transcripts.turns("s1")) == 1
+    assert memory.process_session_end(said(*talk), "s1").proposals == ()
+    assert [turn.text for turn in memory.book.transcripts.turns("s1")] == [talk[0], "(left out on request)"]
     talk += ["Remember that my cat is called Tom.", "Remember that my dog is called Rex."]
     assert memory.process_session_end(said(*talk), "s1").new == 2
 

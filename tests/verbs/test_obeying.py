@@ -80,8 +80,9 @@ def test_a_mention_after_the_request_brings_nothing_back(opened: Open, again: st
     assert (memory.process_session_end(said(ask, again), "s2").removed, texts(memory)) == (1, left)
 
 
-def test_many_entries_are_not_forgotten_by_many_requests(opened: Open) -> None:
-    told = [f"The {name} database is slow." for name in ("heron", "otter", "ibis", "crane", "stork")]
+def test_each_of_many_requests_is_carried_out(opened: Open) -> None:
+    birds = ("heron", "otter", "ibis", "crane", "stork")
+    told = [f"The {name} database is slow." for name in birds]
     asks = [f"Please forget what I said about the {text.split()[1]} database." for text in told]
     memory = opened(
         answer(*[candidate(text, f"t{n}") for n, text in enumerate(told, 1)]),
@@ -89,9 +90,7 @@ def test_many_entries_are_not_forgotten_by_many_requests(opened: Open) -> None:
     )
     memory.process_session_end(said(*told), "s1")
     found = memory.process_session_end(said(*asks), "s2")
-    assert (found.removed, len(texts(memory))) == (3, 2)
-    memory.accept(every=True)
-    assert texts(memory) == []
+    assert (found.removed, texts(memory)) == (5, [])
 
 
 # --- secrets and orders --------------------------------------------------------------------------

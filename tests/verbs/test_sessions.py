@@ -410,8 +410,7 @@ def test_what_a_user_asks_to_forget_goes_and_stays_away(opened: Open, told: str,
     assert (found.removed, texts(memory)) == (1, [])
     assert told not in memory.get(page).json()["text"]
     assert "They laughed." in memory.get(page).json()["text"]
-    [waits] = [each for each in memory.review().proposals if each.proposal.id in found.proposals]
-    assert waits.proposal.kind == "forget"
+    assert (found.proposals, memory.book.transcripts.turns(session_of(memory, "s1"))) == ((), [])
     assert memory.process_session_end(said(told), "s3").new == 0
     memory.undo(found.operation or "")
     assert told in memory.get(page).json()["text"]
@@ -430,7 +429,8 @@ def test_orders_to_forget_are_not_what_they_mean(opened: Open, first: str, again
     memory.process_session_end(said(first), "s1")
     found = memory.process_session_end(said(again), "s2")
     assert (found.proposals, memory.review().proposals) == ((), ())
-    assert len(found.discarded) == 1
+    left = [turn.text for name in ("s1", "s2") for turn in memory.book.transcripts.turns(session_of(memory, name))]
+    assert not any("bicycle" in text or "自行车" in text for text in left)
 
 
 @pytest.mark.parametrize(
@@ -446,11 +446,9 @@ def test_an_order_that_says_something_else_too_is_not_taken_out_with_what_it_mea
     memory = opened()
     memory.process_session_end(said(told), "s1")
     memory.process_session_end(said(order), "s2")
-    first, second = (each.proposal for each in memory.review().proposals)
-    assert second.reason.endswith("the words that ask it, which say something else too")
-    memory.accept(first.id)
+    assert memory.review().proposals == ()
     left = [turn.text for name in ("s1", "s2") for turn in memory.book.transcripts.turns(session_of(memory, name))]
-    assert left == [order]
+    assert left in (["(left out on request)"], ["（按要求略去）"])
 
 
 def session_of(memory: Memory, name: str) -> str:
@@ -470,12 +468,15 @@ def test_an_assistant_cannot_make_it_forget(opened: Open) -> None:
 
 
 def test_many_entries_are_not_forgotten_on_one_word(opened: Open) -> None:
-    told = [f"The heron database has the replica {name}." for name in ("north", "south", "east", "west")]
+    names = ("north", "south", "east", "west", "blue", "red")
+    told = [f"The heron database has the replica {name}." for name in names]
     memory = opened([answer(*[candidate(text, f"t{n}") for n, text in enumerate(told, 1)]), answer()])
     memory.process_session_end(said(*told), "s1")
     found = memory.process_session_end(said("Please forget the heron database."), "s2")
-    assert (found.removed, len(texts(memory))) == (0, 4)
+    assert (found.removed, len(texts(memory))) == (0, 6)
     assert found.proposals
+    memory.accept(every=True)
+    assert (texts(memory), memory.book.transcripts.turns(session_of(memory, "s1"))) == ([], [])
 
 
 def test_what_is_pinned_and_what_a_person_wrote_is_not_forgotten_without_their_word(opened: Open) -> None:
@@ -488,7 +489,7 @@ def test_what_is_pinned_and_what_a_person_wrote_is_not_forgotten_without_their_w
     then = memory.process_session_end(said("Please forget what I said about my sister Alma."), "s2")
     assert (then.removed, texts(memory)) == (0, [told])
     assert told in page.read_text(encoding="utf-8")
-    assert [each.proposal.kind for each in memory.review().proposals] == ["forget", "forget"]
+    assert [each.proposal.kind for each in memory.review().proposals] == ["forget"]
 
 
 def test_a_note_that_is_meant_goes_too(opened: Open) -> None:
@@ -508,10 +509,10 @@ def test_a_second_request_for_the_same_meets_what_the_first_left(opened: Open) -
     asks = [f"Please forget what I said about {what}." for what in ("Alma's train from Lyon", "Alma", "our dog Rex")]
     found = memory.process_session_end(said(*asks), "s2")
     changes = memory.book.journal.operation(found.operation or "").changes
-    assert [each.target for each in changes] == ["daily/2026-02-24.md", page, page]
+    assert {"daily/2026-02-24.md", page} < {each.target for each in changes}
     text = memory.get(page).json()["text"]
     assert [word in text for word in ("Alma", "Rex")] == [False, False]
-    assert (found.queued, found.summary) == (0, "")
+    assert found.queued == 0
 
 
 @pytest.mark.parametrize(
@@ -530,29 +531,30 @@ def test_what_was_said_of_a_name_is_found_among_words_of_the_order(
 ) -> None:
     memory = opened()
     memory.process_session_end(said(*talk, order), "s1")
-    [waits] = memory.review().proposals
-    turns = memory.book.transcripts.turns(session_of(memory, "s1"))
-    assert set(waits.proposal.changes[0]["turn_ids"]) == {turns[0].id, turns[-1].id}
+    left = [turn.text for turn in memory.book.transcripts.turns(session_of(memory, "s1"))]
+    assert not any("Bob" in text or "小王" in text for text in left)
+    assert talk[1] in left
 
 
 @pytest.mark.parametrize(
-    ("known", "told", "order", "waiting"),
+    ("known", "told", "order", "cut"),
     [
-        (OTHERS, "Remember that Mira drinks green tea.", "Forget what I just said.", 1),
-        (OTHERS, "Remember that Mira drinks green tea.", "Actually, don't keep that.", 0),
-        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "忘掉刚才那句", 1),
-        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "这个不用记了", 0),
+        (OTHERS, "Remember that Mira drinks green tea.", "Forget what I just said.", True),
+        (OTHERS, "Remember that Mira drinks green tea.", "Actually, don't keep that.", False),
+        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "忘掉刚才那句", True),
+        ("米拉的弟弟在奥斯陆开了一家绿茶店。", "记住米拉喝绿茶", "这个不用记了", False),
     ],
 )
 def test_what_came_of_the_last_words_goes_at_a_word_though_it_was_memorized(
-    opened: Open, known: str, told: str, order: str, waiting: int
+    opened: Open, known: str, told: str, order: str, cut: bool
 ) -> None:
     memory = opened()
     memory.remember(known)
     assert memory.process_session_end(said(told), "s1").new == 1
     found = memory.process_session_end(said(told, order), "s1")
     assert (found.removed, texts(memory)) == (1, [known])
-    assert [len(each.proposal.changes[0]["turn_ids"]) for each in memory.review().proposals] == [2] * waiting
+    assert memory.review().proposals == ()
+    assert (told in [turn.text for turn in memory.book.transcripts.turns(session_of(memory, "s1"))]) != cut
 
 
 @pytest.mark.parametrize(
@@ -571,7 +573,7 @@ def test_what_a_model_makes_of_what_is_not_to_be_kept_stays_out(opened: Open, to
 
 def test_a_request_for_what_nobody_knows_is_told(opened: Open) -> None:
     found = opened().process_session_end(said("Please forget that my sister is called Alma."), "s1")
-    assert [each.reason for each in found.discarded] == ["asks to forget: see `memorybook forget`"]
+    assert [each.reason for each in found.discarded] == ["asks to forget: nothing was found under these words"]
 
 
 # --- the queue -----------------------------------------------------------------------------------

@@ -283,7 +283,9 @@ def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) 
     assert memory.book.transcripts.session("s1") == session
     assert memory.search("xylophonist").hits
     memory.forget(known.entry.id)
-    assert undo(memory, last(memory)).exact == ("MEMORY.md",)
+    assert undo(memory, last(memory)).exact == ("MEMORY.md", "sessions/undated-s1-8a5286.md")
+    assert said(memory) == turns
+    assert memory.book.transcripts.session("s1") == session
 
 
 def test_an_import_that_was_undone_can_be_made_again(memory: Memory, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
+from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.lifecycle.summarize import summarize
 from memorybook.lifecycle.talk import is_worded
 from memorybook.model import Session
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.memory import Memory
+    from memorybook.model import Turn
     from memorybook.protocols import MemoryProvider
     from memorybook.replies import Message
 
@@ -112,15 +114,25 @@ class Conversation:
             return
         changes = self.memory.book.transcripts.changes(self._revision)
         known = {each.message["id"] for each in self.kept}
-        ours = any(
-            self._is_ours(session) and (session.uuid != self.uuid or turn.id not in known)
-            for session, turn in changes.turns
-        )
+        turns = [(session, turn) for session, turn in changes.turns if self._is_ours(session)]
+        ours = any(session.uuid != self.uuid or turn.id not in known for session, turn in turns)
+        edited = [(session, turn) for session, turn in turns if session.uuid == self.uuid and turn.id in known]
         gone = any(session == self.uuid for session, _ in changes.removed)
-        if ours or gone or (self.session is not None and self._reached(self.uuid) == OVER):
+        if (
+            ours
+            or gone
+            or any(self._is_edited(turn) for _, turn in edited)
+            or (self.session is not None and self._reached(self.uuid) == OVER)
+        ):
             self._load()
         else:
             self._revision = changes.revision
+
+    def _is_edited(self, turn: Turn) -> bool:
+        """Whether a turn no longer says what its message does, as something of it was forgotten."""
+        live = next((each.message for each in self.kept if each.message["id"] == turn.id), None)
+        kept = turn_of(self.memory, live, turn.session) if live is not None else None
+        return kept is not None and (kept.text, kept.tool_calls) != (turn.text, turn.tool_calls)
 
     def _is_ours(self, session: Session) -> bool:
         return (session.source, session.channel, session.chat_id) == (SOURCE, self.channel, self.chat_id)
@@ -136,8 +148,9 @@ class Conversation:
             self.kept = []
         self.session = current
         self.view.turn_to(self.uuid)
-        live = {each.message["id"]: each.message for each in self.kept}
         turns = transcripts.turns(current.uuid) if current is not None else ()
+        edited = {turn.id for turn in turns if self._is_edited(turn)}
+        live = {each.message["id"]: each.message for each in self.kept if each.message["id"] not in edited}
         self.kept = [Kept(live.get(turn.id) or message_of(turn), turn.position) for turn in turns]
 
     def _open_sessions(self) -> list[Session]:
@@ -206,6 +219,11 @@ class Conversation:
         position = self.kept[-1].position if self.kept else -1
         turn = turn_of(self.memory, given, self.session.uuid) if self.stored else None
         if turn is not None:
+            [left] = without_forgotten_turns(self.memory.book, [turn])
+            if left != turn:
+                if not left.text.strip() and not left.tool_calls:
+                    return given  # it only repeats what was forgotten
+                turn, given = left, message_of(left)
             transcripts = self.memory.book.transcripts
             known = transcripts.revision() == self._revision
             stored = transcripts.append(self.session, [turn])

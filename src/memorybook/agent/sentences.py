@@ -79,7 +79,8 @@ _PARTS = (
     (r"(~ .+), rewritten", "{0}，已改写"),
     (r"(\+ .+), written", "{0}，已写入"),
     (r"(- .+), all of it", "{0}，全部"),
-    (r"([-+]) (\d+) turns? of session (.+)", "{0} 会话 {2} 的 {1} 条消息"),
+    (r"([-+~]) (\d+) turns? of session (\S+)", "{0} 会话 {2} 的 {1} 条消息"),
+    (r"~ title and summary of session (\S+)", "~ 会话 {0} 的标题和摘要"),
     (r"- all turns of session (.+)", "- 会话 {0} 的全部消息"),
     (r"  (turn:\S+): \(it tries to instruct whoever reads it\)", "  {0}：（它试图指挥读者）"),
     (r"  and (\d+) more", "  以及另外 {0} 条"),
@@ -108,16 +109,10 @@ _PARTS = (
     (r"collected from (.+)", "收集自 {0}"),
     (r"changed on (.+)", "在 {0} 上改动"),
     (r"revised: (.+)", "修订：{0}"),
-    (
-        r"asked to be forgotten: (.+?); what was said of it is still in the transcripts",
-        "要求忘掉：{0}；对话记录里仍有原话",
-    ),
-    (
-        r"asked to be forgotten: (.+?); the words that ask it, which say something else too",
-        "要求忘掉：{0}；这是提出要求的原话，其中还说了别的",
-    ),
     (r"asked to be forgotten: (.+)", "要求忘掉：{0}"),
+    (r"asked to be forgotten turn:(\S+)", "要求忘掉 turn:{0}"),
     (r"asked to be forgotten", "要求忘掉"),
+    (r"asks to forget: nothing was found under these words", "要求忘掉：没有找到这些词所说的内容"),
     (r"asks to forget: see `memorybook forget`", "要求忘掉：请用 /forget"),
     (r"asks to forget, and says not what: see `memorybook forget`", "要求忘掉，但没说是什么：请用 /forget"),
     (

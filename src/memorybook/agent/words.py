@@ -74,7 +74,7 @@ WORDS = {
         forgot="forgot: {text}",
         asks="waiting for your word in review: {count}",
         nothing="nothing was done about it: {reason}",
-        unknown="nothing was forgotten: the book has nothing that says this",
+        unknown="nothing was forgotten: nothing was found under these words",
         everything=(
             "nothing was forgotten: everything does not go at a word; say what to forget, or use memorybook forget "
             "--query TEXT or --session ID, and memorybook purge to erase it for good"
@@ -117,7 +117,7 @@ WORDS = {
         forgot="已忘掉：{text}",
         asks="{count} 项等待您审核",
         nothing="没有执行：{reason}",
-        unknown="没有可忘的内容：书里没有这样的记录",
+        unknown="没有可忘的内容：书里没有用这些词说的记录",
         everything=(
             "没有忘掉任何内容：不会凭一句话忘掉一切；请说明要忘掉什么，或用 memorybook forget --query 文字 或 "
             "--session 编号，彻底清除用 memorybook purge"
@@ -173,11 +173,12 @@ def told(done: Obeyed, language: str) -> str:
 
 
 def _undone(reason: str, language: str) -> str:
-    from memorybook.verbs.requests import EVERYTHING, LEFT_OUT, NOT_OBEYED, UNNAMED
+    from memorybook.verbs.requests import EVERYTHING, LEFT_OUT, NOT_FOUND, NOT_OBEYED, UNNAMED
 
     words = WORDS[language]
     known = {
         NOT_OBEYED: words.unknown,
+        NOT_FOUND: words.unknown,
         EVERYTHING: words.everything,
         LEFT_OUT: words.left_out,
         UNNAMED: words.unnamed,

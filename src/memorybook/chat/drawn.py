@@ -157,8 +157,6 @@ _SENTENCES = {
     ),
     "versions/ keeps the last versions for merging with an editor": "versions/ 保留最近几个版本，以便合并改动",
     "MEMORY.md.bak is the document as it was before the last write": "MEMORY.md.bak 是上次写入之前的文档",
-    "transcripts.sqlite and the session's summary keep what was said in": "transcripts.sqlite 和会话摘要仍保留原话：",
-    "the session's summary may tell of it": "会话摘要里可能提到",
     "would forget": "将忘掉",
     "forgot": "已忘掉",
     "nothing": "零条",

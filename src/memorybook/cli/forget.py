@@ -95,8 +95,14 @@ def _shown_purge(shown: dict[str, Any], page: Page) -> None:
         count = page.words.counted
         texts, versions = count(receipt["journal"], "text"), count(receipt["versions"], "old version")
         page.line(f"  erased {texts} of the journal and {versions}")
+        if receipt.get("searched"):
+            where = "none of it is left" if not receipt["remains"] else "what is left is named"
+            page.line(f"  searched {count(receipt['searched'], 'file')} of the book afterwards: {where}")
     for sentence in receipt["remains"]:
         page.remark(sentence)
+    if not receipt["dry_run"]:
+        for sentence in receipt.get("limits", ()):
+            page.line(f"  {sentence}")
 
 
 def _went(what: str, receipt: Mapping[str, Any], page: Page) -> None:

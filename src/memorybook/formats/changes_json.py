@@ -17,6 +17,7 @@ from memorybook.model import (
     Archive,
     Change,
     Drop,
+    EditTurns,
     Entry,
     Put,
     Reinforce,
@@ -28,7 +29,7 @@ from memorybook.model import (
 
 _KINDS = {
     kind.__name__.lower(): kind
-    for kind in (Add, Append, Archive, Drop, Put, Reinforce, Remove, RemoveTurns, Supersede, Update)
+    for kind in (Add, Append, Archive, Drop, EditTurns, Put, Reinforce, Remove, RemoveTurns, Supersede, Update)
 }
 _DAYS = frozenset({"scored", "last_activated", "expires"})
 
@@ -86,6 +87,8 @@ def _value(name: str, value: Any) -> Any:
         return date.fromisoformat(value)
     if name == "created" and value is not None:
         return datetime.fromisoformat(value)
+    if name == "tool_calls":
+        return {turn: tuple(calls) for turn, calls in value.items()}
     if name == "unknown":
         return tuple((str(key), str(each)) for key, each in value)
     return tuple(value) if isinstance(value, list) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from memorybook.lifecycle.left_out import LEFT_OUT_EN, LEFT_OUT_ZH
+from memorybook.lifecycle.left_out import CONFIDENTIAL_EN, LEFT_OUT_EN, LEFT_OUT_ZH, ORDERED_EN, ORDERED_ZH
 from memorybook.model import Category
 
 Importance = Literal["high", "medium", "low"]
@@ -112,6 +112,14 @@ TABLE: tuple[Rule, ...] = (
         "别|不要|不许|不准|请勿|甭|不用|无需|无须|不必|不需要|没必要|没有必要",
         LEFT_OUT_ZH,
     ),
+    Rule(
+        "forget",
+        "high",
+        "agent",
+        "forget|delete|remove|erase|wipe|drop|strike|withdraw|clear|scrub|leave|know",
+        rf"(?i:{_START}(?:{ORDERED_EN})|{CONFIDENTIAL_EN})",
+    ),
+    Rule("forget", "high", "agent", "忘|删|清|抹|去掉|别|不要|不用|不必|勿", ORDERED_ZH),
     # told to remember, or that what is known is wrong
     Rule(
         "explicit",

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from memorybook.lifecycle.extract import Skipped, extract, without_recalled
+from memorybook.lifecycle.forgetting import asked_to_forget
 from memorybook.lifecycle.sentences import is_chinese
 from memorybook.lifecycle.summarize import cut_at_sentence, summarize
 from memorybook.model import Note, Session, Turn
@@ -206,10 +207,11 @@ def _of_turns(
     for note in found.notes:
         used.add(note.turn_id)
         yield _Piece(_dated(note.text, note.time, now), note.kind, ())
-    used.update(request.turn_id for request in found.forget_requests)
+    used.update(id for request in found.forget_requests for id in (request.turn_id, request.said_in))
     rest = summarize([turn for turn in turns if turn.id not in used], session=session or Session(uuid=""))
     for line in rest.summary.splitlines():
-        yield _Piece(line, None, ())
+        if not any(asked_to_forget(line, request) for request in found.forget_requests):
+            yield _Piece(line, None, ())
 
 
 def _dated(text: str, said: datetime, now: datetime) -> str:

@@ -29,6 +29,38 @@ LEFT_OUT_EN = (
 )
 """In English, in any case; no part of it has a name."""
 
+_MACHINE = (
+    r"(?:files?|folders?|director(?:y|ies)|lines?|code|branch(?:es)?|commits?|imports?|functions?|tests?|tables?|columns?|rows?|"
+    r"databases?|disks?|cache|logs?|comments?|keys?|variables?|containers?|images?|text|paragraphs?|words?|sentences?|"
+    r"changes?|edits?|drafts?|class(?:es)?|methods?|packages?|dependenc(?:y|ies)|whitespace|duplicates?|spaces?|tags?)"
+)
+"""What an agent is told to delete that is no memory."""
+
+_KEPT_IN = r"(?:your|the|my)\s+(?:memory|memories|records?|notes?|file|book|mind|head)"
+_TAKE_OUT = r"(?:delete|remove|erase|wipe|drop|strike|withdraw|clear|scrub)"
+ORDERED_EN = (
+    rf"(?:kindly\s+forget\s+(?!to\b)\w|forget\s+(?:(?:who|where|when|why|how|which|whatever|anything|him|her|them|his|their|our|"
+    rf"its|this|these|those)\b|(?-i:[A-Z])\w+|\w+['’]s\b)|"
+    rf"{_TAKE_OUT}\b[^.!?;]*\s(?:from|in|out\s+of|off)\s+{_KEPT_IN}\b|"
+    rf"leave\b[^.!?;]*\sout\s+of\s+{_KEPT_IN}\b|"
+    rf"{_TAKE_OUT}\s+(?:everything|anything|whatever|all(?:\s+that)?)\s+(?:about|on|of|you\s+(?:know|have|noted)|I\s+(?:told|said))\b|"
+    rf"{_TAKE_OUT}\s+(?:where|when|who|what|how|which)\s+(?!to\b)|"
+    rf"(?:delete|remove|erase|wipe|strike|withdraw)\s+(?:(?:my|our)\s+|(?:the\s+(?:\w+\s+){{0,2}}?)?\w+['’]s\s+)"
+    rf"(?!(?:\S+\s+){{0,3}}{_MACHINE}\b)\w|"
+    rf"(?:erase|withdraw)\s+the\s+(?!(?:\S+\s+){{0,3}}{_MACHINE}\b)\w|"
+    rf"you\s+(?:don['’]?t|do\s+not|needn['’]?t)\s+(?:need\s+to\s+)?know\s+(?:my|our|about|where|who|when|what\s+I)\b)"
+    rf"|(?:\w+\s+)?(?:asks?|wants?|asked|wanted)\s+(?:us|you|me)\s+to\s+(?:forget|{_TAKE_OUT})\s+"
+    rf"(?:everything|anything|what|whatever|all|his|her|their|the)\b"
+    rf"|kindly\s+{_TAKE_OUT}\s+(?:my|our|what|where|who)\b"
+)
+"""How a user tells an agent in English to forget what it knows, in any case."""
+
+CONFIDENTIAL_EN = (
+    rf"(?:is|was|are|['’]s)\s+(?:strictly\s+)?(?:confidential|private|secret|sensitive|personal)\b[^.!?]*?\b"
+    rf"(?:forget|{_TAKE_OUT})\s+(?:it|that|them|this)\b"
+)
+"""The same of what is said to be nobody's business."""
+
 _THIS = (
     r"(?:[这那][个条事些句点]|[这那](?:件|些|番|段|几)(?:事情?|话|信息|内容)|它|以上|我?(?:刚才|刚刚|上面)?说的)"
     r"(?:话|事|信息|内容)?"
@@ -46,3 +78,21 @@ LEFT_OUT_ZH = (
     rf"{_NO_NEED_ZH}(?:给我|帮我|替我)*(?:{_NOTE_ZH}|{_STORE_ZH})(?:{_ENDS}|(?=我|{_THIS}{_ENDS})))"
 )
 """The same in Chinese; `held` is what stands before the verb: 别把这件事记下来."""
+
+_MACHINE_ZH = (
+    r"(?:文件|目录|文件夹|代码|分支|注释|函数|日志|缓存|表|列|行|数据库|变量|容器|镜像|段落?|句子?|字|图片?|测试|空格|提交|依赖|包|"
+    r"类|方法|磁盘|硬盘|配置|标签|草稿箱|邮件|按钮|页面)"
+)
+_CLAUSE_ENDS = r"(?:吧|啊|哈|呀|哦|了)*(?=[，,。！!；;\s]|$)"
+_ERASED = r"(?:删了|删掉|删除|删去|清掉|清除|抹掉|抹去|去掉)"
+_BEFORE_IT = r"(?:你|先|都|也|全|就|给|统统|全部)*"
+ORDERED_ZH = (
+    rf"(?:^|[，,。；;：:\s])(?:请|麻烦|帮我|你|先|那)*把(?![^，,。；]*{_MACHINE_ZH}{_BEFORE_IT}{_ERASED})[^，,。；]{{1,20}}?{_BEFORE_IT}"
+    rf"(?:忘了|忘掉|{_ERASED}){_CLAUSE_ENDS}|"
+    rf"(?:的[^，,。；]{{0,6}}|[那这](?:条|个|件事?|单|些)|相关的){_BEFORE_IT}(?:忘了吧|你忘了|忘掉吧?|"
+    rf"{_ERASED}){_CLAUSE_ENDS}|"
+    rf"(?<=[^，,。；\s])(?:先|都|就|也|以后|你|千万)*(?:(?:别|不要|勿)再?(?:留着?|存着?|记着?|保留|出现)|(?:不用|不必)再(?:记|留|存)着?|"
+    rf"别再?(?:记|存)了){_CLAUSE_ENDS}|"
+    rf"(?:^|[，,。；;：:\s])(?:先|都|就|也|千万)*(?:别|不要)再?留着?{_CLAUSE_ENDS}"
+)
+"""The same in Chinese; what is meant stands before the verb: 把猫的事删了, 外孙的事别留."""

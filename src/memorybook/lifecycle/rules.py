@@ -189,7 +189,7 @@ def _says_enough(text: str) -> bool:
 
 
 _SHORT_ORDER = (
-    r"(?i:(?:please\s+)?forget\s+(?:everything|all|(?:about|my)\s+(?!it\b|that\b|this\b|them\b)\w+)[\s.!]*$)|"
+    r"(?:(?i:please\s+)?(?i:forget)\s+(?:him|her|them|[A-Z]\w+)[\s.!]*$)|(?i:(?:please\s+)?forget\s+(?:everything|all|(?:about|my)\s+(?!it\b|that\b|this\b|them\b)\w+)[\s.!]*$)|"
     r"(?:请|麻烦|帮我)?(?:忘掉|忘记)(?!它|[这那吧了])..|把.{1,20}[这那]条"
 )
 """`Forget everything.`, 忘掉预算: `forget it` is none."""

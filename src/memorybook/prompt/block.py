@@ -255,10 +255,9 @@ class _Lines:
             return True
         if self._texts[number] in self._said:
             return True
-        lines = [line for line in hit.snippet.splitlines() if line.strip()]
         if hit.passage.source == "summary":
-            return all(map(self._is_retold, lines))
-        return all(normalise(plain(line)) in self._said for line in lines)
+            return all(self._is_retold(line) for line in hit.snippet.splitlines() if line.strip())
+        return all(normalise(plain(line)) in self._said for line in hit.snippet.splitlines() if line.strip())
 
     def _words(self, number: int) -> frozenset[str]:
         if number not in self._known_words:

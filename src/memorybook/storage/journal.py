@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from memorybook.model import Operation, Patch
+    from memorybook.model import Applied, Operation, Patch
     from memorybook.storage.queues import Queues
 
 _PATCH = "path, before, after, hunks"
@@ -183,14 +183,36 @@ class SqliteJournal(Queues):
         With `since` only of tombstones of that time or later; none of the operations `but`.
         """
         db = self._store.existing()
+        if db is None or not self.buries():
+            return frozenset()
+        keyed = {key_of(each): each for each in digests} if (key_of := _keys(db)) is not None else {}
         first = "" if since is None else stamp(since)
-        found = among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", digests)
+        found = among(db, "SELECT digest, operation, time FROM tombstones WHERE digest IN ({})", keyed)
         rows = [(readable(digest), readable(operation)) for digest, operation, time in found if readable(time) >= first]
-        undone = _undone(db) if rows and db is not None else {}
-        return frozenset(digest for digest, operation in rows if operation not in undone and operation not in but)
+        undone = _undone(db) if rows else {}
+        return frozenset(
+            keyed[digest] for digest, operation in rows if operation not in undone and operation not in but
+        )
 
-    def purge(self, targets: Collection[str], holds: Callable[[str], bool]) -> Mapping[str, int]:
-        """Erase texts: of changes to these targets (entry ids, paths), and all for which `holds` is true.
+    def buries(self) -> bool:
+        """Whether there is any tombstone, standing or not. Cheap."""
+        db = self._store.existing()
+        any_of = "SELECT 1 FROM tombstones UNION ALL SELECT 1 FROM tombstones_unkeyed LIMIT 1"
+        return db is not None and db.first(any_of) is not None
+
+    def forgotten(self) -> Sequence[Sequence[Applied]]:
+        """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
+        from memorybook.storage.journal_rows import FORGOT, changes_that_forgot
+
+        db = self._store.existing()
+        if db is None or db.first(f"SELECT 1 FROM changes WHERE {FORGOT} LIMIT 1") is None:
+            return []
+        return changes_that_forgot(db, _undone(db))
+
+    def purge(
+        self, targets: Collection[str], holds: Callable[[str], bool], operations: Collection[str] = ()
+    ) -> Mapping[str, int]:
+        """Erase texts: of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
 
         Operations stay in the history with their changes' kinds, targets and times. Returns how many rows of
         each table lost something; what is left in the file is overwritten by `vacuum`.
@@ -198,7 +220,7 @@ class SqliteJournal(Queues):
         from memorybook.storage.journal_purge import purge
 
         db = self._store.existing()
-        return {} if db is None else purge(db, targets, holds)
+        return {} if db is None else purge(db, targets, holds, operations)
 
     def copying(self, path: str) -> AbstractContextManager[bool]:
         """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.
@@ -254,8 +276,33 @@ class SqliteJournal(Queues):
 
 
 def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, time: str) -> None:
-    rows = [(bindable(digest), bindable(operation), bindable(reason), time) for digest in digests]
+    """Record tombstones in the transaction that is open."""
+    digests = list(digests)
+    if not digests:
+        return
+    db.execute("INSERT OR IGNORE INTO secret (id, key) VALUES (1, ?)", (os.urandom(32),))
+    key_of = _keyed_with(db)
+    rows = [(key_of(digest), bindable(operation), bindable(reason), time) for digest in digests]
     db.executemany("INSERT OR IGNORE INTO tombstones (digest, operation, reason, time) VALUES (?, ?, ?, ?)", rows)
+
+
+def _keyed_with(db: Connection) -> Callable[[str], str]:
+    """The keyed digest of a digest."""
+    import hmac
+
+    [(key,)] = db.execute("SELECT key FROM secret")
+    return lambda digest: hmac.digest(key, digest.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
+
+
+def _keys(db: Connection) -> Callable[[str], str] | None:
+    """As `_keyed_with`, once the tombstones of an older version are keyed; None if there is none at all."""
+    if db.first("SELECT 1 FROM tombstones_unkeyed LIMIT 1") is not None:
+        with immediate(db):
+            rows = db.execute("SELECT digest, operation, reason, time FROM tombstones_unkeyed")
+            for digest, operation, reason, time in rows:
+                _bury(db, [readable(digest)], readable(operation), readable(reason), time)
+            db.execute("DELETE FROM tombstones_unkeyed")
+    return None if db.first("SELECT 1 FROM secret") is None else _keyed_with(db)
 
 
 def _undone(db: Connection) -> dict[str, str]:

@@ -15,12 +15,15 @@ Holds = Callable[[str], bool]
 _PURGED = "(purged)"
 
 
-def purge(db: Connection, targets: Collection[str], holds: Holds) -> Mapping[str, int]:
+def purge(
+    db: Connection, targets: Collection[str], holds: Holds, operations: Collection[str] = ()
+) -> Mapping[str, int]:
     """See `SqliteJournal.purge`."""
     with immediate(db):
+        numbers = {seq for id in operations for (seq,) in db.execute("SELECT seq FROM operations WHERE id=?", (id,))}
         return {
-            "changes": _changes(db, targets, holds),
-            "patches": _patches(db, holds),
+            "changes": _changes(db, targets, holds, numbers),
+            "patches": _patches(db, holds, numbers),
             "discarded": _of_sessions(db, targets) + _rows(db, "discarded", "text, quote, reason", holds),
             "parked": _parked(db, holds),
             "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, targets)),
@@ -29,18 +32,22 @@ def purge(db: Connection, targets: Collection[str], holds: Holds) -> Mapping[str
         }
 
 
-def _changes(db: Connection, targets: Collection[str], holds: Holds) -> int:
+def _changes(db: Connection, targets: Collection[str], holds: Holds, operations: Collection[int]) -> int:
     """Empty the texts of changes; there are as many as there were, so that a history can tell of them.
 
     A reason may quote what was said. That of a whole document tells whose words it holds, and quotes nothing; what
     was written of it stays if it says nothing of this, so that it is known what a person changed since.
     """
     purged = 0
-    for rowid, kind, target, before, after, reason in db.execute(
-        "SELECT rowid, kind, target, before, after, reason FROM changes WHERE purged=0"
+    for rowid, operation, kind, target, before, after, reason in db.execute(
+        "SELECT rowid, operation, kind, target, before, after, reason FROM changes WHERE purged=0"
     ):
         texts = (before, after, reason)
-        if readable(target) in targets or any(text is not None and holds(_said(text)) for text in texts):
+        if (
+            operation in operations
+            or readable(target) in targets
+            or any(text is not None and holds(_said(text)) for text in texts)
+        ):
             document = readable(kind) == "put" and readable(target) not in targets
             kept = document and after is not None and not holds(_said(after))
             db.execute(
@@ -52,15 +59,15 @@ def _changes(db: Connection, targets: Collection[str], holds: Holds) -> int:
     return purged
 
 
-def _patches(db: Connection, holds: Holds) -> int:
+def _patches(db: Connection, holds: Holds, operations: Collection[int]) -> int:
     purged = 0
-    for rowid, hunks in db.execute("SELECT rowid, hunks FROM patches WHERE hunks<>x''"):
+    for rowid, operation, hunks in db.execute("SELECT rowid, operation, hunks FROM patches WHERE hunks<>x''"):
         lines = [
             "\n".join(line for line in (hunk.above, *side, hunk.below) if line is not None)
             for hunk in unpack(hunks)
             for side in (hunk.old, hunk.new)
         ]
-        if any(map(holds, lines)):
+        if operation in operations or any(map(holds, lines)):
             db.execute("UPDATE patches SET hunks=x'' WHERE rowid=?", (rowid,))
             purged += 1
     return purged

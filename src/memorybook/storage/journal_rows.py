@@ -8,8 +8,9 @@ Tables, for people who like SQL (times are ISO 8601 in UTC):
 - `changes`: what an operation (its `seq`) did, in order `n`, with the text before and after, which
   are empty once they were purged. `discarded`: candidates that it did not store.
 - `patches`: how a document's text changed: digests before and after, and packed hunks.
-- `tombstones`: digests of texts that imports must not bring back, by the operation that forgot them
-  ("" if none did); they hold as long as that operation is not undone.
+- `tombstones`: keyed digests (HMAC, `secret`) of texts that must not come back, by the operation that forgot them
+  ("" if none did); they hold as long as that operation is not undone. `tombstones_unkeyed`: those of an older version,
+  until the next use keys them.
 - `access`: how often an entry was used. `prompts`: the last prompts that it entered.
 - `parked`: work to try again. `proposals`: changes that wait for a person's word.
 - `memorized`: which content of a session was memorized, by which operation. `reached`: up to which turn of a session
@@ -155,6 +156,24 @@ MIGRATIONS: tuple[str, ...] = (
         time TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE INDEX changes_that_forgot ON changes (operation)
+        WHERE purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten%');
+    ALTER TABLE tombstones RENAME TO tombstones_unkeyed;
+    DROP INDEX tombstones_by_operation;
+    CREATE TABLE tombstones (
+        digest TEXT NOT NULL,
+        operation TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL,
+        time TEXT NOT NULL,
+        PRIMARY KEY (digest, operation)
+    ) WITHOUT ROWID;
+    CREATE INDEX tombstones_by_operation ON tombstones (operation);
+    CREATE TABLE secret (
+        id INTEGER PRIMARY KEY CHECK (id=1),
+        key BLOB NOT NULL
+    );
+    """,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
@@ -195,6 +214,24 @@ def operation_of(db: Connection, row: tuple[Any, ...], target: str | None = None
         undoes=maybe_readable(undoes),
         done=bool(done),
     )
+
+
+FORGOT = "purged=0 AND (reason='forgotten' OR reason LIKE 'asked to be forgotten%')"
+"""Which changes forgot something that the journal still has."""
+
+
+def changes_that_forgot(db: Connection, undone: Mapping[str, str]) -> list[list[Applied]]:
+    """Those changes of operations that are not undone, by operation."""
+    found: dict[str, list[Applied]] = {}
+    rows = db.execute(
+        f"SELECT operations.id, {', '.join(f'changes.{name}' for name in CHANGE.split(', '))} FROM changes"
+        f" JOIN operations ON operations.seq=changes.operation WHERE {FORGOT.replace('reason', 'changes.reason')}"
+        " ORDER BY changes.operation, changes.n"
+    )
+    for operation, *row in rows:
+        if readable(operation) not in undone:
+            found.setdefault(readable(operation), []).append(_applied(tuple(row)))
+    return list(found.values())
 
 
 def _applied(row: tuple[Any, ...]) -> Applied:

@@ -36,6 +36,9 @@ def tell(db: Connection, number: int, telling: SummaryUpdate) -> bool:
         return False
     if db.first(gone, (bindable(before.session.uuid), before.revision)):
         return False
+    edited = "SELECT 1 FROM turns WHERE session=? AND position<=? AND revision>? LIMIT 1"
+    if db.first(edited, (number, before.last, before.revision)):
+        return False
     for chat in telling.chats:
         found = db.first("SELECT chat FROM turns WHERE turn_id=? AND session=?", (bindable(chat.turn_id), number))
         if found is not None:

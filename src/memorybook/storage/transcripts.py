@@ -123,6 +123,36 @@ class SqliteTranscripts:
         checkpoint(db)
         return len(gone)
 
+    def rewrite(self, then: Session, old: Sequence[Turn], now: Session, new: Sequence[Turn]) -> int:
+        """Give turns of a session another text, tool calls and metadata, in their places; returns how many.
+
+        Title and summary of the session become those of `now` where they are those of `then`; turns that are not as in
+        `old`, and all else of the session, are left as they are. Chats' summaries that told of the turns go.
+        """
+        from memorybook.storage.turn_places import rewritten
+
+        db = self._store.existing()
+        if db is None:
+            return 0
+        with immediate(db):
+            number = _session_id(db, then.uuid)
+            if number is None:
+                return 0
+            known = {turn.id: turn for turn in old}
+            changed = rewritten(db, number, known, {turn.id: turn for turn in new}, _next_revision(db))
+            standing = _read_session(db, number, turn_ids=False)
+            if standing.title == then.title:
+                db.execute("UPDATE sessions SET title=? WHERE id=?", (bindable(now.title), number))
+            if standing.summary == then.summary != now.summary:
+                from memorybook.storage.transcript_summaries import set_embedding
+
+                db.execute("UPDATE sessions SET summary=? WHERE id=?", (bindable(now.summary), number))
+                set_embedding(db, "sessions", number, None)
+        from memorybook.storage.vacuum import checkpoint
+
+        checkpoint(db)
+        return changed
+
     def set_summary_embedding(
         self, session: str, model: str, vector: bytes, dimensions: int, *, turn_id: str | None = None
     ) -> None:

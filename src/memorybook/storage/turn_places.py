@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.standard import Sequence
+from memorybook.standard import Mapping, Sequence
 from memorybook.storage.columns import as_json, bindable, readable
 from memorybook.storage.sqlite import Connection
 from memorybook.storage.transcript_rows import (
@@ -121,3 +121,38 @@ def take_out(db: Connection, chat: int, gone: Container[str]) -> None:
         (*chat_row(left), last_time(left), chat),
     )
     db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
+
+
+def rewritten(db: Connection, number: int, old: Mapping[str, Turn], new: Mapping[str, Turn], revision: int) -> int:
+    """Give turns of a session that are as in `old` the content in `new`; returns how many were."""
+    from dataclasses import replace
+
+    marked = ", ".join("?" * len(new))
+    found = db.execute(
+        f"SELECT DISTINCT chat FROM turns WHERE session=? AND turn_id IN ({marked})", (number, *map(bindable, new))
+    )
+    changed: list[Turn] = []
+    for (chat,) in list(found):
+        [row] = db.execute(f"SELECT {CHAT} FROM chats WHERE id=?", (chat,))
+        turns = []
+        for turn in turns_of("", row):
+            was, will = old.get(turn.id), new.get(turn.id)
+            if was is not None and will is not None and _content(turn) == _content(was):
+                turn = replace(turn, text=will.text, tool_calls=will.tool_calls, metadata=will.metadata)
+                changed.append(turn)
+            turns.append(turn)
+        db.execute(
+            f"UPDATE chats SET ({CHAT}, summary, revision) = ({marks(CHAT)}, '', ?) WHERE id=?",
+            (*chat_row(turns), revision, chat),
+        )
+        db.execute(f"UPDATE chats SET ({EMBEDDING}) = (NULL, NULL, NULL) WHERE id=?", (chat,))
+    ids = [(revision, number, bindable(turn.id)) for turn in changed]
+    db.executemany("UPDATE turns SET revision=? WHERE session=? AND turn_id=?", ids)
+    if changed:
+        first = min(turn.position for turn in changed) - 1
+        db.execute("UPDATE sessions SET chats_through=min(chats_through, ?) WHERE id=?", (first, number))
+    return len(changed)
+
+
+def _content(turn: Turn) -> object:
+    return turn.text, as_json(turn.tool_calls), as_json(turn.metadata)

@@ -232,7 +232,12 @@ def _is_same(memory: Memory, known: Session | None, stood: Session, value: dict[
     if known is None:
         ids = {turn.id for turn in sessions_json.parse(value).turns}
         return len(ids) == len(stood.turn_ids) and not _forgotten(memory, stood.uuid, ids)
-    return known == stood and _summaries(memory, known) == sessions_json.summaries_of(value)
+    if known != stood or _summaries(memory, known) != sessions_json.summaries_of(value):
+        return False
+    if not memory.book.journal.buries():
+        return True
+    texts = {turn.id: turn.text for turn in memory.book.transcripts.each_turn(known.uuid)}  # some may be cut by now
+    return all(turn.text == texts.get(turn.id) for turn in sessions_json.parse(value).turns)
 
 
 def _merged(
@@ -250,7 +255,9 @@ def _merged(
     session = known or (_untold(memory, stood.session) if gone else stood.session)
     names = {id: [turn.id for turn in turns] for id, turns in after.items()}
     session = replace(session, turn_ids=tuple(_joined(ids, lambda id: id, names)))
-    summaries = {} if gone else dict(stood.summaries)
+    told = {} if gone else dict(stood.summaries)
+    left = texts_without_forgotten(memory, told.values()) if told else ()
+    summaries = {id: text for id, text in zip(told, left, strict=True) if text}
     if known is not None:
         summaries |= _summaries(memory, known)
     ours = _turns(memory, known) if known is not None else ()

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook import prepared
 from memorybook.answers import Receipt
 from memorybook.arguments import text_of, words_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.forget.cutting import cut, of_turns, statements_of
+from memorybook.forget.finder import Finder, Found, together
+from memorybook.forget.topic import Topic
 from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query
-from memorybook.model import Change, Drop, Entry, Put, Remove, RemoveTurns, Session, Turn
+from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
 from memorybook.pages import is_page
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
-from memorybook.text.tokens import digest
+from memorybook.text.tokens import digest, query_words
 from memorybook.verbs.collected import pages, session_key
+from memorybook.verbs.export import renew
 from memorybook.verbs.forgotten import tombstones_of, turn_key
 from memorybook.verbs.read import turn_of
 from memorybook.verbs.summary import last_page
@@ -33,8 +38,9 @@ class Meant(NamedTuple):
         entries: Entries.
         notes: Notes as (path, line).
         sessions: Whole sessions.
-        turns: Turns, those of the sessions included.
+        turns: Whole turns, those of the sessions included.
         documents: Paths of whole documents.
+        found: What of turns says the same, clause by clause, and what tells of that.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -42,15 +48,16 @@ class Meant(NamedTuple):
     sessions: tuple[Session, ...] = ()
     turns: tuple[Turn, ...] = ()
     documents: tuple[str, ...] = ()
+    found: Found = Found()
 
     def __bool__(self) -> bool:
-        return any(self)
+        return any(map(bool, self))
 
     @property
     def texts(self) -> set[str]:
         """What is said in it, but for whole documents."""
         said = [entry.text for entry in self.entries] + [_said(path, line) for path, line in self.notes]
-        return {*said, *(turn.text for turn in self.turns)}
+        return {*said, *(turn.text for turn in self.turns), *statements_of(self.found)}
 
 
 MOST = 200
@@ -91,14 +98,15 @@ def meant_by(
 
 def receipt_of(memory: Memory, meant: Meant, *, dry_run: bool) -> Receipt:
     """The counts of what is to go."""
-    passages = len(meant.entries) + len(meant.notes) + len(meant.turns) + _passages(memory, meant.documents)
+    turns = {(turn.session, turn.id) for turn in meant.turns} | meant.found.cuts.keys()
+    passages = len(meant.entries) + len(meant.notes) + len(turns) + _passages(memory, meant.documents)
     hot = memory.book.memory()
     return Receipt(
         dry_run=dry_run,
         entries=tuple(entry.id for entry in meant.entries),
         notes=tuple(f"{path}: {line}" for path, line in meant.notes),
         sessions=len(meant.sessions),
-        turns=len(meant.turns),
+        turns=len(turns),
         documents=meant.documents,
         archive=sum(hot.get(entry.id) is None for entry in meant.entries),
         passages=passages,
@@ -106,19 +114,20 @@ def receipt_of(memory: Memory, meant: Meant, *, dry_run: bool) -> Receipt:
     )
 
 
-def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, pages: Sequence[Put] = ()) -> Receipt:
-    """Take out what is meant, in one operation of that kind; `pages` are written anew, not line by line."""
+def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
+    """Take out what is meant, and what tells of it, in one operation of that kind."""
     book = memory.book
-    changes: list[Change] = [Remove(id=entry.id, reason="forgotten") for entry in meant.entries]
-    anew = {page.path for page in pages}
-    changes += [Drop(path=path, line=line, reason="forgotten") for path, line in meant.notes if path not in anew]
-    changes += pages
-    changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
-    changes += _turn_changes(memory, meant)
-    statements = {digest(text) for text in meant.texts}
     whole = {session.uuid for session in meant.sessions}
-    single = [turn for turn in meant.turns if turn.session not in whole]
-    said = tombstones_of(memory, meant.entries, lines=(line for _, line in meant.notes), turns=single)
+    single = {(turn.session, turn.id): turn for turn in meant.turns if turn.session not in whole}
+    found = together([meant.found, of_turns(single.values())])
+    found = found._replace(entries=meant.entries, notes=meant.notes)
+    done = cut(memory, found, reason="forgotten", without=meant.documents)
+    changes: list[Change] = [*done.changes]
+    changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
+    changes += [RemoveTurns(session=uuid, reason="forgotten") for uuid in whole if _stored(memory, uuid) is not None]
+    changes = [each for each in changes if not (isinstance(each, EditTurns) and each.session in whole)]
+    statements = {digest(text) for text in meant.texts}
+    said = tombstones_of(memory, meant.entries, lines=(line for _, line in meant.notes), turns=single.values())
     keys = {turn_key(turn.session, turn.id) for turn in meant.turns} | set(_session_keys(memory, meant))
     result = book.apply(
         changes,
@@ -126,8 +135,10 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str, page
         door=memory.door,
         session=meant.sessions[0].uuid if len(meant.sessions) == 1 else None,
         kind=kind,
-        bury=sorted(statements | said | keys),
+        bury=sorted(statements | said | keys | (done.bury if meant.found or single else frozenset())),
     )
+    prepared.drop(book.documents.root)
+    renew(memory)
     book.index.sync(book.documents, book.transcripts)
     operation = result.operation.id if result.operation else None
     return receipt._replace(tombstones=len(statements), operation=operation)
@@ -143,16 +154,6 @@ def _session_keys(memory: Memory, meant: Meant) -> Iterator[str]:
             yield from memory.book.journal.all_memorized(session)
 
 
-def _turn_changes(memory: Memory, meant: Meant) -> Iterator[RemoveTurns]:
-    whole = {session.uuid for session in meant.sessions}
-    for uuid in whole:
-        if _stored(memory, uuid) is not None:
-            yield RemoveTurns(session=uuid, reason="forgotten")
-    for uuid in dict.fromkeys(turn.session for turn in meant.turns if turn.session not in whole):
-        ids = tuple(turn.id for turn in meant.turns if turn.session == uuid)
-        yield RemoveTurns(session=uuid, turn_ids=ids, reason="forgotten")
-
-
 def _said(path: str, line: str) -> str:
     note = notes.parse_line(line, day=notes.day_of(path))
     return note.text if note else line
@@ -162,16 +163,25 @@ def _by_id(memory: Memory, id: str) -> Meant:
     entry = next((entry for entry in memory.book.entries() if entry.id == id), None)
     if entry is None:
         raise NotFound(f"no entry {id!r} in this book: a search names the ids")
-    return Meant((entry,))
+    return _meant(Finder(memory, [entry.text]).saying([entry.text], entries=[entry]))
 
 
 def _by_query(memory: Memory, query: str) -> Meant:
-    """Entries and notes that are relevant to the query; turns and documents stay."""
-    asked = Query(words_of(query), pool=2 * MOST, sources=frozenset({"entry", "note"}))
+    """All that says what is relevant to the query, in every copy, and what says it itself."""
+    words = words_of(query)
+    asked = Query(words, pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = memory.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
-    entries = tuple(entry for entry in memory.book.entries() if entry.id in wanted)
-    return Meant(entries, tuple(_note_lines(memory, hits)))
+    entries = [entry for entry in memory.book.entries() if entry.id in wanted]
+    lines = [line for _, line in _note_lines(memory, hits)]
+    texts = [*(entry.text for entry in entries), *(hit.passage.text for hit in hits if hit.passage.source == "note")]
+    finder = Finder(memory, [query, *texts])
+    topic = Topic(frozenset(query_words(words)))
+    return _meant(together([finder.about(topic), finder.saying([query, *texts], entries=entries, lines=lines)]))
+
+
+def _meant(found: Found) -> Meant:
+    return Meant(found.entries, found.notes, found=found)
 
 
 def _note_lines(memory: Memory, hits: Iterable[Hit]) -> Iterator[tuple[str, str]]:
@@ -260,7 +270,7 @@ def _by_source(memory: Memory, source: str) -> Meant:
             found.append(Meant(documents=(source,)))
     if not any(found) and not entries:
         raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
-    return _together([Meant(tuple(entries)), *found])
+    return together_meant([Meant(tuple(entries)), *found])
 
 
 def _later(memory: Memory, source: str) -> Iterator[Turn]:
@@ -281,8 +291,9 @@ def _by_turn(memory: Memory, name: str) -> Meant:
     return Meant(entries, written, (), (turn,))
 
 
-def _together(parts: Iterable[Meant]) -> Meant:
+def together_meant(parts: Iterable[Meant]) -> Meant:
     """All of them as one, everything once."""
+    parts = list(parts)
     entries: dict[str, Entry] = {}
     written: dict[tuple[str, str], None] = {}
     sessions: dict[str, Session] = {}
@@ -295,7 +306,10 @@ def _together(parts: Iterable[Meant]) -> Meant:
         turns |= {(turn.session, turn.id): turn for turn in part.turns}
         documents |= dict.fromkeys(part.documents)
     left = tuple(note for note in written if note[0] not in documents)
-    return Meant(tuple(entries.values()), left, tuple(sessions.values()), tuple(turns.values()), tuple(documents))
+    found = together(part.found for part in parts)
+    return Meant(
+        tuple(entries.values()), left, tuple(sessions.values()), tuple(turns.values()), tuple(documents), found
+    )
 
 
 def _passages(memory: Memory, paths: Iterable[str]) -> int:
@@ -318,10 +332,4 @@ def _remains(meant: Meant) -> tuple[str, ...]:
         kept.append("versions/ keeps the last versions for merging with an editor")
     if meant.entries:
         kept.append("MEMORY.md.bak is the document as it was before the last write")
-    gone = {f"turn:{turn.id}" for turn in meant.turns}
-    turns = {entry.source for entry in meant.entries if entry.source and entry.source.startswith("turn:")} - gone
-    if turns and not meant.sessions:
-        kept.append(f"transcripts.sqlite and the session's summary keep what was said in {', '.join(sorted(turns))}")
-    elif meant.turns and not meant.sessions:
-        kept.append("the session's summary may tell of it")
     return tuple(kept)

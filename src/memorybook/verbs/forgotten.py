@@ -27,8 +27,8 @@ _ALIKE = 0.6
 
 
 def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
-    """A text that is left out, by its digest alone: the journal keeps no copy of what was forgotten."""
-    return Discarded(text=f"digest:{digest(text)}", reason=reason)
+    """A text that is left out, without its words: the journal keeps neither a copy of it nor a digest."""
+    return Discarded(text="(forgotten)" if text else "", reason=reason)
 
 
 def as_journaled(memory: Memory, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
@@ -108,7 +108,9 @@ def without_forgotten(memory: Memory, summary: SessionSummary) -> SessionSummary
 
 def texts_without_forgotten(memory: Memory, texts: Iterable[str]) -> list[str]:
     """Several texts without what was forgotten, each as it is if that is nothing."""
-    texts = list(texts)
+    from memorybook.forget.incoming import texts_left
+
+    texts = texts_left(memory.book, texts)
     kept = remembered(memory, [part for text in texts for part in _parts(text)])
     told = [_without(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]
     return [text if left.split() == text.split() else left for text, left in zip(texts, told, strict=True)]

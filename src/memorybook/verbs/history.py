@@ -81,7 +81,7 @@ def told(change: Applied) -> str:
     why = f" ({_cut(change.reason)})" if change.reason and change.reason != "(purged)" else ""
     if change.purged:
         return f"{change.kind} {change.target}: purged{why}"
-    if change.kind in ("append", "drop", "put", "item", "turns"):
+    if change.kind in ("append", "drop", "put", "item", "turns", "edit"):
         return f"{_line_told(change)}{why}"
     before, after = _entry(change.before), _entry(change.after)
     if before is None and after is not None:
@@ -100,6 +100,10 @@ def _line_told(change: Applied) -> str:
         count = (before or after or "").count('"position":')
         session = short(change.target.removeprefix("session:"))
         return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of session {session}"
+    if change.kind == "edit":
+        count = (before or "").count('"position":')
+        what = f"{count} turn{'s' * (count != 1)}" if count else "title and summary"
+        return f"~ {what} of session {short(change.target.removeprefix('session:'))}"
     if change.kind == "item":
         section, _, text = (after or before or "").partition("\n")
         return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"
@@ -186,7 +190,7 @@ def why(memory: Memory, id: str) -> Why:
 
 
 def _is_of_entry(id: str) -> Any:
-    kinds = ("append", "drop", "put", "item", "turns")
+    kinds = ("append", "drop", "put", "item", "turns", "edit")
     return lambda operation: any(c.target == id and c.kind not in kinds for c in operation.changes)
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from memorybook import prepared
 from memorybook.draft import Draft, Outcome, Result
 from memorybook.errors import Conflict, NotFound
 from memorybook.formats import notes
@@ -23,6 +24,7 @@ from memorybook.lifecycle.match import account, settle
 from memorybook.lifecycle.rules import by_rules
 from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
 from memorybook.text.tokens import digest
+from memorybook.verbs.export import renew
 from memorybook.verbs.forgotten import (
     FORGOTTEN,
     as_journaled,
@@ -80,6 +82,8 @@ class Plan(NamedTuple):
         proposed: What waits for a person's word.
         decisions: What became of each candidate.
         bury: Digests of what the user asked to forget.
+        forgotten: What goes at a user's word, as it was said.
+        turns: Texts of turns as they will be then, by session and id.
         degraded: Why less was decided by a model than is set; "" if not.
     """
 
@@ -89,6 +93,8 @@ class Plan(NamedTuple):
     decisions: tuple[Decision, ...] = ()
     bury: tuple[str, ...] = ()
     degraded: str = ""
+    forgotten: tuple[str, ...] = ()
+    turns: Mapping[tuple[str, str], str] = {}
 
 
 class Written(NamedTuple):
@@ -166,18 +172,28 @@ def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
 # --- what to do ----------------------------------------------------------------------------------
 
 
-def planned(memory: Memory, works: Sequence[Work], *, door: str, evolving: bool = False) -> list[Plan]:
-    """What the works do to the book as it stands now, each after those before it."""
+def planned(
+    memory: Memory, works: Sequence[Work], *, door: str, evolving: bool = False, summary: bool = True
+) -> list[Plan]:
+    """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew."""
     entries = {entry.id: entry for entry in memory.book.entries()}
     near, alike = Near(memory, entries), Alike(memory)
-    return [_planned(memory, work, entries, near, alike, door, evolving) for work in works]
+    return [_planned(memory, work, entries, near, alike, door, evolving, summary) for work in works]
 
 
 def _planned(
-    memory: Memory, work: Work, entries: dict[str, Entry], near: Near, alike: Alike, door: str, evolving: bool
+    memory: Memory,
+    work: Work,
+    entries: dict[str, Entry],
+    near: Near,
+    alike: Alike,
+    door: str,
+    evolving: bool,
+    summary: bool,
 ) -> Plan:
     found = _standing(memory, work)
-    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=work.last.path)
+    page = work.last.path if summary else ""
+    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
     for id in orders.gone:
         entries.pop(id, None)
     now = None if door == BY_IMPORT else memory.book.now()
@@ -195,6 +211,8 @@ def _planned(
         discarded=_untold(memory, (*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded), orders),
         proposed=(*orders.proposed, *matched.proposed),
         bury=orders.bury,
+        forgotten=orders.said,
+        turns=dict(orders.turns),
     )
 
 
@@ -351,9 +369,13 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
     session = untold(memory, work.stored.session)
     requests = _requests(memory, work, found)
     kept = worth_telling(memory, session.uuid, work.stored.turns)
+    as_left = [
+        tuple(replace(turn, text=plan.turns.get((turn.session, turn.id), turn.text)) for turn in turns)
+        for turns in (work.stored.turns, work.fresh)
+    ]
     turns, fresh = (
         turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
-        for turns in (work.stored.turns, work.fresh)
+        for turns in as_left
     )
     summary, reason = (
         made(memory, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
@@ -385,6 +407,9 @@ def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetReque
 def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
     """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
     session = work.stored.session
+    if plan.forgotten:
+        prepared.drop(memory.book.documents.root)
+        renew(memory)
     waiting = propose(memory, plan.proposed, session=session.uuid)
     result = submitted.result
     if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word

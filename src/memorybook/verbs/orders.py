@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook import prepared
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Extraction
 from memorybook.lifecycle.forgetting import ASKED, points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
+from memorybook.verbs.export import renew
 from memorybook.verbs.forgotten import as_journaled
 from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.requests import said_before
@@ -22,7 +24,6 @@ from memorybook.writing import Group
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memorybook.draft import Outcome
     from memorybook.memory import Memory
     from memorybook.model import Applied, Session, Turn
 
@@ -83,13 +84,16 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         refused = tuple((left.text, left.reason) for left in found.skipped)
         return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
     work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
-    [plan] = planned(memory, [work], door=memory.door)
+    [plan] = planned(memory, [work], door=memory.door, summary=False)
     group = Group(session.uuid, plan.changes, as_journaled(memory, plan.discarded), None, plan.bury, ())
     if memory.config.require_user_confirmation:
         [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
     else:  # the user's own doing, whoever passes it on: only a person takes it back
         [result] = memory.book.apply_each([group], actor="user", door=memory.door, kind=ORDER)
         submitted = Submitted(result)
+    if plan.forgotten:
+        prepared.drop(memory.book.documents.root)
+        renew(memory)
     waiting = propose(memory, plan.proposed, session=session.uuid)
     outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
     operation = submitted.result.operation
@@ -98,7 +102,7 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     doubted = {entry.id for entry in memory.book.entries() if entry.trust == "suspect"}
     return Obeyed(
         tuple(one for one in said if one[0] in written),
-        tuple(text for one in outcomes if (text := _gone(one))),
+        () if submitted.proposals else plan.forgotten,
         (*submitted.proposals, *waiting),
         tuple((left.text, left.reason) for left in plan.discarded if left.reason != ASKED),
         operation.id if operation is not None and outcomes else None,
@@ -125,17 +129,6 @@ def _asked(turn: Turn, session: Session, memory: Memory) -> Iterator[str]:
 
 _ASKS_SOMETHING = 3
 """Words from which a clause asks more than `will you?`; a Han character is half a word."""
-
-
-def _gone(outcome: Outcome) -> str:
-    """The entry or note that went; "" for all else that was done."""
-    done = outcome.applied
-    if done is None or done.kind not in ("remove", "drop"):
-        return ""
-    if outcome.entry is not None:
-        return outcome.entry.text
-    note = notes.parse_line(done.before or "", day=notes.day_of(done.target))
-    return note.text if note is not None else done.before or ""
 
 
 def noted(change: Applied) -> str:

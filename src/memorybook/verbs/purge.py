@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 from memorybook import prepared
 from memorybook.answers import Receipt
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.forget.finder import SAME, Finder
+from memorybook.forget.incoming import lost
+from memorybook.forget.units import values_of
 from memorybook.formats import memory_md, notes, session_md, turns_json
 from memorybook.lifecycle.summarize import title_of
-from memorybook.model import Applied, Entry, Operation, Put, Session
-from memorybook.text.tokens import normalise
-from memorybook.verbs.collected import pages
+from memorybook.model import Applied, Entry, Operation
+from memorybook.text.tokens import normalise, query_words
 from memorybook.verbs.export import renew
-from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of
-from memorybook.verbs.forgotten import sifted, turns_of, unlabelled
+from memorybook.verbs.forget import Meant, carry_out, meant_by, receipt_of, together_meant
+from memorybook.verbs.forgotten import unlabelled
 from memorybook.verbs.sessions import drop_empty, forgotten_in_queue
-from memorybook.verbs.summary import last_page, mirror, page_at
 
 if TYPE_CHECKING:
     from memorybook.book import Book
@@ -36,7 +37,7 @@ PAUSE = 0.2
 PARKED = "purge"
 """Under this id the journal keeps that erased pages are still to be overwritten."""
 
-_LONG = 12
+_LONG, _SHORT = 12, 6
 _CHUNK = 1 << 20
 _LEFTOVER = "still stands in"
 
@@ -71,19 +72,19 @@ def purge(
     """
     if forgotten == bool(target or query or session or source):
         raise InvalidInput("purge takes an id, a query, a session, a source or everything forgotten: one of the five")
-    meant, texts, targets = _erased(memory, target, query, session, source)
+    meant, texts, targets, operations = _erased(memory, target, query, session, source)
     receipt = receipt_of(memory, meant, dry_run=dry_run)
     if dry_run:
         return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
-    if not (meant or texts or targets or forgotten):  # what was forgotten may stand in pages that are free by now
+    if not (
+        meant or texts or targets or operations or forgotten
+    ):  # what was forgotten may stand in pages that are free by now
         return receipt
     if meant:
-        anew = _pages(memory, meant, _telling(texts))
-        receipt = carry_out(memory, meant, receipt, kind="purge", pages=[page for _, page in anew])
-        for told, page in anew:
-            if told is not None:
-                mirror(memory, told, page.path)
-    return _erase(memory, receipt, texts, targets)
+        receipt = carry_out(memory, meant, receipt, kind="purge")
+        if receipt.operation:
+            operations.add(receipt.operation)
+    return _erase(memory, receipt, texts, targets, operations)
 
 
 def finish(memory: Memory) -> bool:
@@ -106,31 +107,32 @@ def _promise(texts: set[str]) -> str:
 
 def _erased(
     memory: Memory, target: str | None, query: str | None, session: str | None, source: str | None
-) -> tuple[Meant, set[str], set[str]]:
-    """What still stands and is to go, all texts to erase, and the targets of changes to empty."""
+) -> tuple[Meant, set[str], set[str], set[str]]:
+    """What still stands and is to go, texts to erase, targets of changes to empty, operations that forgot it."""
     book = memory.book
     if not (target or query or session or source):
         standing = {normalise(entry.text) for entry in book.entries()}
         texts = {text for each in _forgetting(book) for text in _gone(each)}
         texts |= {turn.text for turn in forgotten_in_queue(memory)}
-        return Meant(), {text for text in texts if text.strip() and normalise(text) not in standing}, set()
+        gone = {text for text in texts if text.strip() and normalise(text) not in standing}
+        return Meant(), gone, set(), {each.id for each in _forgetting(book) if any(map(_forgot, each.changes))}
     try:
         meant = meant_by(memory, target=target, query=query, session=session, source=source)
     except NotFound:
         meant = Meant()
         if not _is_known(book, target or session or ""):
             raise
-    past = [*_past(book, target)] if target else []
-    if target or query or (source or "").startswith("turn:"):
-        meant = _with_copies(memory, meant, past, query or "")
+    past = [entry.text for entry in _past(book, target)] if target else []
+    before = _before(book, target, query, session)
+    earlier = {text for each in before for change in each.changes for text in lost(change)}
+    if past or earlier:
+        again = Finder(memory, [*past, *earlier]).saying([*past, *earlier])
+        meant = together_meant([meant, Meant(again.entries, again.notes, found=again)])
     targets = {entry.id for entry in meant.entries} | set(meant.documents)
     targets |= {f"session:{each.uuid}" for each in meant.sessions}
     targets |= {name for name in (target, session and f"session:{session}") if name}
-    texts = (
-        _apart(memory, meant).texts
-        | {query or ""}
-        | {line for path in meant.documents for line in _written(book, path)}
-    )
+    texts = meant.texts | {query or "", *past} | earlier
+    texts |= {line for path in meant.documents for line in _written(book, path)}
     for id in targets:
         for operation in book.journal.operations(target=id):
             texts |= {text for change in operation.changes if change.target == id for text in _said(change)}
@@ -138,14 +140,30 @@ def _erased(
     texts |= _left_out(book, meant)
     if session and not meant:
         texts |= {text for each in book.journal.operations(session=session) for text in _gone(each)}
-    return meant, {text for text in texts if text.strip()}, targets
+    return meant, {text for text in texts if text.strip()}, targets, {each.id for each in before}
 
 
-def _apart(memory: Memory, meant: Meant) -> Meant:
-    """Without the lines of summaries that are written anew: these say more than what is to go."""
-    paths = dict.fromkeys(path for path, _ in meant.notes if path.startswith("sessions/"))
-    ours = {path for path in paths if page_at(memory, path).ours}
-    return meant._replace(notes=tuple(note for note in meant.notes if note[0] not in ours))
+def _before(book: Book, target: str | None, query: str | None, session: str | None) -> list[Operation]:
+    """The operations that forgot it before and are not undone: of the entry or session, or of what says the query."""
+    wanted = query_words(query or "")
+    found = []
+    for operation in _forgetting(book):
+        forgot = [change for change in operation.changes if _forgot(change)]
+        named = {change.target for change in forgot}
+        said = (text for change in forgot for text in lost(change)) if query else ()
+        if named & {target, f"session:{session}"} or any(_says(query or "", wanted, text) for text in said):
+            found.append(operation)
+    return found
+
+
+def _forgot(change: Applied) -> bool:
+    return not change.purged and change.reason.startswith(("forgotten", "asked to be forgotten"))
+
+
+def _says(query: str, wanted: Collection[str], text: str) -> bool:
+    said = set(query_words(text))
+    many = sum(word in said for word in wanted)
+    return normalise(query) in normalise(text) or (many >= SAME * len(wanted) and many > 0)
 
 
 def _is_known(book: Book, id: str) -> bool:
@@ -164,8 +182,10 @@ def _forgetting(book: Book) -> Iterator[Operation]:
 def _gone(operation: Operation) -> Iterator[str]:
     """What an operation took out of the book."""
     for change in operation.changes:
+        if _forgot(change):
+            yield from lost(change)
         if change.reason == "forgotten" or change.kind in ("remove", "turns"):
-            yield from _said(change)
+            yield from (() if change.kind == "edit" else _said(change))
 
 
 def _said(change: Applied) -> Iterator[str]:
@@ -173,7 +193,7 @@ def _said(change: Applied) -> Iterator[str]:
     for text in (change.before, change.after):
         if not text or change.purged:
             continue
-        if change.kind == "turns":
+        if change.kind in ("turns", "edit"):
             yield from (turn.text for turn in turns_json.parse(text)[1])
         elif change.kind == "item":
             yield text.partition("\n")[2]
@@ -221,61 +241,12 @@ def _past(book: Book, id: str) -> Iterator[Entry]:
     """An entry as it stood at any time, as far as the journal knows."""
     for operation in book.journal.operations(target=id):
         for change in operation.changes:
-            if change.target == id and change.kind not in ("append", "drop", "put", "item", "turns"):
+            if change.target == id and change.kind not in ("append", "drop", "put", "item", "turns", "edit"):
                 yield from (_entry(text) for text in (change.before, change.after) if text)
 
 
 def _entry(text: str) -> Entry:
     return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
-
-
-def _with_copies(memory: Memory, meant: Meant, past: Iterable[Entry], query: str) -> Meant:
-    """With the turns that its entries were made from, and every turn and line of notes and summaries that says it."""
-    book = memory.book
-    turns = {(turn.session, turn.id): turn for turn in meant.turns}
-    for entry in (*meant.entries, *past):
-        turns |= {(turn.session, turn.id): turn for turn in turns_of(memory, entry)}
-    texts = {*meant.texts, query, *(entry.text for entry in past), *(turn.text for turn in turns.values())}
-    holds, tells = _holding(texts), _telling(texts)
-    for session in book.transcripts.sessions():
-        turns |= {(t.session, t.id): t for t in book.transcripts.turns(session.uuid) if holds(t.text)}
-    written = dict.fromkeys(meant.notes)
-    for info in sorted(book.documents.list()):
-        if info.path.startswith(("sessions/", "daily/")):
-            says = tells if info.path.startswith("sessions/") else holds
-            written |= dict.fromkeys((info.path, line) for line in _lines(book, info.path) if line and says(line))
-    return meant._replace(notes=tuple(written), turns=tuple(turns.values()))
-
-
-def _pages(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> list[tuple[Session | None, Put]]:
-    """The summaries in no person's words that tell of it, without it, and their sessions: they go on to be written.
-
-    Those that were collected from another machine have none here.
-    """
-    found: list[tuple[Session | None, Put]] = [(None, page) for page in _collected(memory, meant, tells)]
-    for session in memory.book.transcripts.sessions():
-        page = last_page(memory, session)
-        if session in meant.sessions or page.path in meant.documents or not page.ours or page.standing is None:
-            continue
-        before = session_md.parse(page.standing)
-        gone = {turn.id for turn in meant.turns if turn.session == session.uuid}
-        left = sifted(before, lambda text: not tells(text))
-        ids = tuple(id for id in before.turn_ids if id not in gone)
-        left = replace(left, turn_ids=ids, turns=max(0, before.turns - len(gone)))
-        if left != before:
-            text = session_md.render(left, language=memory.config.language)
-            found.append((session, Put(path=page.path, text=text, reason=page.reason, made_from=page.standing)))
-    return found
-
-
-def _collected(memory: Memory, meant: Meant, tells: Callable[[str], bool]) -> Iterator[Put]:
-    for page in pages(memory.book, collected=True):
-        if page.path not in meant.documents and any(map(tells, page.text.split("\n"))):
-            last = page_at(memory, page.path)
-            if last.ours:
-                left = sifted(page.summary, lambda text: not tells(text))
-                text = session_md.render(left, language=memory.config.language)
-                yield Put(path=page.path, text=text, reason=last.reason, made_from=page.text)
 
 
 def _lines(book: Book, path: str) -> list[str]:
@@ -293,7 +264,7 @@ def _written(book: Book, path: str) -> Iterator[str]:
 def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
     """Whether a text says one of these: a long one anywhere in it, a short one as a line of its own."""
     statements = {statement for text in texts if (statement := normalise(text))}
-    long = sorted(statement for statement in statements if _weight(statement) >= _LONG)
+    long = sorted(statement for statement in statements if _is_long(statement))
     short = statements.difference(long)
 
     def holds(text: str) -> bool:
@@ -318,6 +289,11 @@ def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
     return tells
 
 
+def _is_long(text: str) -> bool:
+    """Whether a text says so much that it is the same wherever it stands: by its length, or by a name or a number."""
+    return _weight(text) >= (_LONG if text.isascii() else 8) or (_weight(text) >= _SHORT and bool(values_of(text)))
+
+
 def _weight(text: str) -> int:
     """Its length; a character outside ASCII says about as much as two within."""
     return sum(1 if char.isascii() else 2 for char in text)
@@ -326,7 +302,7 @@ def _weight(text: str) -> int:
 # --- erasing -------------------------------------------------------------------------------------
 
 
-def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str]) -> Receipt:
+def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str], operations: set[str]) -> Receipt:
     book = memory.book
     holds, tells = _holding(texts), _telling(texts)
     for session in book.transcripts.sessions():
@@ -334,7 +310,7 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str])
         title = title_of(unlabelled(told.partition("\n")[0])) if tells(session.title) else session.title
         if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
-    counts = book.journal.purge(targets, holds)
+    counts = book.journal.purge(targets, holds, operations)
     drop_empty(memory)
     versions = book.documents.forget_versions()
     prepared.drop(book.documents.root)
@@ -349,8 +325,18 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str])
         book.journal.unpark(PARKED)
     if book.transcripts.server:
         remains.append(f"the server {book.transcripts.server} may keep deleted turns in its own files and backups")
-    remains += [f"it {_LEFTOVER} {path}" for path in _left(book.documents.root, texts)]
-    return receipt._replace(journal=sum(counts.values()), versions=versions, remains=tuple(remains))
+    left, searched = _left(book.documents.root, texts)
+    remains += [f"it {_LEFTOVER} {path}" for path in left]
+    return receipt._replace(
+        journal=sum(counts.values()), versions=versions, remains=tuple(remains), searched=searched, limits=LIMITS
+    )
+
+
+LIMITS = (
+    "it is known again by its own words alone: said in other words it may come back",
+    "copies outside of this book, such as its git history and backups, are not searched",
+)
+"""What purging cannot do."""
 
 
 def _vacuumed(book: Book) -> bool:
@@ -365,17 +351,23 @@ def _vacuumed(book: Book) -> bool:
 # --- looking for what is left --------------------------------------------------------------------
 
 
-def _left(root: str, texts: Iterable[str]) -> list[str]:
-    """Files of the book, by path, that still hold one of these texts: as UTF-8, as UTF-16, or as JSON."""
-    said = {part for text in texts for part in (text.strip(), title_of(text).rstrip("…")) if _weight(part) >= _LONG}
+def _left(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
+    """Files of the book that still hold one of these texts, as UTF-8, as UTF-16, or as JSON; how many were searched."""
+    said = {
+        part
+        for text in texts
+        for part in (text.strip(), title_of(text).rstrip("…"))
+        if _is_long(part) and len(part.encode("utf-8", "replace")) >= 8
+    }
     wanted = {form for part in said for form in _forms(part)}
+    files = sorted(_files(root))
     if not wanted:
-        return []
+        return [], 0
     pattern = re.compile(b"|".join(map(re.escape, sorted(wanted, key=len, reverse=True))))
     overlap = max(map(len, wanted))
-    found = [os.path.relpath(path, root) for path in sorted(_files(root)) if _found(path, pattern, overlap)]
+    found = [os.path.relpath(path, root) for path in files if _found(path, pattern, overlap)]
     truth = [path for path in found if not os.path.basename(path).startswith("index.")]
-    return truth or found  # the index holds what stands elsewhere
+    return truth or found, len(files)  # the index holds what stands elsewhere
 
 
 def _forms(text: str) -> Iterator[bytes]:

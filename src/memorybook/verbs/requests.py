@@ -1,28 +1,26 @@
-"""What a user asks an agent to forget, in so many words: what is meant, and what is done about it.
+"""What a user asks an agent to forget, in so many words: found, cut out at once, and said what went.
 
-Entries, notes and sentences of summaries go at once, where they are few, so that they can be undone together; the
-turns in which it was said wait for a person's word. An order not to keep what is said takes out nothing but what came
-of this talk.
+Only where more memories would go than are likely meant, a person is asked first. An order not to keep what is said
+takes out nothing but what came of this talk.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.errors import NotFound
-from memorybook.formats import notes, session_md
-from memorybook.hits import Query
+from memorybook.forget.cutting import cut
+from memorybook.forget.finder import Finder, Found, TurnKey, together
+from memorybook.forget.topic import queries, topic_of
+from memorybook.forget.units import sentences_in, words_of
 from memorybook.lifecycle.cues import find
-from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, named, names_everything, parted, points_back
+from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, names_everything, parted, points_back
 from memorybook.lifecycle.ledger import Proposed
-from memorybook.lifecycle.sentences import sentences
-from memorybook.model import Change, Discarded, Drop, Entry, Put, Remove, RemoveTurns, SessionSummary, Turn
-from memorybook.verbs.forget import meant_by
-from memorybook.verbs.forgotten import sifted, tombstones_of
-from memorybook.verbs.summary import page_at
+from memorybook.lifecycle.sentences import is_chinese, sentences
+from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
+from memorybook.verbs.forgotten import sifted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,8 +28,8 @@ if TYPE_CHECKING:
     from memorybook.lifecycle.candidate import Candidate, ForgetRequest
     from memorybook.memory import Memory
 
-MOST = 3
-"""Entries and notes that the requests of one talk take out without a person's word: more are hardly meant."""
+MOST = 10
+"""Entries, notes and statements of turns that one request takes out without a person's word: more are hardly meant."""
 
 
 class Orders(NamedTuple):
@@ -43,6 +41,8 @@ class Orders(NamedTuple):
         bury: Tombstones of what goes.
         proposed: What waits for a person's word.
         discarded: Requests that nothing was done for, with the reason.
+        said: What goes, as it was said.
+        turns: Texts of turns as they will be, by session and id.
     """
 
     changes: tuple[Change, ...] = ()
@@ -50,27 +50,21 @@ class Orders(NamedTuple):
     bury: tuple[str, ...] = ()
     proposed: tuple[Proposed, ...] = ()
     discarded: tuple[Discarded, ...] = ()
+    said: tuple[str, ...] = ()
+    turns: tuple[tuple[TurnKey, str], ...] = ()
 
     def then(self, other: Orders) -> Orders:
         """These, and others after them."""
         return Orders(*map(operator.add, self, other))
-
-    @property
-    def texts(self) -> int:
-        """How many entries and notes go."""
-        return sum(isinstance(change, Remove | Drop) for change in self.changes)
-
-
-STILL_SAID = "what was said of it is still in the transcripts"
-
-MOST_FOUND = 10
-"""Turns that are looked at for one request."""
 
 
 NOT_OBEYED = "asks to forget: see `memorybook forget`"
 EVERYTHING = "asks to forget everything: see `memorybook forget` and `memorybook purge`"
 LEFT_OUT = "asks not to keep what is said: nothing of it is remembered, the words stay in the talk"
 UNNAMED = "asks to forget, and says not what: see `memorybook forget`"
+
+
+NOT_FOUND = "asks to forget: nothing was found under these words"
 
 
 def asked(
@@ -82,22 +76,106 @@ def asked(
     obeyed: bool,
     page: str,
 ) -> Orders:
-    """What is done about requests to forget: with `obeyed` what a user plainly asked for, of few entries; else told.
+    """What is done about requests to forget: with `obeyed` what a user plainly asked for, where it is few; else told.
 
-    Each request meets what those before it leave. `page` is the summary of the session in which it is asked, which
-    is written anew in any case.
+    `page` is the summary of the session in which it is asked, where that is written anew in any case; "" if not.
     """
     users = {turn.id: turn for turn in turns if turn.role in ("user", "")}
+    meant: list[tuple[ForgetRequest, Turn, Found]] = []
     orders = Orders()
     for request in requests:
         turn = users.get(request.turn_id)
-        if obeyed and turn is not None:
-            meant = _of_this_talk if request.said or leaves_out(request.text) else _of_the_book
-            found = meant(memory, request, turn.session, entries, page, orders)
-            orders = orders.then(_order(memory, request, found, plain=_asks_to_forget(turn.text), before=orders))
+        found = _found(memory, request, turn, entries.values(), turns) if obeyed and turn is not None else Found()
+        if found and turn is not None:
+            meant.append((request, turn, found))
         else:
-            orders = orders.then(_not_obeyed(request))
-    return orders
+            orders = orders.then(_not_obeyed(request, sought=obeyed and turn is not None))
+    return _carried_out(memory, meant, page).then(orders) if meant else orders
+
+
+def _found(
+    memory: Memory, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
+) -> Found:
+    """What a request means: what it points at in this talk, else what is about what it names, wherever that stands."""
+    if names_everything(request.text):
+        return Found()
+    own = (turn.session, turn.id)
+    if not request.ids and (leaves_out(request.text) or (request.said and not _names_somebody(request, turn))):
+        came = [entry for entry in entries if entry.session == turn.session]
+        finder = Finder(memory, [request.said or request.text], entries=came, turns=turns)
+        found = finder.said_in((turn.session, request.said_in or turn.id), request.said or request.text)
+        return found._replace(cuts={}, turns={}) if leaves_out(request.text) else found
+    topic = topic_of(_with_reasons(request, turn))
+    if not topic.words and not request.ids:
+        return Found()
+    finder = Finder(memory, queries(topic), entries=entries, without=[own], turns=turns)
+    named = [entry for entry in finder.entries if entry.id in request.ids]
+    return finder.about(topic, entries=named)
+
+
+def _names_somebody(request: ForgetRequest, turn: Turn) -> bool:
+    """Whether an order means somebody who is named beside it, as in `Ann left. Forget her.`."""
+    return request.said_in == turn.id and re.search(r"(?i)\b(?:him|her|them)\b|[他她]", request.text) is not None
+
+
+def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
+    """The order with the sentence before it in its turn, which may name what it calls `her`."""
+    before = ""
+    for said in sentences(turn.text):
+        if request.text in said.text or said.text in request.text:
+            return f"{before} {request.text}".strip()
+        before = said.text
+    return request.text
+
+
+def _carried_out(memory: Memory, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
+    """All that the requests of a talk mean, in one cut; the orders themselves no longer name it."""
+    orders = Orders()
+    plain = [each for each in meant if _is_plain(memory, *each)]
+    for request, turn, found in (each for each in meant if each not in plain):
+        wait = cut(memory, found, reason=_reason(request), masked=_masked([(request, turn)]), without=[page])
+        orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _why(memory, request)),)))
+    if not plain:
+        return orders
+    found = together(each[2] for each in plain)
+    masked = _masked([each[:2] for each in plain])
+    done = cut(memory, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
+    gone = tuple(entry.id for entry in found.entries)
+    return Orders(done.changes, gone, tuple(sorted(done.bury)), (), (), done.said, tuple(done.turns.items())).then(
+        orders
+    )
+
+
+def _is_plain(memory: Memory, request: ForgetRequest, turn: Turn, found: Found) -> bool:
+    """Whether it is no doubt an order, of few things, none of them pinned."""
+    pinned = any(one.pinned for one in found.entries)
+    few = found.memories <= MOST
+    return few and not pinned and not memory.config.require_user_confirmation and _asks_to_forget(turn.text)
+
+
+def _reason(request: ForgetRequest) -> str:
+    """What the journal tells of it: not its words, which name what is gone."""
+    return f"asked to be forgotten turn:{request.turn_id}"
+
+
+def _masked(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
+    """The turns of orders without the words that name what they mean."""
+    texts: dict[TurnKey, str] = {}
+    for request, turn in orders:
+        key = (turn.session, turn.id)
+        text = texts.get(key, turn.text)
+        words = topic_of(_with_reasons(request, turn)).words | words_of(request.said)
+        for sentence in reversed(sentences_in(text)):
+            order = request.text in " ".join(sentence.split()) or " ".join(sentence.split()) in request.text
+            if order or (words & words_of(sentence) and sentence != MASKS[0] and sentence != MASKS[1]):
+                mask = MASKS[is_chinese(sentence)] if order else ""
+                text = text.replace(sentence, mask)
+        texts[key] = text.strip() or MASKS[is_chinese(turn.text)]
+    return texts
+
+
+MASKS = ("(left out on request)", "（按要求略去）")
+"""What stands for an order to forget that was carried out."""
 
 
 def _asks_to_forget(text: str) -> bool:
@@ -138,120 +216,21 @@ def _is_cue(text: str, kind: str) -> bool:
     return cue is not None and cue.kind == kind
 
 
-def _not_obeyed(request: ForgetRequest) -> Orders:
+def _not_obeyed(request: ForgetRequest, *, sought: bool) -> Orders:
     if leaves_out(request.text):
         reason = LEFT_OUT
     elif names_everything(request.text):
         reason = EVERYTHING
+    elif points_back(request):
+        reason = UNNAMED
     else:
-        reason = UNNAMED if points_back(request) else NOT_OBEYED
+        reason = NOT_FOUND if sought else NOT_OBEYED
     return Orders(discarded=(Discarded(text=request.text, reason=reason),))
-
-
-class _Found(NamedTuple):
-    """What a request means: entries, notes as (path, line), summaries without it, and what is proposed of turns."""
-
-    entries: Sequence[Entry]
-    notes: Sequence[tuple[str, str]]
-    pages: Sequence[Put] = ()
-    said: tuple[Proposed, ...] = ()
-
-
-def _of_the_book(
-    memory: Memory, request: ForgetRequest, session: str, entries: Mapping[str, Entry], page: str, before: Orders
-) -> _Found:
-    """What says what a request names, wherever it stands."""
-    standing = {id: entry for id, entry in entries.items() if id not in before.gone}
-    meant = [standing[id] for id in request.ids if id in standing]
-    meant += [one for one in standing.values() if one not in meant and asked_to_forget(one.text, request)]
-    lines = list(_notes(memory, request, before))
-    pages = list(_pages(memory, request, page, before))
-    known = bool(meant or lines or pages)
-    return _Found(meant, lines, pages, _turns(memory, request, _why(memory, request), known=known))
-
-
-def _of_this_talk(
-    memory: Memory, request: ForgetRequest, session: str, entries: Mapping[str, Entry], page: str, before: Orders
-) -> _Found:
-    """What came of what a request points at, or of the talk in which it was asked not to keep something.
-
-    What is in the book from before is not meant, whatever it says, unless a model says that the request means it.
-    """
-    came: Sequence[Entry] = [one for one in entries.values() if one.session == session]
-    lines: Sequence[tuple[str, str]] = ()
-    if request.said:
-        came, lines = _came_of(memory, f"turn:{session}/{request.said_in}")
-    ids = {one.id for one in came if asked_to_forget(one.text, request)}.difference(before.gone)
-    meant = [one for id, one in entries.items() if id in ids]
-    lines = [line for line in lines if line in list(_notes(memory, request, before))]
-    if leaves_out(request.text):
-        return _Found(meant, lines)
-    meant += [entries[id] for id in request.ids if id in entries and id not in {*ids, *before.gone}]
-    turns = tuple(dict.fromkeys((request.said_in, request.turn_id)))
-    why = _why(memory, request)
-    change = RemoveTurns(session=session, turn_ids=turns, reason=why)
-    return _Found(meant, lines, said=(Proposed("forget", (change,), f"{why}; {STILL_SAID}"),))
-
-
-def _came_of(memory: Memory, turn: str) -> tuple[Sequence[Entry], Sequence[tuple[str, str]]]:
-    """Entries and notes that were remembered from a turn; none if it is not kept."""
-    with suppress(NotFound):
-        meant = meant_by(memory, target=None, query=None, session=None, source=turn)
-        return meant.entries, meant.notes
-    return (), ()
 
 
 def _why(memory: Memory, request: ForgetRequest) -> str:
     """Without the words of the order where talks are not kept: then they stand nowhere."""
     return f"asked to be forgotten: {request.text}" if memory.config.transcripts.enabled else "asked to be forgotten"
-
-
-def _order(memory: Memory, request: ForgetRequest, found: _Found, *, plain: bool, before: Orders) -> Orders:
-    """What one request comes to after those before it; `plain` if it is no doubt one."""
-    why = _why(memory, request)
-    reason = f"said: {request.text} turn:{request.turn_id}" if memory.config.transcripts.enabled else why
-    changes: tuple[Change, ...] = (
-        *(Remove(id=one.id, reason=reason) for one in found.entries),
-        *(Drop(path=path, line=line, reason=reason) for path, line in found.notes),
-        *found.pages,
-    )
-    if not changes and not found.said:
-        return _not_obeyed(request)
-    few = before.texts + len(found.entries) + len(found.notes) <= MOST
-    pinned = any(one.pinned for one in found.entries)
-    if not plain or not few or pinned or memory.config.require_user_confirmation:
-        return Orders(proposed=(Proposed("forget", changes, why), *found.said) if changes else found.said)
-    bury = tombstones_of(memory, found.entries, lines=(line for _, line in found.notes))
-    return Orders(changes, tuple(one.id for one in found.entries), tuple(sorted(bury)), found.said)
-
-
-def _paths(memory: Memory, folder: str) -> list[str]:
-    return sorted(info.path for info in memory.book.documents.list() if info.path.startswith(folder))
-
-
-def _notes(memory: Memory, request: ForgetRequest, before: Orders) -> Iterator[tuple[str, str]]:
-    """Path and line of the notes that are meant and are still there."""
-    gone = {(change.path, change.line) for change in before.changes if isinstance(change, Drop)}
-    for path in _paths(memory, "daily/"):
-        day = notes.day_of(path)
-        for line in memory.book.documents.read(path).text.split("\n"):
-            note = notes.parse_line(line.removesuffix("\r"), day=day)
-            found = path, line.removesuffix("\r")
-            if note is not None and found not in gone and asked_to_forget(note.text, request):
-                yield found
-
-
-def _pages(memory: Memory, request: ForgetRequest, but: str, before: Orders) -> Iterator[Put]:
-    """The summaries without the sentences that are meant; a summary in a person's words stays."""
-    anew = {change.path: change.text for change in before.changes if isinstance(change, Put)}
-    for path in _paths(memory, "sessions/"):
-        standing = anew.get(path) or memory.book.documents.read(path).text
-        summary = session_md.parse(standing)
-        left = unasked(summary, [request])
-        last = page_at(memory, path) if left != summary and path != but else None
-        if last is not None and last.ours:
-            text = session_md.render(left, language=memory.config.language)
-            yield Put(path=path, text=text, reason=last.reason, made_from=standing)
 
 
 def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
@@ -261,32 +240,3 @@ def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> Sessi
         return summary
 
     return sifted(summary, lambda text: not any(asked_to_forget(text, request) for request in requests))
-
-
-def _turns(memory: Memory, request: ForgetRequest, why: str, *, known: bool) -> tuple[Proposed, ...]:
-    """What is proposed of the turns in which it was said, the request itself among them if it is not all there is.
-
-    A request that says something else, too, is a proposal of its own: with its turn that would go.
-    """
-    said: dict[str, list[str]] = {}
-    mixed: list[RemoveTurns] = []
-    words = " ".join(sorted(named(request.text)))  # those of the order itself would be found in the order alone
-    asked = Query(words or request.text, sources=frozenset({"turn"}))
-    for hit in memory.book.search(asked, limit=MOST_FOUND).hits:
-        passage = hit.passage
-        own, orders = passage.turn == request.turn_id, _only_asks_to_forget(passage.text)
-        if not own and orders:
-            continue
-        if passage.session and passage.turn and asked_to_forget(passage.text, request):
-            if own and not orders:
-                mixed.append(RemoveTurns(session=passage.session, turn_ids=(passage.turn,), reason=why))
-            else:
-                said.setdefault(passage.session, []).append(passage.turn)
-    if not known and {id for ids in said.values() for id in ids} <= {request.turn_id}:
-        return ()
-    changes = tuple(RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=why) for uuid, ids in said.items())
-    found = [Proposed("forget", changes, f"{why}; {STILL_SAID}")] if changes else []
-    found += [
-        Proposed("forget", (one,), f"{why}; the words that ask it, which say something else too") for one in mixed
-    ]
-    return tuple(found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.answers import Left, Memorized
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
+from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.formats import turns_json
 from memorybook.model import Parked, Session, Turn
 from memorybook.replies import Usage
@@ -395,7 +396,9 @@ def _kept(memory: Memory, waits: Parked) -> Stored:
     if "kept" in waits.payload:
         known, turns, _ = turns_json.parse(waits.payload["kept"])
         gone = memory.book.journal.buried([turn_key(session, turn.id) for turn in turns])
-        return Stored(known, tuple(turn for turn in turns if turn_key(session, turn.id) not in gone))
+        left = [turn for turn in turns if turn_key(session, turn.id) not in gone]
+        told = zip(left, without_forgotten_turns(memory.book, left), strict=True)
+        return Stored(known, tuple(turn for was, turn in told if turn == was or turn.text.strip()))
     try:
         known = memory.book.transcripts.session(session)
     except NotFound:  # forgotten meanwhile

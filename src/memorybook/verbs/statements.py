@@ -67,7 +67,7 @@ def take(memory: Memory, found: Sequence[Statement | Page], *, format: str, name
     wishes = list(_wishes(memory, found, mask, name, skipped))
     kept = remembered(memory, [wish.text for wish in wishes])
     gone = [wish for wish in wishes if not kept(wish.text)]
-    skipped += [(f"digest:{digest(wish.text)}", FORGOTTEN) for wish in gone]
+    skipped += [("(forgotten)", FORGOTTEN) for wish in gone]
     new = [wish for wish in wishes if kept(wish.text)]
     known = _known(memory, new, f"import:{format}", draft)
     new = [wish for wish in new if wish.key not in known]

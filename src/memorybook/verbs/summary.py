@@ -71,7 +71,9 @@ def page_at(memory: Memory, path: str) -> Page:
         if page is None:
             text = (change.after or None) if change.purged else change.after
             page = Page(path, text, change.reason, operation.id, now)
-        sifted = change.kind == "put" and (operation.kind == "purge" or operation.session not in (None, mine))
+        sifted = change.kind == "put" and (
+            operation.kind in ("purge", "forget") or operation.session not in (None, mine)
+        )
         if not sifted:  # by another session that asked to forget, or by a purge: no turns were memorized then
             return page._replace(operation=operation.id)
     return page or Page(path, now, standing=now)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import importers
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Session, Turn
 from memorybook.text.screen import screen
@@ -161,7 +162,13 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: b
     skipped = [(f"turn:{turn.id}", FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
     clean = tuple(turn for turn, key in zip(clean, keys, strict=True) if key not in buried)
     known = book.transcripts.turns(session.uuid)
-    clean = as_known(clean, known)
+    here = {turn.id for turn in known}
+    now = None if session.source.startswith("import:") else book.now()
+    was = {turn.id: turn.text for turn in clean}
+    left = without_forgotten_turns(book, clean, now=now)
+    gone = [turn for turn in left if turn.text != was[turn.id] and not turn.text.strip() and turn.id not in here]
+    skipped += [(f"turn:{turn.id}", FORGOTTEN) for turn in gone]
+    clean = as_known([turn for turn in left if turn not in gone], known)
     if not memory.config.transcripts.enabled or not clean:
         return Stored(session, clean, len(clean), mask.count, tuple(skipped))
     kept = {turn.id: turn for turn in known}
@@ -171,10 +178,10 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: b
     else:
         new = book.transcripts.append(session, clean)
         kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
-    skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != kept[turn.id].text]
+    given = {turn.id: turn.text for turn in without_forgotten_turns(book, [kept[turn.id] for turn in clean], now=now)}
+    skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != given[turn.id]]
     standing = session if dry_run and not known else book.transcripts.session(session.uuid)
     ended = max((time for time in (standing.ended, session.ended) if time is not None), default=None)
-    given = {turn.id for turn in clean}
     end = max(place for place, id in enumerate(kept, 1) if id in given)
     return Stored(replace(standing, ended=ended), tuple(kept.values())[:end], len(new), mask.count, tuple(skipped))
 

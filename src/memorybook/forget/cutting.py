@@ -1,0 +1,320 @@
+"""Cut statements out of a book: the changes that take them out of every truth, and what keeps them out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.forget.finder import SAME, Found, TurnKey, runs
+from memorybook.forget.units import (
+    is_about,
+    sentences_in,
+    statement_key,
+    tidied,
+    units,
+    values_of,
+    whole_words,
+    without_spans,
+    words_of,
+)
+from memorybook.formats import session_md
+from memorybook.lifecycle.cues import without_lead
+from memorybook.lifecycle.sentences import content_size
+from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
+from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn
+from memorybook.text.tokens import digest, normalise, text_digest, tokens
+from memorybook.verbs.forgotten import sifted, turn_key, unlabelled
+from memorybook.verbs.summary import page_at
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+
+_LONG = 12
+"""Length of a text, a character outside ASCII counted twice, from which it is looked for inside of others."""
+
+
+class Cut(NamedTuple):
+    """What is done to take statements out.
+
+    Attributes:
+        changes: In order.
+        bury: Digests that keep them out.
+        said: What goes, as it was said.
+        turns: The texts of turns as they will be.
+    """
+
+    changes: tuple[Change, ...] = ()
+    bury: frozenset[str] = frozenset()
+    said: tuple[str, ...] = ()
+    turns: Mapping[TurnKey, str] = {}
+
+
+class Teller:
+    """Tells whether a text that was made of others says one of these statements, and what of it is left without.
+
+    Args:
+        texts: The statements.
+        values: Names and numbers that they alone brought in.
+    """
+
+    def __init__(self, texts: Iterable[str], values: Iterable[str] = ()) -> None:
+        texts = [text for text in texts if text.strip()]
+        self._plain = {form for text in texts for form in map(normalise, forms_of(text))}
+        self._long = sorted(form for form in self._plain if _weight(form) >= _LONG)
+        self._words = [words for text in texts if len(words := words_of(text)) >= 2]
+        self._values = frozenset(values)
+
+    def __call__(self, text: str) -> bool:
+        """Whether the text says one of the statements."""
+        plain = normalise(unlabelled(text).strip().rstrip('…"'))
+        if plain in self._plain or normalise(text) in self._plain:
+            return True
+        if any(form in plain for form in self._long):
+            return True
+        if _weight(plain) >= _LONG and any(plain in form for form in self._long):
+            return True
+        words = words_of(text)
+        same = (each for each in self._words if each <= words or words <= each)
+        if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
+            return True
+        shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
+        return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
+
+    def left(self, text: str) -> str:
+        """The text without the clauses that say it; the very text if none does."""
+        if not text.strip():
+            return text
+        body = unlabelled(text)
+        if body != text and body.strip():
+            left = self.left(body)
+            return text if left == body else f"{text[: -len(body)]}{left}" if left.strip() else ""
+        spans, parts = [], units(text)
+        for number in dict.fromkeys(unit.sentence for unit in parts):
+            mine = [unit for unit in parts if unit.sentence == number]
+            cut = [unit for unit in mine if self(unit.text)]
+            if not cut and self(text[mine[0].start : mine[-1].end]):
+                cut = mine
+            spans += [(unit.start, unit.end) for unit in cut]
+        left = without_spans(text, spans)
+        return tidied(left) if spans else text
+
+    def left_in(self, value: Any) -> Any:
+        """The JSON value without what says it in its texts."""
+        if isinstance(value, str):
+            return self._left_in_text(value)
+        if isinstance(value, Mapping):
+            return {name: self.left_in(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.left_in, value))
+        return value
+
+    def _left_in_text(self, text: str) -> str:
+        if text[:1] in ("{", "["):
+            try:
+                inner = json.loads(text)
+            except ValueError:
+                return self.left(text)
+            left = self.left_in(inner)
+            return text if left == inner else json.dumps(left, ensure_ascii=False)
+        return self.left(text)
+
+
+def forms_of(text: str) -> Iterator[str]:
+    """A statement as it stands, and as summaries and titles have it."""
+    for form in (text, without_lead(text)):
+        plain = form.strip()
+        if plain:
+            yield from (plain, tidied(plain), title_of(plain).rstrip("…"), cut_at_sentence(plain, SENTENCE_LENGTH))
+
+
+def marks_of(texts: Iterable[str]) -> Iterator[str]:
+    """Digests by which statements are known again on their way in."""
+    for text in texts:
+        if content_size(text) >= 3 or values_of(text):
+            yield from map(digest, forms_of(text))
+            yield from marks(text)
+
+
+def place_mark(text: str, first: int, last: int) -> str:
+    """What the tombstone of clauses is of, by their numbers in a text: nothing else makes short ones known."""
+    return text_digest(f"cut {first} {last} {normalise(text)}")
+
+
+def echo_marks(words: Iterable[str], values: Collection[str]) -> Iterator[str]:
+    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value."""
+    known = sorted(words)[:MOST_PAIRED]
+    for value in known:
+        if value in values or not value.isascii():
+            yield from (text_digest(f"pair {' '.join(sorted((value, word)))}") for word in known if word != value)
+
+
+MOST_PAIRED = 40
+"""Words of a statement that are paired."""
+
+
+def _places(found: Found) -> Iterator[str]:
+    for key, spans in found.cuts.items():
+        text = found.turns[key].text
+        numbers = [number for number, unit in enumerate(units(text)) if any(a <= unit.start < b for a, b in spans)]
+        for number in numbers:
+            yield place_mark(text, number, number)
+
+
+def _echoes(found: Found) -> Iterator[str]:
+    for key, spans in found.cuts.items():
+        text = " ".join(found.turns[key].text[start:end] for start, end in spans)
+        values = values_of(text) | (found.values & words_of(text))
+        yield from echo_marks((words_of(text) & found.rare) | values, values & (found.rare | found.values))
+
+
+def marks(text: str) -> Iterator[str]:
+    """What the tombstone of a sentence that was cut is of; other than those of statements, they hold for turns, too."""
+    plain = re.sub(r"^\s*(?:[-*+•]|\d+[.)])\s+", "", text)
+    yield from (text_digest(f"said {normalise(form)}") for form in dict.fromkeys(forms_of(plain)))
+    if key := statement_key(plain):
+        yield text_digest(key)
+
+
+def cut(
+    memory: Memory,
+    found: Found,
+    *,
+    reason: str,
+    masked: Mapping[TurnKey, str] | None = None,
+    without: Collection[str] = (),
+) -> Cut:
+    """The changes that take out what was found, and what tells of it: pages, summaries, titles, a person's lines.
+
+    Args:
+        memory: Whose book it is.
+        found: What says it.
+        reason: What the journal tells; quotes nothing.
+        masked: New texts of turns that only name it, such as the order.
+        without: Paths of documents that go, or are written anew, in any case.
+    """
+    texts = statements_of(found)
+    tells = Teller(texts, found.values)
+    edited = {key: without_spans(found.turns[key].text, spans) for key, spans in found.cuts.items()}
+    changes: list[Change] = [Remove(id=entry.id, reason=reason) for entry in found.entries]
+    changes += [Drop(path=path, line=line, reason=reason) for path, line in found.notes]
+    changes += _lines(memory, tells, reason)
+    edited |= masked or {}
+    gone = {key for key, text in edited.items() if not text}
+    changes += (page for page in _pages(memory, tells, gone) if page.path not in without)
+    changes += _turns(memory, found, edited, tells, reason)
+    bury = {*marks_of(texts), *_places(found), *_echoes(found), *(turn_key(*key) for key in gone)}
+    return Cut(tuple(changes), frozenset(bury), tuple(said_in(found)), edited)
+
+
+def of_turns(turns: Iterable[Turn]) -> Found:
+    """Whole turns, as what was found."""
+    whole = {(turn.session, turn.id): turn for turn in turns}
+    cuts = {key: ((0, len(turn.text)),) for key, turn in whole.items()}
+    return Found((), (), cuts, whole, tuple(turn.text for turn in whole.values()))
+
+
+def said_in(found: Found) -> list[str]:
+    """What goes, each statement once: entries, notes, and what is cut of turns in one piece."""
+    said = [*found.told]
+    known = Teller(found.told)
+    for key, spans in found.cuts.items():
+        pieces = [found.turns[key].text[start:end].strip() for start, end in runs(spans)]
+        said += [piece for piece in pieces if not known(piece)]
+    return list({normalise(text): text for text in reversed(said) if text.strip()}.values())[::-1]
+
+
+def statements_of(found: Found) -> list[str]:
+    """What goes, as it is said: the clauses, whole sentences of them, and runs of clauses."""
+    texts = list(found.texts)
+    for key, spans in found.cuts.items():
+        text = found.turns[key].text
+        for start, end in runs(spans):
+            texts += [text[start:end].strip(), *sentences_in(text[start:end])]
+    return list(dict.fromkeys(filter(str.strip, texts)))
+
+
+def _turns(
+    memory: Memory, found: Found, texts: Mapping[tuple[str, str], str], tells: Teller, reason: str
+) -> Iterator[Change]:
+    """The turns without what goes, those of which nothing is left, and the titles and summaries kept of sessions."""
+    transcripts = memory.book.transcripts
+    removed: dict[str, list[str]] = {}
+    edits: dict[str, dict[str, Turn]] = {}
+    for (uuid, id), text in texts.items():
+        turn = found.turns.get((uuid, id)) or next(iter(transcripts.find(id, uuid)), None)
+        if turn is None:
+            continue
+        calls, metadata = tells.left_in(turn.tool_calls), tells.left_in(dict(turn.metadata))
+        if not text and not calls:
+            removed.setdefault(uuid, []).append(id)
+        else:
+            edits.setdefault(uuid, {})[id] = replace(turn, text=text, tool_calls=calls, metadata=metadata)
+    for session in transcripts.sessions(turn_ids=False):
+        title, summary = tells.left(session.title), _by_line(session.summary, tells)
+        if session.title and not title:
+            title = title_of(unlabelled(next(filter(str.strip, summary.split("\n")), "")))
+        told = (title, summary) != (session.title, session.summary)
+        turns = edits.get(session.uuid, {})
+        if told or turns:
+            yield EditTurns(
+                session=session.uuid,
+                texts={id: turn.text for id, turn in turns.items()},
+                tool_calls={id: turn.tool_calls for id, turn in turns.items() if turn.tool_calls},
+                metadata={id: turn.metadata for id, turn in turns.items() if turn.metadata},
+                title=title if title != session.title else None,
+                summary=summary if summary != session.summary else None,
+                reason=reason,
+            )
+    for uuid, ids in removed.items():
+        yield RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=reason)
+
+
+def _pages(memory: Memory, tells: Teller, gone: Collection[TurnKey]) -> Iterator[Put]:
+    """The summaries without it: a person's byte for byte but for the clauses that say it."""
+    documents = memory.book.documents
+    for path in sorted(info.path for info in documents.list() if info.path.startswith("sessions/")):
+        standing = documents.read(path).text
+        page = page_at(memory, path)
+        if page.ours:
+            before = session_md.parse(standing)
+            left = sifted(replace(before, summary=_by_line(before.summary, tells)), _not(tells))
+            ids = tuple(id for id in before.turn_ids if (before.session, id) not in gone)
+            turns = max(0, before.turns - sum(session == before.session for session, _ in gone))
+            left = replace(left, title=tells.left(left.title), turn_ids=ids, turns=turns)
+            text = standing if left == before else session_md.render(left, language=memory.config.language)
+        else:
+            text = _by_line(standing, tells)
+        if text != standing:
+            yield Put(path=path, text=text, reason=page.reason, made_from=standing)
+
+
+def _not(tells: Teller) -> Callable[[str], bool]:
+    return lambda text: not tells(text)
+
+
+def _by_line(text: str, tells: Teller) -> str:
+    lines = []
+    for line in text.split("\n"):
+        left = tells.left(line)
+        if left == line or left.strip(" -#*"):
+            lines.append(left)
+    return "\n".join(lines)
+
+
+def _lines(memory: Memory, tells: Teller, reason: str) -> Iterator[Drop]:
+    """What a person wrote into MEMORY.md, and paragraphs of the history, that say it."""
+    for line in memory.book.memory().prose.splitlines():
+        plain = line.strip().removeprefix("- ").removeprefix("* ")
+        if plain and not line.lstrip().startswith("#") and tells(plain):
+            yield Drop(path="MEMORY.md", line=line, reason=reason)
+    if any(info.path == "HISTORY.md" for info in memory.book.documents.list()):
+        for line in memory.book.documents.read("HISTORY.md").text.split("\n"):
+            if line.strip() and tells(line.removesuffix("\r")):
+                yield Drop(path="HISTORY.md", line=line.removesuffix("\r"), reason=reason)
+
+
+def _weight(text: str) -> int:
+    return sum(1 if char.isascii() else 2 for char in text)

@@ -1,0 +1,606 @@
+"""Find all that says a statement, wherever it stands: entries, notes, and the clauses of turns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.forget.topic import Topic
+from memorybook.forget.units import (
+    goes_on,
+    is_about,
+    is_correction,
+    is_id,
+    is_machine,
+    is_word,
+    points_back,
+    sentences_in,
+    starts_with_pronoun,
+    units,
+    values_of,
+    whole_words,
+    words_of,
+)
+from memorybook.formats import notes, session_md
+from memorybook.hits import Query
+from memorybook.lifecycle.sentences import is_question
+from memorybook.text.tokens import normalise, tokens
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.model import Entry, Turn
+
+POOL = 400
+"""Turns that a search for a statement looks at."""
+
+MOST_TURNS = 5_000
+"""Turns of a book up to which all of them are read; of a larger one only those of the sessions that a search names."""
+
+SAME = 0.6
+"""Share of the words of a statement from which a text says it."""
+
+TOPIC = 0.4
+"""Share of what an order names, by weight, from which a text is about that."""
+
+NEAR_BEST = 0.7
+"""Share of the best match from which another one is meant, too."""
+
+FEW = 4
+"""Statements that may hold one word of a topic of several and be meant by it alone; more hold it by chance."""
+
+REPLIES = 4
+"""Turns after one that was cut among which its echo and its correction are looked for."""
+
+TELLS = 3
+"""Words besides those of its topic from which a question tells something."""
+
+LABEL = 3
+"""Words of a clause that only says of what the rest of its sentence is: `new address, …`."""
+
+TurnKey = tuple[str, str]
+"""Session and id of a turn."""
+
+
+class Found(NamedTuple):
+    """What says a statement.
+
+    Attributes:
+        entries: Entries.
+        notes: Notes as (path, line).
+        cuts: Spans to cut by turn.
+        turns: The turns of `cuts`.
+        texts: What is said in all of these, a text each.
+        values: Names and identifiers that nothing but these has.
+        told: What the entries and notes say.
+        pages: What summaries alone say, as (path, sentence).
+        rare: Words that nothing but these has.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    cuts: Mapping[TurnKey, tuple[tuple[int, int], ...]] = {}
+    turns: Mapping[TurnKey, Turn] = {}
+    texts: tuple[str, ...] = ()
+    values: frozenset[str] = frozenset()
+    told: tuple[str, ...] = ()
+    pages: tuple[tuple[str, str], ...] = ()
+    rare: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.notes or self.cuts or self.pages)
+
+    @property
+    def memories(self) -> int:
+        """How many memories go: entries, notes, and statements of turns."""
+        return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in self.cuts.values())
+
+
+def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans that touch, as one."""
+    start = end = -1
+    for first, last in sorted(spans):
+        if first > end >= 0:
+            yield start, end
+            start = first
+        elif end < 0:
+            start = first
+        end = max(end, last)
+    if end >= 0:
+        yield start, end
+
+
+def together(parts: Iterable[Found]) -> Found:
+    """All of them as one, everything once."""
+    entries: dict[str, Entry] = {}
+    lines: Counter[tuple[str, str]] = Counter()
+    pages: dict[tuple[str, str], None] = {}
+    cuts: dict[TurnKey, dict[tuple[int, int], None]] = {}
+    turns: dict[TurnKey, Turn] = {}
+    texts: dict[str, None] = {}
+    told: dict[str, None] = {}
+    values = rare = frozenset[str]()
+    for part in parts:
+        entries |= {entry.id: entry for entry in part.entries}
+        lines |= Counter(part.notes)
+        pages |= dict.fromkeys(part.pages)
+        for key, spans in part.cuts.items():
+            cuts.setdefault(key, {}).update(dict.fromkeys(spans))
+        turns |= part.turns
+        texts |= dict.fromkeys(part.texts)
+        told |= dict.fromkeys(part.told)
+        values |= part.values
+        rare |= part.rare
+    spans_of = {key: tuple(sorted(spans)) for key, spans in cuts.items()}
+    notes_of = tuple(lines.elements())
+    return Found(
+        tuple(entries.values()), notes_of, spans_of, turns, tuple(texts), values, tuple(told), tuple(pages), rare
+    )
+
+
+class _Said(NamedTuple):
+    """A clause of a turn: its turn's place among all, its own in the turn, its words and those of who speaks."""
+
+    place: int
+    number: int
+    text: str
+    sentence: int
+    words: frozenset[str]
+    speaker: frozenset[str]
+
+
+class Finder:
+    """All that may say a statement, read once.
+
+    Args:
+        memory: Whose book it is.
+        about: What is looked for; decides which sessions of a large book are read.
+        entries: The entries as they stand; None reads them.
+        without: Turns that are left alone, such as the one that orders it.
+        turns: Turns of a session that the transcripts do not keep.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        about: Iterable[str],
+        *,
+        entries: Iterable[Entry] | None = None,
+        without: Iterable[TurnKey] = (),
+        turns: Iterable[Turn] = (),
+    ) -> None:
+        self._memory = memory
+        self._left = frozenset(without)
+        self.entries = list(memory.book.entries() if entries is None else entries)
+        self.notes = [(path, line, text) for path, line, text in _notes(memory)]
+        self.pages = list(_pages(memory))
+        self.turns = [
+            turn for session in self._sessions(list(about)) for turn in memory.book.transcripts.turns(session)
+        ]
+        known = {(turn.session, turn.id) for turn in self.turns}
+        self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
+        self.turns = [turn for turn in self.turns if (turn.session, turn.id) not in self._left]
+        self._place = {(turn.session, turn.id): place for place, turn in enumerate(self.turns)}
+        self._said = [list(_units(place, turn)) for place, turn in enumerate(self.turns)]
+        self._df: dict[str, int] = {}
+        for words in self._all_words():
+            for word in words:
+                self._df[word] = self._df.get(word, 0) + 1
+        self._size = 1 + sum(map(len, self._said)) + len(self.entries) + len(self.notes) + len(self.pages)
+        self._first: dict[str, int] = {}
+        for place, turn in enumerate(self.turns):
+            for word in whole_words((*tokens(turn.text), *tokens(turn.speaker))):
+                self._first.setdefault(word, place)
+
+    def _sessions(self, about: Sequence[str]) -> list[str]:
+        """The sessions to look at, oldest first."""
+        transcripts = self._memory.book.transcripts
+        known = [session.uuid for session in reversed(transcripts.sessions(turn_ids=False))]
+        if transcripts.counts()["turns"] <= MOST_TURNS:
+            return known
+        self._memory.book.refresh()
+        found: set[str] = set()
+        for text in about:
+            query = Query(text, pool=POOL, sources=frozenset({"turn"}))
+            _, candidates = self._memory.book.candidates(query)
+            found.update(one.passage.session or "" for one in candidates.items if one.words is not None)
+        return [uuid for uuid in known if uuid in found]
+
+    def _all_words(self) -> Iterator[frozenset[str]]:
+        yield from (said.words for turn in self._said for said in turn)
+        yield from (words_of(entry.text) for entry in self.entries)
+        yield from (words_of(text) for _, _, text in self.notes)
+        yield from (words_of(text) for _, text in self.pages)
+
+    # --- what is meant -------------------------------------------------------------------------
+
+    def about(self, topic: Topic, *, entries: Sequence[Entry] = ()) -> Found:
+        """What is about a topic, with these entries, which are meant in any case; nothing if that is not sure."""
+        found = self._about(topic)
+        return together([found, self.saying([entry.text for entry in entries], entries=entries)]) if entries else found
+
+    def said_in(self, key: TurnKey, said: str) -> Found:
+        """What was said in a turn in these words, with its echoes and what was made of it."""
+        place = self._place.get(key)
+        if place is None:
+            return Found()
+        plain = " ".join(said.split())
+        hits = [one for one in self._said[place] if " ".join(one.text.split()).rstrip(",，;；") in plain]
+        return self._all([], [], hits, going_on=False)
+
+    def _about(self, topic: Topic) -> Found:
+        """What is about a topic."""
+        wanted, names = topic.words, topic.names
+        weights = {word: self._weight(word) for word in wanted}
+        total = sum(weights[word] for word in wanted - names or wanted)
+        of_whom = [turn for turn in self._said if turn and not names and self._is_all(wanted, turn[0].speaker)]
+        single = not any(map(is_word, wanted))
+        several = sum(map(is_word, wanted - names)) > 1
+        surfaces = {surface: weights.get(word, 0.0) for surface in topic.surfaces for word in tokens(surface)[:1]}
+
+        def score(words: frozenset[str], text: str, speaker: frozenset[str] = frozenset()) -> float:
+            held = wanted & words
+            telling = held - names
+            if not held or (not telling and wanted - names):
+                return 0.0
+            if not single and not any(map(is_word, telling)) and len(telling) < 2:
+                return 0.0
+            full = [word for word in telling if is_word(word)]
+            if len(full) == 1 and several and self._df.get(full[0], 0) > FEW:
+                return 0.0
+            exact = sum(weight for surface, weight in surfaces.items() if surface in text.lower())
+            return sum(weights[word] for word in held | (wanted & names & speaker)) + 0.5 * exact
+
+        entries = [(score(words_of(entry.text), entry.text), entry) for entry in self.entries]
+        lines = [(score(words_of(each[2]), each[2]), each) for each in self.notes]
+        said = [(score(*_whole(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
+        told = [(score(words_of(each[1]), each[1]), each) for each in self.pages]
+        best = max([each[0] for each in (*entries, *lines, *said, *told)], default=0.0)
+        if best < TOPIC * total or not best:
+            return self._all([], [], [one for turn in of_whom for one in turn], going_on=False)
+        least = max(NEAR_BEST * best, TOPIC * total)
+        of_best = [words_of(e.text) for found, e in entries if found == best]
+        of_best += [words_of(each[-1]) for found, each in (*lines, *told) if found == best]
+        of_best += [_whole(parts)[0] for found, parts in said if found == best]
+        core = max(
+            (word for words in of_best for word in words & wanted - names or words & wanted), key=weights.__getitem__
+        )
+
+        def meant(found: float, words: frozenset[str]) -> bool:
+            """Whether it holds what makes the best match one, or several words of the topic."""
+            return found >= least and (core in words or len(wanted & words) > 1)
+
+        sentences = [parts for found, parts in said if meant(found, _whole(parts)[0]) and not _only_asks(parts, wanted)]
+        hits = [one for parts in sentences for one in _holding(parts, topic)]
+        return self._all(
+            [entry for found, entry in entries if meant(found, words_of(entry.text))],
+            [line for found, line in lines if meant(found, words_of(line[2]))],
+            [*hits, *(one for turn in of_whom for one in turn)],
+            going_on=True,
+            pages=[each for found, each in told if meant(found, words_of(each[1]))],
+        )
+
+    def _weight(self, word: str) -> float:
+        """How much finding a word says; one that the book does not have is another word for what it has."""
+        many = self._df.get(word, 0)
+        return math.log(1 + self._size / (1 + many)) * (1.0 if many else 0.3) * (1.0 if is_word(word) else 0.3)
+
+    def _is_all(self, topic: frozenset[str], speaker: frozenset[str]) -> bool:
+        """Whether a topic is nothing but a speaker."""
+        known = {word for word in topic if is_word(word) and (word in self._df or word in speaker)}
+        return bool(known) and known <= speaker
+
+    def saying(self, texts: Iterable[str], *, entries: Iterable[Entry] = (), lines: Iterable[str] = ()) -> Found:
+        """What says the same as one of these statements, in whatever person, and what rests on that."""
+        texts = [text for text in texts if text.strip()]
+        ids = {entry.id for entry in entries}
+        given = set(lines)
+        says = _saying(texts)
+        hits = [one for turn in self._said for one in self._sentence_hits(turn, texts)]
+        return self._all(
+            [entry for entry in self.entries if entry.id in ids or says(entry.text)],
+            [each for each in self.notes if each[1] in given or says(each[2])],
+            hits,
+            going_on=False,
+        )
+
+    def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
+        """The clauses of a turn in sentences that say one of the texts, as far as they are part of that."""
+        for number in dict.fromkeys(one.sentence for one in turn):
+            parts = [one for one in turn if one.sentence == number]
+            whole = frozenset().union(*(one.words for one in parts))
+            for text in texts:
+                wanted = words_of(text)
+                if _says(whole, wanted) or normalise(" ".join(one.text for one in parts)) == normalise(text):
+                    own = [one for one in parts if one.words and len(one.words & wanted) >= 0.5 * len(one.words)]
+                    yield from own or parts
+                    break
+
+    # --- what goes with it ---------------------------------------------------------------------
+
+    def _all(
+        self,
+        entries: list[Entry],
+        lines: list[tuple[str, str, str]],
+        hits: Iterable[_Said],
+        *,
+        going_on: bool,
+        pages: Sequence[tuple[str, str]] = (),
+    ) -> Found:
+        """The hits, with what is said of them right after, their corrections and echoes, and what was made of them."""
+        cut = {(one.place, one.number): one for one in hits}
+        known = {place for place, _ in cut}
+        for entry in entries:
+            if known.isdisjoint(self._sources(entry)):
+                cut |= {(one.place, one.number): one for one in self._grounds(entry)}
+        if going_on:
+            for one in list(cut.values()):
+                cut |= {(more.place, more.number): more for more in self._following(one)}
+        cut = self._grown(cut)
+        cut |= {(one.place, one.number): one for one in self._labels(cut)}
+        texts = [one.text for one in cut.values()]
+        says = self._made_of(cut)
+        entries += [entry for entry in self.entries if entry not in entries and says(entry.text, entry.source or "")]
+        lines += [each for each in self.notes if each not in lines and says(each[2], "")]
+        cuts: dict[TurnKey, tuple[tuple[int, int], ...]] = {}
+        for place in dict.fromkeys(place for place, _ in sorted(cut)):
+            turn = self.turns[place]
+            spans = units(turn.text)
+            mine = [spans[number] for at, number in sorted(cut) if at == place]
+            cuts[turn.session, turn.id] = tuple((unit.start, unit.end) for unit in mine)
+        return Found(
+            tuple(entries),
+            tuple((path, line) for path, line, _ in lines),
+            cuts,
+            {key: self.turns[self._place[key]] for key in cuts},
+            tuple(dict.fromkeys([*texts, *(e.text for e in entries), *(each[-1] for each in (*lines, *pages))])),
+            frozenset(value for value in self._introduced(cut) if not value[0].isdigit() or is_id(value)),
+            tuple([*(entry.text for entry in entries), *(text for _, _, text in lines)]),
+            tuple(pages),
+            self._rare(cut, entries, lines),
+        )
+
+    def _grown(self, cut: dict[tuple[int, int], _Said]) -> dict[tuple[int, int], _Said]:
+        """What is cut with its corrections and echoes, and theirs."""
+        for _ in range(3):
+            many = len(cut)
+            for one in list(cut.values()):
+                cut |= {(more.place, more.number): more for more in self._corrections(one)}
+            cut |= {(one.place, one.number): one for one in self._echoes(cut)}
+            if len(cut) == many:
+                break
+        return cut
+
+    def _labels(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
+        """What only introduces what is cut: `Remember:`."""
+        for one in cut.values():
+            label = self._said[one.place][one.number - 1] if one.number else one
+            if label.sentence == one.sentence and label.text[-1:] in (":", "："):
+                yield label
+
+    def _grounds(self, entry: Entry) -> Iterator[_Said]:
+        """The clauses of its turns that say what an entry says; those of the closest sentence if none does."""
+        wanted = words_of(entry.text)
+        for place in self._sources(entry):
+            turn = self._said[place]
+            hits = list(self._sentence_hits(turn, [entry.text]))
+            yield from hits or [one for one in turn if one.words and len(one.words & wanted) >= SAME * len(one.words)]
+
+    def _sources(self, entry: Entry) -> Iterator[int]:
+        names = [part.split()[0].rstrip(",;") for part in (entry.source or "").split("turn:")[1:] if part.split()]
+        for place, turn in enumerate(self.turns):
+            if turn.id in names and entry.session in (None, turn.session):
+                yield place
+
+    def _following(self, one: _Said) -> Iterator[_Said]:
+        """The clauses after one that say more of the same: up to the one that has a subject of its own."""
+        turn = self._said[one.place]
+        label = len(one.words) <= LABEL and not values_of(one.text)
+        for more in turn[one.number + 1 :]:
+            said_of_it = label and more.sentence == one.sentence
+            if more.sentence > one.sentence + 1 or is_machine(more.text) or not (said_of_it or goes_on(more.text)):
+                return
+            yield more
+        who = self.turns[one.place]
+        for place in self._near(one.place, 2):
+            if (self.turns[place].role, self.turns[place].speaker) == (who.role, who.speaker):
+                if self._said[place] and starts_with_pronoun(self._said[place][0].text):
+                    first = self._said[place][0]
+                    yield first
+                    yield from self._following(first)
+                return
+
+    def _near(self, place: int, count: int) -> Iterator[int]:
+        session = self.turns[place].session
+        for other in range(place + 1, min(place + 1 + count, len(self.turns))):
+            if self.turns[other].session != session:
+                return
+            yield other
+
+    def _corrections(self, one: _Said) -> Iterator[_Said]:
+        """What corrects a clause in the next turn of who said it; and what a clause that corrects took back."""
+        who = self.turns[one.place]
+        for place in self._near(one.place, 2):
+            turn = self.turns[place]
+            if (turn.role, turn.speaker) == (who.role, who.speaker):
+                if is_correction(turn.text) and one.sentence >= self._said[one.place][-1].sentence - 1:
+                    yield from self._said[place]
+                break
+        if one.number == 0 and is_correction(who.text):
+            for place in range(one.place - 1, max(one.place - 3, -1), -1):
+                turn = self.turns[place]
+                if turn.session != who.session:
+                    break
+                if (turn.role, turn.speaker) == (who.role, who.speaker):
+                    last = self._said[place][-1].sentence if self._said[place] else 0
+                    yield from (each for each in self._said[place] if each.sentence == last)
+                    break
+
+    def _rare(
+        self, cut: Mapping[tuple[int, int], _Said], entries: Iterable[Entry], lines: Iterable[tuple[str, str, str]]
+    ) -> frozenset[str]:
+        """Words that stand nowhere but in what is cut, and in what tells of it."""
+        many: Counter[str] = Counter()
+        for words in (*(one.words for one in cut.values()), *(words_of(entry.text) for entry in entries)):
+            many.update(words)
+        for _, _, text in lines:
+            many.update(words_of(text))
+        told = frozenset[str]().union(*(words_of(text) for _, text in self.pages))
+        return frozenset(
+            w for w, n in many.items() if is_word(w) and self._df.get(w, 0) <= n + (w in told) * len(self.pages)
+        )
+
+    def _introduced(self, cut: Mapping[tuple[int, int], _Said]) -> dict[str, int]:
+        """Values that what is cut says first, with the turn in which it does."""
+        introduced: dict[str, int] = {}
+        for (place, _), one in sorted(cut.items()):
+            for value in values_of(one.text):
+                reach = REPLIES if self.turns[place].role in ("assistant", "tool") else 0
+                first = self._first.get(value, place)
+                near = place - reach <= first and self.turns[first].session == self.turns[place].session
+                if (
+                    is_id(value)
+                    or first >= place
+                    or near
+                    or any(
+                        self._first[value] == at and value in whole_words(tokens(each.text))
+                        for (at, _), each in cut.items()
+                    )
+                ):
+                    introduced.setdefault(value, place)
+        return introduced
+
+    def _echoes(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
+        """Clauses that repeat a value that was introduced by what is cut, or in the next turns most of its words."""
+        introduced = self._introduced(cut)
+        cut_places: dict[int, frozenset[str]] = {}
+        for (place, _), one in cut.items():
+            cut_places[place] = cut_places.get(place, frozenset()) | one.words
+        for place, turn in enumerate(self._said):
+            for one in turn:
+                if (place, one.number) in cut:
+                    continue
+                if self._repeats(one, place, introduced, cut_places):
+                    yield one
+
+    def _repeats(
+        self, one: _Said, place: int, introduced: Mapping[str, int], cut: Mapping[int, frozenset[str]]
+    ) -> bool:
+        said = whole_words(tokens(one.text))
+        reply = self.turns[place].role in ("assistant", "tool")
+        for value in said & introduced.keys():
+            at = introduced[value]
+            same = self.turns[at].session == self.turns[place].session
+            near = same and abs(place - at) <= REPLIES
+            name = not value[0].isdigit()
+            if is_id(value) or (near and (reply or not name)) or (name and is_about(one.text, {value})):
+                return True
+            if len(one.words & cut.get(at, frozenset())) >= 2:
+                return True
+        for at in range(max(0, place - REPLIES), place) if reply else ():
+            same = at in cut and self.turns[at].session == self.turns[place].session
+            if same and len(one.words) >= 2 and len(one.words & cut[at]) >= SAME * len(one.words):
+                return True
+        return False
+
+    def _made_of(self, cut: Mapping[tuple[int, int], _Said]) -> Callable[[str, str], bool]:
+        """Whether a statement was made of what is cut: it says one clause, or most of what is cut of one turn."""
+        by_turn: dict[int, frozenset[str]] = {}
+        for (place, _), one in cut.items():
+            by_turn[place] = by_turn.get(place, frozenset()) | one.words
+        says = _saying([one.text for one in cut.values()])
+
+        def made(text: str, source: str) -> bool:
+            words = words_of(text)
+            if says(text):
+                return True
+            for place, held in by_turn.items():
+                own = f"turn:{self.turns[place].id}" in source
+                if words and (words <= held or (own and len(words & held) >= 0.5 * len(words))):
+                    return True
+            return False
+
+        return made
+
+
+def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
+    for number in dict.fromkeys(one.sentence for one in turn):
+        yield [one for one in turn if one.sentence == number]
+
+
+def _only_asks(parts: Sequence[_Said], topic: frozenset[str]) -> bool:
+    """Whether a sentence asks about the topic and says nothing of it."""
+    text = " ".join(one.text for one in parts)
+    words = {word for word in _whole(parts)[0] - topic if is_word(word)}
+    return is_question(text) and len(words) < TELLS and not values_of(text)
+
+
+def _whole(parts: Sequence[_Said]) -> tuple[frozenset[str], str, frozenset[str]]:
+    """The words, the text and the speaker's words of a sentence."""
+    return frozenset[str]().union(*(one.words for one in parts)), " ".join(one.text for one in parts), parts[0].speaker
+
+
+def _holding(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
+    """The clauses of a sentence that hold what is meant, and the ones that their pronouns stand for."""
+    held = [number for number, one in enumerate(parts) if topic.head and topic.head in one.words]
+    held = held or [number for number, one in enumerate(parts) if any(map(is_word, one.words & topic.words))]
+    held = held or [number for number, one in enumerate(parts) if one.words & topic.words - topic.names]
+    for number in held or range(len(parts)):
+        if number and points_back(parts[number].text):
+            yield parts[number - 1]
+        yield parts[number]
+
+
+def _units(place: int, turn: Turn) -> Iterator[_Said]:
+    speaker = words_of(turn.speaker) if turn.speaker else frozenset[str]()
+    for number, unit in enumerate(units(turn.text)):
+        yield _Said(place, number, unit.text, unit.sentence, words_of(unit.text), speaker)
+
+
+def _says(words: frozenset[str], wanted: frozenset[str]) -> bool:
+    """Whether a text of these words says a statement of those: as much, more or less, but nothing else instead.
+
+    >>> _says(frozenset({"room", "12"}), frozenset({"room", "13"}))
+    False
+    """
+    shared = len(words & wanted)
+    nothing_else = wanted <= words or words <= wanted
+    return nothing_else and shared >= SAME * len(wanted) and shared >= min(2, len(wanted)) > 0
+
+
+def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a text says one of these as a whole."""
+    plain = set(map(normalise, texts))
+    wanted = [words for text in texts if len(words := words_of(text)) > 1]
+
+    def says(text: str) -> bool:
+        words = words_of(text)
+        return normalise(text) in plain or any(_says(words, each) and _says(each, words) for each in wanted)
+
+    return says
+
+
+def _pages(memory: Memory) -> Iterator[tuple[str, str]]:
+    """Path and text of every sentence of a summary."""
+    for info in sorted(memory.book.documents.list()):
+        if info.path.startswith("sessions/"):
+            summary = session_md.parse(memory.book.documents.read(info.path).text)
+            parts = [*summary.summary.split("\n"), *summary.decisions, *summary.open_questions]
+            yield from (
+                (info.path, text)
+                for part in parts
+                for text in sentences_in(re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", part))
+            )
+
+
+def _notes(memory: Memory) -> Iterator[tuple[str, str, str]]:
+    """Path, line and text of every note."""
+    book = memory.book
+    for path in sorted(info.path for info in book.documents.list() if info.path.startswith("daily/")):
+        day = notes.day_of(path)
+        for line in book.documents.read(path).text.split("\n"):
+            note = notes.parse_line(line.removesuffix("\r"), day=day)
+            if note is not None:
+                yield path, line.removesuffix("\r"), note.text

@@ -1,0 +1,176 @@
+"""Keep forgotten statements out: the one filter of all that comes in, messages, imports, queues and spools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from memorybook.forget.cutting import MOST_PAIRED, Teller, echo_marks, marks, place_mark
+from memorybook.forget.units import is_id, tidied, units, values_of, without_spans, words_of
+from memorybook.formats import turns_json
+from memorybook.lifecycle.cues import find
+from memorybook.lifecycle.sentences import sentences
+from memorybook.verbs.forgotten import unlabelled
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memorybook.book import Book
+    from memorybook.model import Applied, Turn
+
+MOST_CLAUSES = 8
+"""Clauses of a run that are looked up as one statement."""
+
+
+def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime | None = None) -> tuple[Turn, ...]:
+    """The turns without what was forgotten; those of which nothing is left have no text.
+
+    What a user says after it was forgotten, and not in a list, was said anew and stays. An assistant, a tool or a
+    pasted list that says it again only repeats it, in other words too, as long as it was not purged. `now` dates what a
+    user without a time asks to remember in so many words; nobody knows when the rest was said.
+    """
+    if not turns or not book.journal.buries():
+        return tuple(turns)
+    by_text = {text: _forms(text) for text in dict.fromkeys(turn.text for turn in turns)}
+    buried = book.journal.buried({mark for spans in by_text.values() for found in spans.values() for mark in found})
+    if buried:  # what an entry says again was wanted again
+        buried = buried.difference(mark for entry in book.entries() for mark in marks(entry.text))
+    echoed = Echo(book)
+    times: dict[datetime, frozenset[str]] = {}
+    left = []
+    for turn in turns:
+        time = turn.time or (now if now is not None and _asks_to_remember(turn) else None)
+        stands = buried
+        if buried and time is not None and turn.role in ("user", "") and not is_list(turn.text):
+            if time not in times:
+                times[time] = book.journal.buried(buried, since=time)
+            stands = times[time]
+        spans = [span for span, found in by_text[turn.text].items() if not stands.isdisjoint(found)]
+        repeats = turn.role in ("assistant", "tool") or is_list(turn.text)
+        if repeats and (calls := echoed.left_in(turn.tool_calls)) != turn.tool_calls:
+            turn = replace(turn, tool_calls=calls)
+        spans += [*echoed.spans(turn.text), *_echoes(book, turn.text)] if repeats else []
+        left.append(replace(turn, text=tidied(without_spans(turn.text, spans))) if spans else turn)
+    return tuple(left)
+
+
+def _asks_to_remember(turn: Turn) -> bool:
+    cues = (find(each.text, talk="agent", dated=False) for each in sentences(turn.text))
+    return any(cue is not None and cue.kind == "explicit" for cue in cues)
+
+
+def _forms(text: str) -> dict[tuple[int, int], frozenset[str]]:
+    """The digests of every run of clauses of a text, and of all of it, by span."""
+    parts = units(text)
+    found: dict[tuple[int, int], frozenset[str]] = {}
+    for first, unit in enumerate(parts):
+        found[unit.start, unit.end] = frozenset([*marks(unit.text), place_mark(text, first, first)])
+        for last in parts[first + 1 : first + MOST_CLAUSES]:
+            found[unit.start, last.end] = frozenset(marks(text[unit.start : last.end]))
+    if len(parts) > MOST_CLAUSES:
+        found[parts[0].start, parts[-1].end] = frozenset(marks(text[parts[0].start : parts[-1].end]))
+    return found
+
+
+def is_list(text: str) -> bool:
+    """Whether a text is a list that was pasted: several lines, most of them items, or many lines."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    items = sum(re.match(r"\s*(?:[-*+•]|\d+[.)、])\s+|[^:：\s]{1,20}[:：]\s", line) is not None for line in lines)
+    return len(lines) >= 2 and (items >= 2 or len(lines) >= 5)
+
+
+def _echoes(book: Book, text: str) -> list[tuple[int, int]]:
+    """The clauses that repeat a name or two telling words of what was forgotten, also if it was purged."""
+    found: dict[tuple[int, int], frozenset[str]] = {}
+    for unit in units(text):
+        words = sorted(words_of(unit.text))[:MOST_PAIRED]
+        found[unit.start, unit.end] = frozenset(echo_marks(words, words))
+    buried = book.journal.buried({mark for each in found.values() for mark in each})
+    return [span for span, each in found.items() if not buried.isdisjoint(each)] if buried else []
+
+
+def texts_left(book: Book, texts: Iterable[str]) -> list[str]:
+    """Texts that were made of turns, without the clauses that were forgotten, line by line."""
+    texts = list(texts)
+    if not book.journal.buries():
+        return texts
+    lines = {line: unlabelled(line) for text in texts for line in text.split("\n")}
+    forms = {line: _forms(body) for line, body in lines.items()}
+    buried = book.journal.buried({mark for spans in forms.values() for each in spans.values() for mark in each})
+    left = {}
+    for line, body in lines.items():
+        spans = [span for span, each in forms[line].items() if not buried.isdisjoint(each)]
+        kept = tidied(without_spans(body, spans)) if spans else body
+        left[line] = line if not spans else f"{line[: len(line) - len(body)]}{kept}" if kept else ""
+    return ["\n".join(left[line] for line in text.split("\n") if left[line] or not line) for text in texts]
+
+
+class Echo:
+    """Tells whether a text repeats, in other words, what was forgotten and is still in the journal.
+
+    Args:
+        book: Whose journal it is; asked when it is first needed.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._tellers: list[tuple[Teller, frozenset[str], frozenset[str]]] | None = None
+
+    def __call__(self, text: str) -> bool:
+        """Whether the text repeats something."""
+        words = words_of(text)
+        for teller, values, known in self._all():
+            if teller(text):
+                return True
+            shared = values & values_of(text)
+            if shared and (any(map(is_id, shared)) or len(words & known) > len(shared)):
+                return True
+        return False
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where it does."""
+        return [(unit.start, unit.end) for unit in units(text) if self(unit.text)] if self._all() else []
+
+    def left_in(self, calls: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+        """Tool calls without what does."""
+        for teller, _, _ in self._all():
+            calls = teller.left_in(tuple(calls))
+        return tuple(calls)
+
+    def _all(self) -> list[tuple[Teller, frozenset[str], frozenset[str]]]:
+        if self._tellers is None:
+            self._tellers = []
+            for changes in self._book.journal.forgotten():
+                if any(change.kind == "turns" and turns_json.parse(change.before or "")[2] for change in changes):
+                    continue  # a whole session, which may come in under another name
+                texts = [text for change in changes for text in lost(change)]
+                values = frozenset[str]().union(*map(values_of, texts))
+                values = frozenset(value for value in values if not value.isdigit() or len(value) >= 3)
+                known = frozenset[str]().union(*map(words_of, texts))
+                self._tellers.append((Teller(texts), values, known))
+        return self._tellers
+
+
+def lost(change: Applied) -> Iterator[str]:
+    """What a change that forgot took away, statement by statement."""
+    from memorybook.formats import memory_md, notes
+
+    if change.purged or not change.before:
+        return
+    if change.kind == "edit":
+        _, old, _ = turns_json.parse(change.before)
+        left = {turn.id: turn.text for turn in turns_json.parse(change.after or change.before)[1]}
+        for turn in old:
+            kept = {unit.text for unit in units(left.get(turn.id, ""))}
+            yield from (unit.text for unit in units(turn.text) if unit.text not in kept)
+    elif change.kind == "turns":
+        yield from (unit.text for turn in turns_json.parse(change.before)[1] for unit in units(turn.text))
+    elif change.kind == "drop":
+        note = notes.parse_line(change.before, day=notes.day_of(change.target)) if change.after is not None else None
+        yield note.text if note else change.before
+    elif change.kind == "remove":
+        from datetime import UTC, datetime
+
+        yield memory_md.parse_entry(change.before, modified=datetime(1970, 1, 1, tzinfo=UTC)).text

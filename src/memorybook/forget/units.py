@@ -1,0 +1,234 @@
+"""What was said, cut into statements: sentences and the clauses of one, as spans of the text that they stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from memorybook.lifecycle.hints import compiled
+from memorybook.text.tokens import normalise, query_words, tokens
+
+USER = frozenset(query_words("the user's 用户的"))
+"""Words for who says `I`: a statement in the first person and one in the third have the same words without them."""
+
+
+class Unit(NamedTuple):
+    """A clause of a text.
+
+    Attributes:
+        start, end: Where it stands, with the mark and the blanks after it.
+        text: Its words, without white space around them.
+        sentence: Number of its sentence in the text, from 0.
+    """
+
+    start: int
+    end: int
+    text: str
+    sentence: int
+
+
+@lru_cache(maxsize=20_000)
+def units(text: str) -> tuple[Unit, ...]:
+    """The clauses of a text, which together are all of it; of what a machine wrote its members."""
+    found: list[Unit] = []
+    for number, (start, end) in enumerate(_sentences(text)):
+        part = text[start:end]
+        cuts = [0, *_joints(part, _MEMBER if is_machine(part) else _JOINT), len(part)]
+        for first, last in pairwise(cuts):
+            if part[first:last].strip():
+                found.append(Unit(start + first, start + last, part[first:last].strip(), number))
+    return tuple(found)
+
+
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text, without white space around them."""
+    return [part for start, end in _sentences(text) if (part := text[start:end].strip())]
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for found in compiled(_END).finditer(text):
+        if found["dot"] and compiled(_ABBREVIATED).search(text[max(0, found.start() - 8) : found.end("dot")]):
+            continue
+        if text[start : found.end()].strip():
+            yield start, found.end()
+            start = found.end()
+    if text[start:].strip():
+        yield start, len(text)
+
+
+_END = r"[。！？；!?]+[”’」』）)\"']*\s*|(?P<dot>\.)[.\"')\]]*(?:\s+|$)|…+\s*|\n+"
+_ABBREVIATED = r"(?:\b(?:[Mm]rs?|[Mm]s|[Dd]r|[Ss]t|e\.g|i\.e|vs|no|No|approx)|(?:^|\s)[A-Z])\.$"
+
+
+def _joints(text: str, pattern: str) -> list[int]:
+    return [found.end() for found in compiled(pattern).finditer(text)]
+
+
+_MEMBER = r",\s*(?=[\"'\w]+\s*[:=])"
+"""Where a member of an object ends in what a machine wrote."""
+
+
+_JOINT = r"[，；]\s*|(?<!\d)[,;]\s+|(?<=\d)[,;]\s+(?=\D)|(?<=\w)[:：]\s+|：(?=\S)|\s+[–—-]{1,2}\s+"
+
+
+def is_machine(line: str) -> bool:
+    """Whether a line was written by or for a machine."""
+    return re.search(r"[{\[(<]\"|\":|->|=>|::", line) is not None
+
+
+@lru_cache(maxsize=50_000)
+def words_of(text: str) -> frozenset[str]:
+    """The words by which a statement is known: no small words, no names for the user."""
+    return frozenset(query_words(text.replace("用户", "我"))) - USER
+
+
+def whole_words(words: Iterable[str]) -> frozenset[str]:
+    """The words without the parts of those that are made of several, such as `edge-12`."""
+    found = frozenset(words)
+    joined = [word for word in found if re.search(r"\w[-_./@:+]\w", word)]
+    return found.difference(part for word in joined for part in tokens(word) if part != word)
+
+
+def is_word(word: str) -> bool:
+    """Whether it says something alone; a single Han character hardly does."""
+    return word.isascii() or len(word) > 1
+
+
+@lru_cache(maxsize=50_000)
+def values_of(text: str) -> frozenset[str]:
+    """Numbers, identifiers and proper names of a text, as tokens."""
+    found: set[str] = set()
+    for value in compiled(_VALUES).findall(text):
+        if compiled(_DAY).fullmatch(value):
+            continue
+        found.update(whole_words(word for word in tokens(value) if len(word) > 1 and any(map(str.isalnum, word))))
+    return frozenset(found)
+
+
+_DAY = (
+    r"(?i)(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"(?:jan|febr)uary|march|april|may|june|july|august|\w+ember|october"
+)
+
+
+def is_id(value: str) -> bool:
+    """Whether a value is an identifier or a long number, which is the same wherever it stands."""
+    return len(value) >= 4 and any(map(str.isdigit, value)) and re.fullmatch(r"(?:19|20)\d\d|[\d:]{4,5}", value) is None
+
+
+_VALUES = (
+    r"(?<![\w.])(?:[\w-]*\d[\w.,:-]*\d[\w-]*|\d+)(?![\w])|"
+    r"(?<=[^.!?。！？\s] )(?!I\b)[A-Z][\w'-]+|[A-Z][a-z]+-[A-Z][\w-]+|"
+    r"^[A-Z][a-z]+(?=,|'s\b|\s+[A-Z])|(?<=[\u3400-\u9fff])[A-Za-z][\w-]+|[零一二两三四五六七八九十百千万]{3,}|(?<=[叫姓])[\u3400-\u9fff]{1,3}(?=[，。,\s]|$)"
+)
+
+
+def is_correction(text: str) -> bool:
+    """Whether a turn begins by taking back what was said just before: `scratch that`, `no wait`, 打错, 呸."""
+    return compiled(_CORRECTS).match(text.replace("’", "'")) is not None
+
+
+_CORRECTS = (
+    r"(?i)\W*(?:(?:oh|ah|er+|hm+|um+|uh|sorry|oops|argh)[\s,.!-]+)*(?:no\s*,?\s*wait|wait\b|scratch\s+that|correction\b|"
+    r"i\s+(?:meant|mean)\b|make\s+that\b|sorry[,:]|oops|my\s+(?:bad|mistake)|(?:that|it)'s\s+wrong|typo\b|no,|nope\b|not\s+\S+,"
+    r"|hmm\b.*?\bno\s+wait|actually,?\s+(?:it'?s|that'?s|make))"
+    r"|\W*(?:打错|说错|写错|搞错|记错|看错|弄错|口误|手误|不对|呸|更正|纠正|啊不|不不|不是[，,]|错了|噢不|哦不)"
+)
+
+
+def goes_on(text: str) -> bool:
+    """Whether a clause says more of what the one before it is about: it has no subject of its own, or a pronoun."""
+    plain = text.replace("’", "'").strip()
+    if compiled(_TURNS_TO).match(plain):
+        return False
+    if compiled(_POINTS).search(plain):
+        return True
+    if re.search(r"我(?!们?[的家这])", plain):
+        return False
+    return compiled(_OWN).match(plain) is None and re.search(r"[?？]\s*$|吗", plain) is None
+
+
+def points_back(text: str) -> bool:
+    """Whether a clause has a pronoun for somebody or something named before it."""
+    return compiled(_POINTS).search(text.replace("’", "'")) is not None
+
+
+def is_about(text: str, names: Collection[str]) -> bool:
+    """Whether one of these names is what a clause begins with, but for small words: its subject."""
+    for word in tokens(
+        re.sub(r"^\W*(?:(?:and|but|so|oh|also|then|well|welcome to|noted)\b[\s,:]*)+", "", text, flags=re.I)
+    )[:2]:
+        if word in names:
+            return True
+    return False
+
+
+def starts_with_pronoun(text: str) -> bool:
+    """Whether what is said begins with a pronoun for somebody who was named before."""
+    return compiled(r"(?i)(?:he|she|they)\b|[他她]").match(text) is not None
+
+
+_TURNS_TO = (
+    r"(?i)(?:oh,?\s+(?:and|by)|also\b|by\s+the\s+way|btw\b|another\s+thing|besides|and\s+(?:the|my|our|one)\b|plus\b)"
+    r"|另外|所以|因此|于是|改[走用]|还有|顺便|对了|再说|其次|至于|换个"
+)
+_POINTS = r"(?i)\b(?:it|its|he|him|his|she|her|hers|they|them|their)(?:'s|'re|'ll)?\b|[他她它]|^[这那]"
+_OWN = (
+    r"(?i)(?:(?:and|but|so|then|now|please|well|ok(?:ay)?)[,\s]+)*(?:I|we|my|our|you|your|let's|can|could|would|what|how|"
+    r"when|where|who|why|is|are|do|does)(?:'\w+)?\b|(?:那|所以|但是?|不过)?(?:我|咱|你|您|请|帮)"
+)
+
+
+def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text without these spans, its sentences ended and begun where they were cut; "" if nothing is left."""
+    cuts = sorted(spans)
+    if not cuts:
+        return text
+    pieces, last = [], 0
+    for start, end in cuts:
+        if start > last:
+            pieces.append(text[last:start])
+        last = max(last, end)
+    pieces.append(text[last:])
+    left = ""
+    for piece in pieces:
+        if piece.strip():
+            left = _joined(left, piece)
+    left = left.rstrip() if last >= len(text.rstrip()) else left
+    return left if re.search(r"\w", left) else ""
+
+
+def _joined(left: str, piece: str) -> str:
+    if left and re.search(r"[,;:，；：]\s*$", left) and re.search(r"[.!?。！？]\s*$|\n", left[-3:]) is None:
+        left = re.sub(r"[,;:，；：]\s*$", "", left) if not piece.strip() else left
+    return left + piece
+
+
+def tidied(text: str) -> str:
+    """A text whose end was cut off, without the comma that led on to it."""
+    return re.sub(r"[\s,;:，；：–—-]+$", "", text)
+
+
+def statement_key(text: str) -> str:
+    """What two statements have in common that differ in person and in small words alone; "" if they say too little.
+
+    >>> statement_key("I'm allergic to hazelnuts.") == statement_key("The user is allergic to hazelnuts")
+    True
+    """
+    from memorybook.lifecycle.alike import denies
+
+    text = text.replace("’", "'").replace("用户", "我")
+    said = [word for word in tokens(text) if word in words_of(text)]
+    if len(set(said)) < 2:
+        return ""
+    asked = "?" if re.search(r"[?？]\s*$", text) else ""
+    return f"says {'not ' if denies(text) else ''}{' '.join(dict.fromkeys(said))}{asked}"
+
+
+def said_by(texts: Sequence[str]) -> frozenset[str]:
+    """The texts, normalised."""
+    return frozenset(filter(None, map(normalise, texts)))
