@@ -421,6 +421,32 @@ class IndexConformance:
         found = book.search(make(None), "Paris")
         assert {c.passage.text for c in found.neighbours} == {"how was the trip", "we ate snails"}
 
+    def test_turns_are_read_by_their_positions(self, make: Make, book: Book) -> None:
+        book.say("one", "two", "three", "four", "five")
+        book.say("sechs", "七", session="u2", name="S2")
+        index = make(None)
+        book.sync(index)
+
+        def read(*spans: tuple[str, int, int]) -> list[tuple[str | None, int, str]]:
+            return sorted((turn.session, turn.position, turn.text) for turn in index.turns(spans))
+
+        assert read(("u1", 1, 2)) == [("u1", 1, "two"), ("u1", 2, "three")]
+        assert read(("u1", 3, 99)) == read(("u1", -2, -1)) == [("u1", 3, "four"), ("u1", 4, "five")]
+        assert read(("u2", -99, -1)) == read(("u2", 0, 1)) == [("u2", 0, "sechs"), ("u2", 1, "七")]
+        assert read(("u1", 0, 0), ("u2", -1, -1)) == [("u1", 0, "one"), ("u2", 1, "七")]
+        assert read(("u1", 9, 12)) == read(("u1", 3, 2)) == read(("nobody", -3, -1)) == read() == []
+        [turn] = index.turns([("u1", 4, 4)])
+        assert turn == holding(book.search(index, "five"), "five").passage
+
+    def test_turns_that_were_removed_are_not_read(self, make: Make, book: Book) -> None:
+        index = make(None)
+        assert list(index.turns([("u1", -3, -1)])) == []
+        book.say("one", "two", "three")
+        book.sync(index)
+        book.transcripts.remove("u1", ["t2"])
+        book.sync(index)
+        assert sorted(turn.text for turn in index.turns([("u1", -2, -1)])) == ["one", "two"]
+
     def test_neighbours_obey_the_filters(self, make: Make, book: Book) -> None:
         book.say("how was the trip", "Paris was lovely")
         assert book.search(make(None), "Paris", sources=frozenset({"turn"})).neighbours

@@ -150,6 +150,22 @@ def test_what_one_source_says_in_the_words_of_another_is_told_once_but_two_peopl
     assert made(said(text, "Ann"), said(text, "Bob", 1)).found == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("turn", "opposite"),
+    [("I eat peanuts at lunch.", "The user does not eat peanuts at lunch."), ("我中午吃花生。", "用户中午不吃花生。")],
+)
+def test_the_opposite_of_a_turn_is_no_retelling_of_it(turn: str, opposite: str) -> None:
+    assert len(made(said(turn), hit(opposite), hit(f"User: {opposite}", "summary", path="s.md")).found) >= 2
+    for source in ("note", "summary"):
+        assert made(said(turn), hit(opposite, source)).found == (0, 1)
+
+
+def test_a_summary_says_who_said_it() -> None:
+    text = made(said("I love green tea.", "Ann"), hit("Bob: I love green tea.", "summary")).text
+    assert "Ann: I love green tea." in text
+    assert "Bob: I love green tea." in text
+
+
 # --- room ----------------------------------------------------------------------------------------
 
 

@@ -176,10 +176,10 @@ def test_what_is_linked_with_what_was_found_is_recalled_too(memory: Memory) -> N
         known(memory, f"The Albatross took part in race number {number}.", "low")
     link(memory, boat, owner)
     link(memory, backwards, boat)
-    block = Agentic(memory).recalled("Which sails does the Albatross need?", max_tokens=400).text
+    block = Agentic(memory).recalled("Which sails does the Albatross need?", max_tokens=600).text
     assert "Ines" in block
     assert "Sailcloth" in block
-    assert "Ines" not in memory.recall("Which sails does the Albatross need?", max_tokens=400).text
+    assert "Ines" not in memory.recall("Which sails does the Albatross need?", max_tokens=600).text
     assert [shown.query for shown in memory.why(owner).prompts] == ["Which sails does the Albatross need?"]
 
 

@@ -256,14 +256,24 @@ class _Lines:
         if self._texts[number] in self._said:
             return True
         if hit.passage.source == "summary":
-            told = [self._words(known) for known in self.told]
-            return all(any(words_of(text) <= words for words in told) for text in statements(hit))
+            return all(self._is_retold(line) for line in hit.snippet.splitlines() if line.strip())
         return all(normalise(plain(line)) in self._said for line in hit.snippet.splitlines() if line.strip())
 
     def _words(self, number: int) -> frozenset[str]:
         if number not in self._known_words:
             self._known_words[number] = words_of(self._hits[number].snippet)
         return self._known_words[number]
+
+    def _is_retold(self, line: str) -> bool:
+        """Whether a line of a summary has no words beyond those that the same person is told with."""
+        who, said = spoken(line)
+        words = words_of(said)
+        return any(
+            words <= self._words(known)
+            and negates(said) == negates(self._hits[known].snippet)
+            and _is(who, self._hits[known].passage)
+            for known in self.told
+        )
 
     def _may_say(self, number: int) -> list[int]:
         """What is told in the very words of a hit, or from another source."""
@@ -281,12 +291,17 @@ class _Lines:
         if number == other or text == said:
             return True
         held_in = len(said.encode()) >= QUOTABLE and said in text
+        if held_in and one == "summary" and two == "turn":
+            lines = map(spoken, self._hits[number].snippet.splitlines())
+            held_in = any(said in normalise(line) and _is(who, held) for who, line in lines)
         return one != two and (held_in or (two != "turn" and self._retells(other, number)))
 
     def _retells(self, number: int, other: int) -> bool:
         """Whether an entry or a note says nothing but what a turn says, in the third person too."""
         words = self._words(number)
-        return self._hits[other].passage.source == "turn" and len(words) > 1 and words <= self._words(other)
+        if self._hits[other].passage.source != "turn" or len(words) < 2 or not words <= self._words(other):
+            return False
+        return negates(self._hits[number].snippet) == negates(self._hits[other].snippet)
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
@@ -328,7 +343,20 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(filter(is_telling, query_words(text))) - _USER
 
 
+def _is(who: str, passage: Passage) -> bool:
+    """Whether the name before a line of a summary may be that of who said the passage."""
+    return who.rstrip(" :：").lower() in ("", *_ROLES, passage.speaker.lower())
+
+
+def negates(text: str) -> bool:
+    """Whether a text has a word that turns a statement into its opposite; `words_of` leaves those out."""
+    folded = f" {text.lower().replace('’', chr(39))} "
+    return any(word in folded for word in _NOT)
+
+
+_NOT = (" not ", "n't ", " no ", " never ", " without ", "不", "没", "别", "无", "勿", "未")
 _USER = frozenset(query_words("the user's: 用户的："))
+_ROLES = frozenset(name.lower() for wording in WORDING.values() for name in wording.roles.values())
 
 
 def plain(line: str) -> str:

@@ -91,9 +91,10 @@ def recall(
     always = [] if unasked else standing(page.standing())
     before = _before(answer.hits, entries, wording.previously)
     room = (max_tokens - FRAME) // SHARE
+    beside: list[Hit] = []
     made = block(
         chosen.hits,
-        chosen.groups() if more is None else _with(chosen, more, page.document, answer.hits),
+        chosen.groups() if more is None else _with(chosen, beside, more, page.document, answer.hits),
         [
             Fact(entry.id, before.get(entry.id, entry.text), day_of(entry), entry.pinned, entry.id in first)
             for entry in always
@@ -105,7 +106,7 @@ def recall(
     )
     hot = tuple(known(book, [always[number] for number in made.standing]))
     cold = tuple(chosen.hits[number] for number in made.found)
-    _count_used(memory, query, hot, cold)
+    _count_used(memory, query, hot, [hit for hit in cold if hit.relevance > 0 or hit in beside])
     return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
 
 
@@ -150,19 +151,21 @@ def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) 
     return {hit.passage.entry: hit.snippet for hit in current(hits, entries, previously) if hit.passage.entry}
 
 
-def _with(chosen: Selection, more: More, document: MemoryDocument, found: Sequence[Hit]) -> Iterator[tuple[int, ...]]:
-    """The groups, and behind the first ones what else there is."""
+def _with(
+    chosen: Selection, beside: list[Hit], more: More, document: MemoryDocument, found: Sequence[Hit]
+) -> Iterator[tuple[int, ...]]:
+    """The groups, and behind the first ones what else there is, which goes into `beside` too."""
     groups = chosen.groups()
     yield from islice(groups, FIRST)
     for hit in more(document, found, {hit.passage.entry or "" for hit in chosen.hits}):
+        beside.append(hit)
         chosen.hits.append(hit)
         yield (len(chosen.hits) - 1,)
     yield from groups
 
 
-def _count_used(memory: Memory, query: str, hot: Sequence[Known], cold: Sequence[Hit]) -> None:
+def _count_used(memory: Memory, query: str, hot: Sequence[Known], about: Sequence[Hit]) -> None:
     """Count the entries and notes that were told as used: those of every prompt, and what is about the question."""
-    about = [hit for hit in cold if hit.relevance > 0]
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
     if used:
