@@ -268,3 +268,11 @@ def test_a_statement_that_differs_in_one_word_stays(memory: Memory, purged: bool
     assert [each.entry.text for each in memory.entries().entries] == [other]
     [session] = memory.book.transcripts.sessions()
     assert [turn.text for turn in memory.book.transcripts.turns(session.uuid)] == [other]
+
+
+def test_what_somebody_else_said_of_another_thing_stays(memory: Memory) -> None:
+    talk = [{"role": "", "speaker": "蒋不二", "content": text} for text in ("我演爹，台词抄了一半了", "我把票都买好了")]
+    memory.process_session_end(talk, "s1")
+    done = order(memory, "蒋不二受伤的事他不想提，别留")
+    assert done.forgotten == ()
+    assert "台词" in everything(memory)

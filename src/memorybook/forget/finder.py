@@ -235,7 +235,7 @@ class Finder:
         wanted, names = topic.words, topic.names
         weights = {word: self._weight(word) for word in wanted}
         total = sum(weights[word] for word in wanted - names or wanted)
-        of_whom = [turn for turn in self._said if turn and not names and self._is_all(wanted, turn[0].speaker)]
+        of_whom = [turn for turn in self._said if turn and not names and self._is_all(topic, turn[0].speaker)]
         single = not any(map(is_word, wanted))
         several = sum(map(is_word, wanted - names)) > 1
         surfaces = {surface: weights.get(word, 0.0) for surface in topic.surfaces for word in tokens(surface)[:1]}
@@ -287,10 +287,10 @@ class Finder:
         many = self._df.get(word, 0)
         return math.log(1 + self._size / (1 + many)) * (1.0 if many else 0.3) * (1.0 if is_word(word) else 0.3)
 
-    def _is_all(self, topic: frozenset[str], speaker: frozenset[str]) -> bool:
+    def _is_all(self, topic: Topic, speaker: frozenset[str]) -> bool:
         """Whether a topic is nothing but a speaker."""
-        known = {word for word in topic if is_word(word) and (word in self._df or word in speaker)}
-        return bool(known) and known <= speaker
+        known = {word for word in topic.words if is_word(word) and (word in self._df or word in speaker)}
+        return bool(known) and known <= speaker and (topic.person or topic.words <= speaker)
 
     def saying(self, texts: Iterable[str], *, entries: Iterable[Entry] = (), lines: Iterable[str] = ()) -> Found:
         """What says the same as one of these statements, in whatever person, and what rests on that."""

@@ -19,12 +19,14 @@ class Topic(NamedTuple):
         names: Those of them that only say whose it is: they are not enough.
         head: What it is, where that is known: the last word of a Chinese phrase; "" if not.
         surfaces: The words as they were said, in small letters.
+        person: Whether all of somebody is meant (`forget her`, 他的事都删了).
     """
 
     words: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     head: str = ""
     surfaces: frozenset[str] = frozenset()
+    person: bool = False
 
 
 def topic_of(order: str) -> Topic:
@@ -44,12 +46,14 @@ def topic_of(order: str) -> Topic:
         if other.words:
             named = [] if other.names else compiled(_NAME).findall(parts[place])
             words = frozenset[str]().union(*map(_telling, named)) or other.words
-            return other._replace(words=found.words | words, surfaces=found.surfaces | other.surfaces)
+            person = compiled(_SOMEBODY).search(parts[ordered]) is not None
+            return other._replace(words=found.words | words, surfaces=found.surfaces | other.surfaces, person=person)
     return found
 
 
 _CLAUSE = r"[,，;；。!！\n]|[.](?:\s|$)"
 _POINTS = r"(?i:\b(?:that|it|them|him|her|this|those)\b(?!\s+(?:I|we|my|our)\b))|[他她它](?!们)|相关|这些|那些"
+_SOMEBODY = r"(?i:\b(?:him|her|them)\b)|[他她]的?(?:事|信息|资料|$)"
 _NAME = r"(?<![\w'])(?!(?:I|My|We|Our|The|It|He|She|They|That|This|You|Please|A|An)\b)[A-Z][\w-]*(?:\s+[A-Z][\w-]+)*"
 _VERB = (
     r"(?i:\b(?:forget|delete|remove|erase|drop|wipe|strike|withdraw|clear|scrub|purge|stop\s+remembering|leave\b.*\bout)\b|"
@@ -63,7 +67,7 @@ def _topic(part: str) -> Topic:
     plain = compiled(_ORDERING).sub(" ", part)
     words = _telling(plain)
     owner = compiled(_OWNER).search(part)
-    of_whom = _telling(owner[1] or owner[2] or owner[3]) if owner is not None else frozenset[str]()
+    of_whom = _telling(next(filter(None, owner.groups()))) if owner is not None else frozenset[str]()
     of_whom |= words & _WHICH
     names = of_whom if words - of_whom else frozenset[str]()
     heads = re.findall(r"[\u3400-\u9fff]{2,}", plain)
@@ -72,6 +76,7 @@ def _topic(part: str) -> Topic:
 
 
 _OWNER = (
+    r"\b(?:my|our)\s+(\w+)\s+(?:has|had|is|was|does|did|goes|went|wants)\b|"
     r"\b([A-Z]\w+)(?:'s\b|'\s|\s+asks?\b|\s+wants?\b)|^([\u3400-\u9fff]{1,4}里)有"
     r"|([\u3400-\u9fff]{1,3}(?:先生|女士|老师|师傅|阿姨|叔叔))(?!的?(?:事|信息|资料|话))"
 )
