@@ -102,7 +102,7 @@ def test_a_prompt_has_the_hosts_words_the_rule_the_memory_and_the_history(place:
     [system, *rest] = session.build_messages("You are kind.", "What do I like?")
     assert place.provider(session).asked == ["What do I like?"]
     assert system["content"].startswith("You are kind.\n\nBefore you answer about anything past")
-    assert "# Memory\nRemembered from earlier" in system["content"]
+    assert "# Memory\nFrom earlier conversations" in system["content"]
     assert "\n\nThe user likes tea.\n<!--" in system["content"]
     assert "memorybook:recalled" in system["content"]
     assert texts(rest) == ["message 0", "message 1", "What do I like?"]
@@ -115,7 +115,7 @@ def test_a_prompt_is_in_the_language_of_the_talk(place: Place) -> None:
     place.provider(session).answer = "用户喜欢绿茶。"
     [system, _] = session.build_messages("", "我喜欢喝什么？")
     assert "先用 memory_search 检索记忆" in system["content"]
-    assert "# 历史记忆\n以下是从以往对话中记住的内容" in system["content"]
+    assert "# 历史记忆\n来自以往对话" in system["content"]
     assert "\n\n用户喜欢绿茶。\n<!--" in system["content"]
     session.add(said("我喜欢喝什么？"))
     for word, rule in (("ok", "先用 memory_search 检索记忆"), ("Go on, please.", "search the memory")):
