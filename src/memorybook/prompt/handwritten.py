@@ -7,7 +7,7 @@ from memorybook.hits import Hit
 from memorybook.patterns import lazily
 from memorybook.prompt.block import plain
 from memorybook.standard import Iterable, Iterator, Mapping, Sequence
-from memorybook.text.screen import screen
+from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens
 from memorybook.typed import NamedTuple
 
@@ -67,13 +67,13 @@ def handwritten(written: Written, found: Sequence[Hit], *, room: int, more: str,
     """
     everything = _printed({section: section.lines for section in written.sections})
     if not asked or _fits(everything, room):
-        return [line for line in everything if not screen(line)]
+        return [line for line in everything if not instructs(line)]
     rest = more.format(", ".join(_names(written.sections)))
     room -= count_tokens(rest) + 1
     near: dict[Section, list[str]] = {}
     for line, section in _near(written, found):
         cost = count_tokens(line) + 1 + (0 if section in near else count_tokens(section.heading) + 1)
-        if cost <= room and not screen(line):
+        if cost <= room and not instructs(line):
             room -= cost
             near.setdefault(section, []).append(line)
     return [*_printed(near), rest]

@@ -9,9 +9,9 @@ from memorybook.prompt.block import words_of
 from memorybook.recall.empty_answers import says_nothing
 from memorybook.recall.format import SNIPPET, snippet
 from memorybook.recall.reading import spoken
-from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Memo, Sequence
+from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.text.corrections import takes_back
-from memorybook.text.screen import screen
+from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
 from memorybook.typed import TYPE_CHECKING
 
@@ -57,10 +57,7 @@ def may_be_told(passage: Passage) -> bool:
 
     Suspect text may not, nor the output of a tool: a page of the web or a file says what its author wants.
     """
-    return passage.trust != "suspect" and passage.role != "tool" and not _screened[passage.text]
-
-
-_screened = Memo(screen, 16_384)
+    return passage.trust != "suspect" and passage.role != "tool" and not instructs(passage.text)
 
 
 class Selection:

@@ -10,7 +10,7 @@ from memorybook.lifecycle import fade
 from memorybook.model import CATEGORIES
 from memorybook.recall.format import fenced
 from memorybook.standard import Iterable, Mapping, date
-from memorybook.text.screen import screen
+from memorybook.text.screen import instructs
 from memorybook.text.tokens import language_of
 from memorybook.typed import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ _UNASKED = ("suspect", "tool", "document")
 
 def standing(ordered: Iterable[Entry], *, limit: int = fade.PROMPT_BEST) -> list[Entry]:
     """The first of the entries that every prompt takes, see `by_strength`, without those that instruct their reader."""
-    return list(islice((entry for entry in ordered if not screen(entry.text)), limit))
+    return list(islice((entry for entry in ordered if not instructs(entry.text)), limit))
 
 
 def by_strength(entries: Iterable[Entry], today: date) -> tuple[Entry, ...]:
@@ -94,7 +94,7 @@ def summarize_existing(memory: Memory, limit: int = 50) -> str:
     held = [
         each
         for each in known(book, book.memory().entries)
-        if each.entry.state == "active" and each.entry.trust != "suspect" and not screen(each.entry.text)
+        if each.entry.state == "active" and each.entry.trust != "suspect" and not instructs(each.entry.text)
     ]
     held.sort(key=lambda each: (-each.strength, each.entry.id))
     best = held[:limit]

@@ -9,7 +9,7 @@ shown as quoted data.
 from __future__ import annotations
 
 from memorybook.patterns import lazily
-from memorybook.standard import Iterable
+from memorybook.standard import Callable, Iterable, Memo
 from memorybook.typed import NamedTuple
 
 
@@ -401,6 +401,10 @@ def screen(text: str) -> str | None:
                 if sign.reason == _MARKUP or not _is_talk(folded, match.start(), match.end()):
                     return sign.reason
     return None
+
+
+instructs: Callable[[str], str | None] = Memo(screen, 16_384).__getitem__
+"""As `screen`, which of texts that were asked about lately is not worked out again."""
 
 
 def _holds(text: str, words: Iterable[str]) -> bool:
