@@ -227,3 +227,10 @@ def test_no_block_is_larger_than_its_budget(
     assert found.tokens == (count_tokens(found.text) if found.text else 0) <= size
     assert found.text.count(CLOSE) <= 1
     assert len(set(found.found)) == len(found.found)
+
+
+@pytest.mark.parametrize("text", ["I take the ferry at nine.", "我坐九点的渡轮。"])
+def test_what_was_said_again_is_told_on_its_last_day(text: str) -> None:
+    first, last = (said(text, at=at, date=day) for at, day in ((0, "2026-02-01"), (3, "2026-03-01")))
+    assert made(first, last).found == (1,)
+    assert made(last, first).found == (0,)

@@ -227,7 +227,8 @@ class _Lines:
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
             told = (*self._may_say(number), *new)
-            if text and not self._is_said(number) and not any(self._says(known, number) for known in told):
+            again = (known for known in told if self._says(known, number) and not self._was_said(known, number))
+            if text and not self._is_said(number) and next(again, None) is None:
                 new[number] = self._line(self._hits[number])
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
@@ -302,6 +303,11 @@ class _Lines:
         if self._hits[other].passage.source != "turn" or len(words) < 2 or not words <= self._words(other):
             return False
         return negates(self._hits[number].snippet) == negates(self._hits[other].snippet)
+
+    def _was_said(self, number: int, later: int) -> bool:
+        """Whether a later turn is the same statement, said again: the last day counts."""
+        before, after = self._hits[number].passage, self._hits[later].passage
+        return self._texts[number] == self._texts[later] and (before.date or "") < (after.date or "")
 
     def _line(self, hit: Hit) -> str:
         p = hit.passage
