@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.forget.topic import topic_of
-from memorybook.forget.units import goes_on, is_correction, statement_key, units, values_of, without_spans
+from memorybook.forget.units import corrects, goes_on, statement_key, units, values_of, without_spans
 
 
 @given(st.text(alphabet="ab我猫,，. 。\n!;：:-{}\"'1", max_size=60))
@@ -45,7 +45,7 @@ def test_a_denial_and_a_question_are_others(one: str, other: str) -> None:
     "text", ["scratch that, i swapped two digits. 7314", "no wait, Seville.", "打错，9208", "呸，周四"]
 )
 def test_a_correction_is_heard(text: str) -> None:
-    assert is_correction(text)
+    assert corrects(text, frozenset())
 
 
 def test_a_clause_goes_on_without_a_subject_of_its_own() -> None:

@@ -308,7 +308,7 @@ def _lines(memory: Memory, tells: Teller, reason: str) -> Iterator[Drop]:
     """What a person wrote into MEMORY.md, and paragraphs of the history, that say it."""
     for line in memory.book.memory().prose.splitlines():
         plain = line.strip().removeprefix("- ").removeprefix("* ")
-        if plain and not line.lstrip().startswith("#") and tells(plain):
+        if plain and not line.lstrip().startswith("#") and tells(plain) and len(sentences_in(plain)) == 1:
             yield Drop(path="MEMORY.md", line=line, reason=reason)
     if any(info.path == "HISTORY.md" for info in memory.book.documents.list()):
         for line in memory.book.documents.read("HISTORY.md").text.split("\n"):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.topic import Topic
 from memorybook.forget.units import (
+    corrects,
     goes_on,
     is_about,
-    is_correction,
     is_id,
     is_machine,
+    is_of_another,
     is_word,
     points_back,
     sentences_in,
@@ -295,10 +296,17 @@ class Finder:
     def saying(self, texts: Iterable[str], *, entries: Iterable[Entry] = (), lines: Iterable[str] = ()) -> Found:
         """What says the same as one of these statements, in whatever person, and what rests on that."""
         texts = [text for text in texts if text.strip()]
+        entries = list(entries)
+        people = {self.turns[at].speaker for entry in entries for at in self._sources(entry)}
         ids = {entry.id for entry in entries}
         given = set(lines)
         says = _saying(texts)
-        hits = [one for turn in self._said for one in self._sentence_hits(turn, texts)]
+        hits = [
+            one
+            for place, turn in enumerate(self._said)
+            if not people or self.turns[place].speaker in people or self.turns[place].role in ("assistant", "tool")
+            for one in self._sentence_hits(turn, texts)
+        ]
         return self._all(
             [entry for entry in self.entries if entry.id in ids or says(entry.text)],
             [each for each in self.notes if each[1] in given or says(each[2])],
@@ -313,8 +321,16 @@ class Finder:
             whole = frozenset().union(*(one.words for one in parts))
             for text in texts:
                 wanted = words_of(text)
-                if _says(whole, wanted) or normalise(" ".join(one.text for one in parts)) == normalise(text):
-                    own = [one for one in parts if one.words and len(one.words & wanted) >= 0.5 * len(one.words)]
+                sentence = " ".join(one.text for one in parts)
+                if (_says(whole, wanted) and not is_of_another(sentence, wanted)) or (
+                    normalise(sentence) == normalise(text)
+                ):
+                    most = max(len(one.words & wanted) for one in parts)
+                    own = [
+                        one
+                        for one in parts
+                        if one.words and len(one.words & wanted) >= max(0.5 * len(one.words), NEAR_BEST * most)
+                    ]
                     yield from own or parts
                     break
 
@@ -338,7 +354,7 @@ class Finder:
         if going_on:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
-        cut = self._grown(cut)
+        cut = self._grown(cut, of_topic=going_on)
         cut |= {(one.place, one.number): one for one in self._labels(cut)}
         texts = [one.text for one in cut.values()]
         says = self._made_of(cut)
@@ -362,13 +378,13 @@ class Finder:
             self._rare(cut, entries, lines),
         )
 
-    def _grown(self, cut: dict[tuple[int, int], _Said]) -> dict[tuple[int, int], _Said]:
-        """What is cut with its corrections and echoes, and theirs."""
+    def _grown(self, cut: dict[tuple[int, int], _Said], *, of_topic: bool) -> dict[tuple[int, int], _Said]:
+        """What is cut, with corrections and echoes, and theirs; of a topic all that is about a name it brought in."""
         for _ in range(3):
             many = len(cut)
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._corrections(one)}
-            cut |= {(one.place, one.number): one for one in self._echoes(cut)}
+            cut |= {(one.place, one.number): one for one in self._echoes(cut, of_topic)}
             if len(cut) == many:
                 break
         return cut
@@ -425,10 +441,10 @@ class Finder:
         for place in self._near(one.place, 2):
             turn = self.turns[place]
             if (turn.role, turn.speaker) == (who.role, who.speaker):
-                if is_correction(turn.text) and one.sentence >= self._said[one.place][-1].sentence - 1:
-                    yield from self._said[place]
+                if one.sentence >= self._said[one.place][-1].sentence - 1:
+                    yield from self._correcting(place, one)
                 break
-        if one.number == 0 and is_correction(who.text):
+        if one.number == 0 and corrects(who.text, frozenset()):
             for place in range(one.place - 1, max(one.place - 3, -1), -1):
                 turn = self.turns[place]
                 if turn.session != who.session:
@@ -437,6 +453,16 @@ class Finder:
                     last = self._said[place][-1].sentence if self._said[place] else 0
                     yield from (each for each in self._said[place] if each.sentence == last)
                     break
+
+    def _correcting(self, place: int, one: _Said) -> Iterator[_Said]:
+        """The clauses of a turn that begins by taking back a clause, up to one that has a subject of its own."""
+        turn = self._said[place]
+        if not turn or not corrects(self.turns[place].text, one.words):
+            return
+        for more in turn:
+            if more.sentence > turn[0].sentence and not (goes_on(more.text) or one.words & more.words):
+                return
+            yield more
 
     def _rare(
         self, cut: Mapping[tuple[int, int], _Said], entries: Iterable[Entry], lines: Iterable[tuple[str, str, str]]
@@ -472,7 +498,7 @@ class Finder:
                     introduced.setdefault(value, place)
         return introduced
 
-    def _echoes(self, cut: Mapping[tuple[int, int], _Said]) -> Iterator[_Said]:
+    def _echoes(self, cut: Mapping[tuple[int, int], _Said], of_topic: bool) -> Iterator[_Said]:
         """Clauses that repeat a value that was introduced by what is cut, or in the next turns most of its words."""
         introduced = self._introduced(cut)
         cut_places: dict[int, frozenset[str]] = {}
@@ -482,20 +508,28 @@ class Finder:
             for one in turn:
                 if (place, one.number) in cut:
                     continue
-                if self._repeats(one, place, introduced, cut_places):
+                if self._repeats(one, place, introduced, cut_places, of_topic):
                     yield one
 
     def _repeats(
-        self, one: _Said, place: int, introduced: Mapping[str, int], cut: Mapping[int, frozenset[str]]
+        self,
+        one: _Said,
+        place: int,
+        introduced: Mapping[str, int],
+        cut: Mapping[int, frozenset[str]],
+        of_topic: bool,
     ) -> bool:
         said = whole_words(tokens(one.text))
+        if not of_topic and is_of_another(one.text, frozenset[str]().union(*cut.values())):
+            return False
         reply = self.turns[place].role in ("assistant", "tool")
         for value in said & introduced.keys():
             at = introduced[value]
             same = self.turns[at].session == self.turns[place].session
             near = same and abs(place - at) <= REPLIES
             name = not value[0].isdigit()
-            if is_id(value) or (near and (reply or not name)) or (name and is_about(one.text, {value})):
+            more = of_topic or len(one.words & cut.get(at, frozenset()) - {value}) > 0
+            if is_id(value) or (near and reply) or (name and more and is_about(one.text, {value})):
                 return True
             if len(one.words & cut.get(at, frozenset())) >= 2:
                 return True
@@ -547,6 +581,8 @@ def _holding(parts: Sequence[_Said], topic: Topic) -> Iterator[_Said]:
     held = [number for number, one in enumerate(parts) if topic.head and topic.head in one.words]
     held = held or [number for number, one in enumerate(parts) if any(map(is_word, one.words & topic.words))]
     held = held or [number for number, one in enumerate(parts) if one.words & topic.words - topic.names]
+    most = max((len(parts[number].words & topic.words) for number in held), default=0)
+    held = [number for number in held if len(parts[number].words & topic.words) >= NEAR_BEST * most]
     for number in held or range(len(parts)):
         if number and points_back(parts[number].text):
             yield parts[number - 1]

@@ -127,16 +127,46 @@ _VALUES = (
 )
 
 
-def is_correction(text: str) -> bool:
-    """Whether a turn begins by taking back what was said just before: `scratch that`, `no wait`, 打错, 呸."""
-    return compiled(_CORRECTS).match(text.replace("’", "'")) is not None
+def corrects(text: str, said: Collection[str]) -> bool:
+    """Whether a turn begins by taking back what was said in these words: `scratch that`, `no, Friday`, 打错, 呸.
+
+    One that goes on with a subject of its own and shares no word of it answers something else: `no, but I …`.
+    """
+    text = text.replace("’", "'")
+    if compiled(_CORRECTS_SURELY).match(text):
+        return True
+    found = compiled(_MAY_CORRECT).match(text)
+    if found is None:
+        return False
+    rest = text[found.end() :].lstrip(" ,，.!—–-")
+    return compiled(_SUBJECT).match(rest) is None or not words_of(rest).isdisjoint(said)
 
 
-_CORRECTS = (
-    r"(?i)\W*(?:(?:oh|ah|er+|hm+|um+|uh|sorry|oops|argh)[\s,.!-]+)*(?:no\s*,?\s*wait|wait\b|scratch\s+that|correction\b|"
-    r"i\s+(?:meant|mean)\b|make\s+that\b|sorry[,:]|oops|my\s+(?:bad|mistake)|(?:that|it)'s\s+wrong|typo\b|no,|nope\b|not\s+\S+,"
-    r"|hmm\b.*?\bno\s+wait|actually,?\s+(?:it'?s|that'?s|make))"
-    r"|\W*(?:打错|说错|写错|搞错|记错|看错|弄错|口误|手误|不对|呸|更正|纠正|啊不|不不|不是[，,]|错了|噢不|哦不)"
+_FILLED = r"(?i)\W*(?:(?:oh|ah|er+|hm+|um+|uh|sorry|oops|argh)[\s,.!-]+)*"
+_CORRECTS_SURELY = (
+    _FILLED + r"(?:no\s*,?\s*wait|scratch\s+that|correction\b|i\s+(?:meant|mean)\b|make\s+that\b|my\s+(?:bad|mistake)|"
+    r"(?:that|it)'s\s+wrong|typo\b|hmm\b.*?\bno\s+wait|actually,?\s+(?:it'?s|that'?s|make))"
+    r"|\W*(?:打错|说错|写错|搞错|记错|看错|弄错|口误|手误|呸|更正|纠正|错了)"
+)
+_MAY_CORRECT = _FILLED + r"(?:wait\b|sorry[,:]|oops|no,|nope\b|not\s+\S+,)|\W*(?:不对|啊不|不不|不是[，,]|噢不|哦不)"
+_SUBJECT = (
+    r"(?i)(?:(?:but|and|so|then|now|please|well)[,\s]+)*(?:I|we|my|our|you|your|can|could|would|will|let's|what|how|when|"
+    r"where|who|why|is|are|do|does|[a-z]+\s+(?:is|are|was|has|have|had|will|starts?|needs?|wants?))\b"
+    r"|(?:但是?|不过|可是|那)?(?:我|咱|你|您|请|帮)"
+)
+
+
+def is_of_another(text: str, said: Collection[str]) -> bool:
+    """Whether a sentence begins with somebody or something that these words do not name: `My brother …`, `Bob: …`."""
+    found = compiled(_OF_WHOM).match(text.replace("’", "'"))
+    if found is None:
+        return False
+    return words_of(found[found.lastgroup or 0]).isdisjoint(said) and values_of(text).isdisjoint(said)
+
+
+_OF_WHOM = (
+    r"\W*(?:(?i:and|but|also|oh|so)[,\s]+)?(?:(?i:my|our|his|her|their)\s+(?P<kin>\w+)|(?P<name>[A-Z][a-z]+)(?=\s+[a-z]+s\b|:)"
+    r"|(?:我的?|咱们?的?|他的?|她的?)(?P<han>[\u3400-\u9fff]{1,2}?(?:妈|爸|哥|弟|姐|妹|子|女|儿|事|友|生|医|师|亲|公|婆|父|母))(?=也|都|是|[\u3400-\u9fff]))"
 )
 
 

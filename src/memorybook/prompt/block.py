@@ -218,11 +218,17 @@ class _Lines:
         self._entries = entries
         self._hits = hits
         self._wording = wording
+        self._refused: set[int] = set()
         self._texts: dict[int, str] = {}
         self._known_words: dict[int, frozenset[str]] = {}
 
     def add(self, group: Sequence[int]) -> None:
-        """Tell these hits, without what is told already, where there is room for all of them."""
+        """Tell these hits, without what is told already, where there is room for all of them.
+
+        What had no room with what it must not be told without is not told alone.
+        """
+        if not self._refused.isdisjoint(group):
+            return
         new: dict[int, str] = {}
         for number in group:
             text = self._texts.setdefault(number, normalise(self._hits[number].snippet))
@@ -234,6 +240,7 @@ class _Lines:
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
         if cost > self.room:
             self.missed += 1
+            self._refused.update(group if len(group) > 1 else ())
             return
         for known in replaced:
             del self.told[known]

@@ -168,7 +168,8 @@ def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
         turns=memory.book.turns,
         previously=WORDING[language_of(memory.config.language, [query])].previously,
     )
-    return [chosen.hits[group[0]] for group in chosen.ranked()]
+    numbers = dict.fromkeys(number for group in chosen.ranked() for number in (*group[1:], group[0]))
+    return [chosen.hits[number] for number in numbers]
 
 
 def once(hits: Iterable[Hit]) -> list[Hit]:

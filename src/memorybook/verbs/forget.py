@@ -167,8 +167,11 @@ def _by_id(memory: Memory, id: str) -> Meant:
 
 
 def _by_query(memory: Memory, query: str) -> Meant:
-    """All that says what is relevant to the query, in every copy, and what says it itself."""
+    """All that says the query, in every copy, if it is a statement of the book; else what is relevant to it."""
     words = words_of(query)
+    same = Finder(memory, [query]).saying([query])
+    if same:
+        return _meant(same)
     asked = Query(words, pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = memory.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}

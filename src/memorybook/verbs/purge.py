@@ -114,6 +114,8 @@ def _erased(
         standing = {normalise(entry.text) for entry in book.entries()}
         texts = {text for each in _forgetting(book) for text in _gone(each)}
         texts |= {turn.text for turn in forgotten_in_queue(memory)}
+        removed = {change.target for each in _forgetting(book) for change in each.changes if change.kind == "remove"}
+        texts |= {entry.text for id in removed for entry in _past(book, id)}
         gone = {text for text in texts if text.strip() and normalise(text) not in standing}
         return Meant(), gone, set(), {each.id for each in _forgetting(book) if any(map(_forgot, each.changes))}
     try:
