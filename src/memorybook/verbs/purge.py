@@ -129,7 +129,8 @@ def _erased(
     earlier = {text for each in before for change in each.changes for text in lost(change)}
     if past or earlier:
         again = Finder(memory, [*past, *earlier]).saying([*past, *earlier])
-        meant = together_meant([meant, Meant(again.entries, again.notes, found=again)])
+        again = again._replace(entries=())  # an entry that says now what this one said once is another
+        meant = together_meant([meant, Meant((), again.notes, found=again)])
     targets = {entry.id for entry in meant.entries} | set(meant.documents)
     targets |= {f"session:{each.uuid}" for each in meant.sessions}
     targets |= {name for name in (target, session and f"session:{session}") if name}
