@@ -326,11 +326,7 @@ class Finder:
                     normalise(sentence) == normalise(text)
                 ):
                     most = max(len(one.words & wanted) for one in parts)
-                    own = [
-                        one
-                        for one in parts
-                        if one.words and len(one.words & wanted) >= max(0.5 * len(one.words), NEAR_BEST * most)
-                    ]
+                    own = [one for one in parts if one.words and _is_part(one.words, wanted, most)]
                     yield from own or parts
                     break
 
@@ -604,6 +600,12 @@ def _says(words: frozenset[str], wanted: frozenset[str]) -> bool:
     shared = len(words & wanted)
     nothing_else = wanted <= words or words <= wanted
     return nothing_else and shared >= SAME * len(wanted) and shared >= min(2, len(wanted)) > 0
+
+
+def _is_part(words: frozenset[str], wanted: frozenset[str], most: int) -> bool:
+    """Whether a clause says nothing but the statement, or half of it is that and nearly as much as the best clause."""
+    shared = len(words & wanted)
+    return words <= wanted or shared >= max(0.5 * len(words), NEAR_BEST * most)
 
 
 def _saying(texts: Sequence[str]) -> Callable[[str], bool]:

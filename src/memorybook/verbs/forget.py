@@ -18,6 +18,7 @@ from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query
 from memorybook.model import Change, Drop, EditTurns, Entry, RemoveTurns, Session, Turn
 from memorybook.pages import is_page
+from memorybook.patterns import lazily
 from memorybook.recall.search import RELEVANT
 from memorybook.text.splitting import split
 from memorybook.text.tokens import digest, query_words
@@ -169,8 +170,7 @@ def _by_id(memory: Memory, id: str) -> Meant:
 def _by_query(memory: Memory, query: str) -> Meant:
     """All that says the query, in every copy, if it is a statement of the book; else what is relevant to it."""
     words = words_of(query)
-    same = Finder(memory, [query]).saying([query])
-    if same:
+    if _STATEMENT.match(query) and (same := Finder(memory, [query]).saying([query])):
         return _meant(same)
     asked = Query(words, pool=2 * MOST, sources=frozenset({"entry", "note"}))
     hits = memory.book.search(asked, limit=MOST, min_score=RELEVANT).hits
@@ -181,6 +181,10 @@ def _by_query(memory: Memory, query: str) -> Meant:
     finder = Finder(memory, [query, *texts])
     topic = Topic(frozenset(query_words(words)))
     return _meant(together([finder.about(topic), finder.saying([query, *texts], entries=entries, lines=lines)]))
+
+
+_STATEMENT = lazily(r"(?i)\s*(?:I\b|the user (?!['’])|我(?![的们])|用户(?!的))")
+"""How a query begins that is a statement of the user, not a subject."""
 
 
 def _meant(found: Found) -> Meant:
