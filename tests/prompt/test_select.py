@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from memorybook.hits import Hit, Passage
+from memorybook.hits import Hit, Passage, Query
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
 from memorybook.prompt.recall import recall
-from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged
+from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged, with_corrections
 from prompt.conftest import Say, number, told
 
 
@@ -219,3 +219,17 @@ def test_several_are_taken_in_turn() -> None:
 def test_spans_that_touch_are_one() -> None:
     spans = [("b", 3, 4), ("a", -2, 6), ("a", 7, 8), ("a", 10, 12), ("b", 4, 9)]
     assert merged(spans) == [("a", 0, 8), ("a", 10, 12), ("b", 3, 9)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "asked"),
+    [
+        ("Our licence plate is KI AB 12.", "Scratch that, KI AB 21.", "What is our licence plate?"),
+        ("我们的车牌是沪A12345。", "不对，是沪A54321。", "我的车牌是多少？"),
+    ],
+)
+def test_a_list_of_hits_has_what_took_one_back_before_it(memory: Memory, old: str, new: str, asked: str) -> None:
+    memory.process_session_end([{"role": "user", "content": text} for text in (old, new)], "s1")
+    found = memory.book.search(Query(asked, sources=frozenset({"turn"})), limit=1)
+    texts = [hit.snippet for hit in with_corrections(found.hits, memory.book.turns)]
+    assert texts == [new, old]

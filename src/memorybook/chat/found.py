@@ -8,6 +8,7 @@ from memorybook.hits import Query
 from memorybook.lifecycle.sentences import is_question
 from memorybook.lifecycle.talk import is_small
 from memorybook.prompt.recall import WORTH_A_LOOK, named_apart, tells_beside
+from memorybook.prompt.select import with_corrections
 from memorybook.verbs.renewed import renewed
 
 if TYPE_CHECKING:
@@ -93,4 +94,5 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
 
     found = memory.book.search(Query(text), limit=limit, keep=keep)
     found = renewed(memory.book, Query(text), found, limit=limit)
-    return found._replace(hits=tuple(named_apart(memory.book, found.hits)))
+    hits = with_corrections(found.hits, memory.book.turns)
+    return found._replace(hits=tuple(named_apart(memory.book, hits)))

@@ -370,6 +370,18 @@ class _Talks:
                 yield _beside(hit, turn)
 
 
+def with_corrections(hits: Sequence[Hit], turns: Turns) -> list[Hit]:
+    """The hits of a search, each turn behind what took it back, an assistant's behind the user's words before it."""
+    talks = _Talks(hits[:PLACED], turns, None)
+    found: dict[object, Hit] = {}
+    for hit in hits:
+        for other in (*_required(hit, talks), hit):
+            passage = other.passage
+            mark = (passage.session, passage.position) if passage.source == "turn" else (passage.path, passage.text)
+            found.setdefault(mark, other._replace(relevance=max(other.relevance, hit.relevance)))
+    return list(found.values())
+
+
 def in_turn(*others: Iterable[T]) -> Iterator[T]:
     """The first of each, the second of each, and so on, until all are through."""
     nothing = object()
