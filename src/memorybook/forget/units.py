@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from memorybook.lifecycle.hints import compiled
-from memorybook.text.tokens import normalise, query_words, tokens
+from memorybook.text.tokens import query_words, tokens
 
 USER = frozenset(query_words("the user's 用户的"))
 """Words for who says `I`: a statement in the first person and one in the third have the same words without them."""
@@ -257,8 +257,3 @@ def statement_key(text: str) -> str:
         return ""
     asked = "?" if re.search(r"[?？]\s*$", text) else ""
     return f"says {'not ' if denies(text) else ''}{' '.join(dict.fromkeys(said))}{asked}"
-
-
-def said_by(texts: Sequence[str]) -> frozenset[str]:
-    """The texts, normalised."""
-    return frozenset(filter(None, map(normalise, texts)))
