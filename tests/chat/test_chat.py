@@ -39,7 +39,7 @@ def test_without_a_model_it_remembers_and_answers_with_what_it_finds(talk: Talk,
     assert "· remembered: The user talked to Bob about the red bicycle today.\n" in first
     second = talk("When does my ferry leave?", "what about tungsten?")
     assert "No model is set. This is what I found:" in second
-    assert "The user's ferry leaves at 14:30." in second
+    assert "   Remember that my ferry leaves at 14:30." in second
     assert "The book says nothing about it yet." in second
     with memorybook.open(str(tmp_path / "book")) as memory:
         [one] = memory.entries().entries
@@ -54,7 +54,7 @@ def test_without_a_model_in_chinese(talk: Talk) -> None:
     assert "· 没有新的内容要记" in first
     second = talk("我的渡轮几点开？")
     assert "没有设置模型。以下是我找到的：" in second
-    assert "用户的渡轮下午两点半开。" in second
+    assert "   记住：我的渡轮下午两点半开。" in second
 
 
 @pytest.mark.parametrize(

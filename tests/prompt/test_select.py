@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from memorybook.hits import Hit, Passage, Query
+from memorybook.hits import Hit, Passage
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
-from memorybook.prompt.recall import recall
-from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged, with_corrections
+from memorybook.prompt.recall import recall, tell_hits
+from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged
 from prompt.conftest import Say, number, told
 
 
@@ -230,6 +230,6 @@ def test_spans_that_touch_are_one() -> None:
 )
 def test_a_list_of_hits_has_what_took_one_back_before_it(memory: Memory, old: str, new: str, asked: str) -> None:
     memory.process_session_end([{"role": "user", "content": text} for text in (old, new)], "s1")
-    found = memory.book.search(Query(asked, sources=frozenset({"turn"})), limit=1)
-    texts = [hit.snippet for hit in with_corrections(found.hits, memory.book.turns)]
+    found = tell_hits(memory, asked, limit=1, keep=lambda passage: passage.source == "turn")
+    texts = [hit.snippet for hit in found.hits]
     assert texts == [new, old]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook.hits import Query
 from memorybook.lifecycle.sentences import is_question
 from memorybook.lifecycle.talk import is_small
-from memorybook.prompt.recall import WORTH_A_LOOK, named_apart, tells_beside
-from memorybook.prompt.select import with_corrections
+from memorybook.prompt.recall import WORTH_A_LOOK, tell_hits, tells_beside
 from memorybook.verbs.renewed import renewed
 
 if TYPE_CHECKING:
@@ -92,7 +91,4 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
         here = one.source == "turn" and one.session == current
         return (said_here or not here) and tells_beside(one.text, text, questions=not here)
 
-    found = memory.book.search(Query(text), limit=limit, keep=keep)
-    found = renewed(memory.book, Query(text), found, limit=limit)
-    hits = with_corrections(found.hits, memory.book.turns)
-    return found._replace(hits=tuple(named_apart(memory.book, hits)))
+    return tell_hits(memory, text, limit=limit, without=None if said_here else current, keep=keep)

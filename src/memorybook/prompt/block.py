@@ -236,6 +236,8 @@ class _Lines:
             again = (known for known in told if self._says(known, number) and not self._was_said(known, number))
             if text and not self._is_said(number) and next(again, None) is None:
                 new[number] = self._line(self._hits[number])
+        if not new:
+            return
         replaced = {known for number in new for known in self._may_say(number) if self._says(number, known)}
         cost = sum(map(_cost, new.values())) - sum(_cost(self.told[known]) for known in replaced)
         if cost > self.room:
@@ -302,14 +304,14 @@ class _Lines:
         if held_in and one == "summary" and two == "turn":
             lines = map(spoken, self._hits[number].snippet.splitlines())
             held_in = any(said in normalise(line) and _is(who, held) for who, line in lines)
-        return one != two and (held_in or (two != "turn" and self._retells(other, number)))
+        return one != two and (held_in or self._retells(other, number))
 
     def _retells(self, number: int, other: int) -> bool:
-        """Whether an entry or a note says nothing but what a turn says, in the third person too."""
-        words = self._words(number)
-        if self._hits[other].passage.source != "turn" or len(words) < 2 or not words <= self._words(other):
+        """Whether an entry or a note says nothing but what a turn says, or the other way round, whoever is `I`."""
+        words, sources = self._words(number), {self._hits[each].passage.source for each in (number, other)}
+        if len(words) < 2 or sources not in _RETOLD or not words <= self._words(other):
             return False
-        return negates(self._hits[number].snippet) == negates(self._hits[other].snippet)
+        return negates(self._hits[number].passage.text) == negates(self._hits[other].passage.text)
 
     def _was_said(self, number: int, later: int) -> bool:
         """Whether a later turn is the same statement, said again: the last day counts."""
@@ -367,6 +369,7 @@ def negates(text: str) -> bool:
     return any(word in folded for word in _NOT)
 
 
+_RETOLD = ({"turn", "entry"}, {"turn", "note"})
 _NOT = (" not ", "n't ", " no ", " never ", " without ", "不", "没", "别", "无", "勿", "未")
 _USER = frozenset(query_words("the user's: 用户的："))
 _ROLES = frozenset(name.lower() for wording in WORDING.values() for name in wording.roles.values())

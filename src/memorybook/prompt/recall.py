@@ -7,7 +7,7 @@ from itertools import islice
 from memorybook.answers import Known, Recalled, known
 from memorybook.arguments import words_of
 from memorybook.hits import Answer, Hit, Passage, Query
-from memorybook.prompt.block import SHARE, WORDING, Fact, block
+from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
 from memorybook.prompt.select import Selection, current
 from memorybook.prompt.snapshot import Snapshot, snapshot
@@ -43,6 +43,9 @@ FIRST = 8
 LATELY, TURNS = 4, 20
 """Newest sessions, and turns of each, that are told where there is room."""
 
+SHOWN = 20_000
+"""Tokens of what a person is shown, at most."""
+
 WORTH_A_LOOK = 0.3
 """Relevance from which a hit is worth a look: below what counts as an answer, but a reader can judge it."""
 
@@ -73,19 +76,11 @@ def recall(
     page = snapshot(book)
     written = Written("") if unasked else page.written()
     answer = answer._replace(hits=tuple(hit for hit in answer.hits if not is_named_only(written, hit)))
-    entries = _entries(book, page, answer.hits)
     language = _language(memory, query, page)
     wording = WORDING[language]
-    chosen = Selection(
-        answer.hits,
-        query,
-        entries=entries,
-        replaced=page.replaced(),
-        turns=book.turns,
-        previously=wording.previously,
-        latest=lambda: said_lately(book),
-        least=WORTH_A_LOOK if unasked else 0.0,
-        without=without,
+    entries = _entries(book, page, answer.hits)
+    chosen = _selection(
+        memory, query, answer.hits, page, wording=wording, least=WORTH_A_LOOK if unasked else 0.0, without=without
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
     always = [] if unasked else standing(page.standing())
@@ -110,6 +105,58 @@ def recall(
     return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
 
 
+def tell_hits(
+    memory: Memory, query: str, *, limit: int, without: str | None = None, keep: Callable[[Passage], bool] | None = None
+) -> Answer:
+    """Find what a person is shown for a question: as in a block, with what is true now, and what took a turn back.
+
+    Args:
+        memory: An open memory.
+        query: What the user just said, not blank.
+        limit: How many hits are shown, besides what they must not be told without.
+        without: Uuid of a session whose turns are left out.
+        keep: Which passages may be shown; None keeps all.
+    """
+    book = memory.book
+    found = book.search(Query(words_of(query)), limit=limit, keep=keep)
+    page = snapshot(book)
+    wording = WORDING[_language(memory, query, page)]
+    chosen = _selection(memory, query, found.hits, page, wording=wording, without=without)
+    relevance: dict[int, float] = {}
+    groups = []
+    for number, *beside in chosen.ranked():
+        groups.append((*beside, number))
+        for each in groups[-1]:
+            relevance[each] = max(chosen.hits[number].relevance, relevance.get(each, 0.0))
+    told = block(chosen.hits, groups, [], [], language="en", max_tokens=SHOWN).found
+    hits = [chosen.hits[number]._replace(relevance=relevance[number]) for number in told]
+    return found._replace(hits=tuple(named_apart(book, hits)))
+
+
+def _selection(
+    memory: Memory,
+    query: str,
+    found: Sequence[Hit],
+    page: Snapshot,
+    *,
+    wording: Wording,
+    least: float = 0.0,
+    without: str | None = None,
+) -> Selection:
+    book = memory.book
+    return Selection(
+        found,
+        query,
+        entries=_entries(book, page, found),
+        replaced=page.replaced(),
+        turns=book.turns,
+        previously=wording.previously,
+        latest=lambda: said_lately(book),
+        least=least,
+        without=without,
+    )
+
+
 def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
     """As many hits as a block of that size could tell, best first; none for a blank query."""
     if not query.strip():
@@ -123,11 +170,10 @@ def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
 
 def said_lately(book: Book) -> Iterator[Passage]:
     """The last turns of people in the newest sessions, newest first; what an assistant or a tool said is left out."""
-    sessions = [session.uuid for session in book.transcripts.sessions(limit=LATELY, turn_ids=False)]
-    turns = book.turns((uuid, -TURNS, -1) for uuid in sessions)
-    order = {uuid: number for number, uuid in enumerate(sessions)}
-    said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system")]
-    yield from sorted(said, key=lambda turn: (order[turn.session or ""], -turn.position))
+    for session in book.transcripts.sessions(limit=LATELY, turn_ids=False):
+        turns = book.turns([(session.uuid, -TURNS, -1)])
+        said = [turn for turn in turns if turn.role not in ("assistant", "tool", "system")]
+        yield from sorted(said, key=lambda turn: -turn.position)
 
 
 def _reaches(found: Answer, bar: float) -> bool:

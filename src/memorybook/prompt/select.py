@@ -255,9 +255,9 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) 
         known, before = best.get(now.id, (hit, ""))
         if now.id not in best:
             order.append(now.id)
-        if now is entry:
-            known = hit._replace(score=max(hit.score, known.score))
-        elif not before and may_be_told(hit.passage) and _was_true(entry, now):
+        score, relevance = max(hit.score, known.score), max(hit.relevance, known.relevance)
+        known = (hit if now is entry else known)._replace(score=score, relevance=relevance)
+        if now is not entry and not before and may_be_told(hit.passage) and _was_true(entry, now):
             before = entry.text
         best[now.id] = (known, before)
     return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], previously) for one in order]
@@ -368,18 +368,6 @@ class _Talks:
         for turn in sorted(near, key=lambda turn: (turn.role == "assistant", turn.position)):
             if turn.role != "assistant" or not says_nothing(turn.text):
                 yield _beside(hit, turn)
-
-
-def with_corrections(hits: Sequence[Hit], turns: Turns) -> list[Hit]:
-    """The hits of a search, each turn behind what took it back, an assistant's behind the user's words before it."""
-    talks = _Talks(hits[:PLACED], turns, None)
-    found: dict[object, Hit] = {}
-    for hit in hits:
-        for other in (*_required(hit, talks), hit):
-            passage = other.passage
-            mark = (passage.session, passage.position) if passage.source == "turn" else (passage.path, passage.text)
-            found.setdefault(mark, other._replace(relevance=max(other.relevance, hit.relevance)))
-    return list(found.values())
 
 
 def in_turn(*others: Iterable[T]) -> Iterator[T]:
