@@ -16,8 +16,7 @@ from memorybook.answers import Memorized
 from memorybook.arguments import MAX_QUERY, budget_of
 from memorybook.errors import InvalidInput, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
-from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT
-from memorybook.importers.records import clean, cut
+from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Role, Session, Turn
 from memorybook.prompt.recall import recall

@@ -12,20 +12,10 @@ from itertools import chain, groupby, islice
 from typing import Any, NamedTuple, Protocol, cast
 
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.formats.messages_json import ImportedSession, Record, Said, Warn, sessions
 from memorybook.formats.sessions_json import Exported
 from memorybook.importers import chat_jsonl, chatgpt, claude_ai, claude_code, codex, exported, history, markdown, mem0
-from memorybook.importers.records import (
-    EXPECTED,
-    ImportedSession,
-    Page,
-    Parsed,
-    Record,
-    Said,
-    Statement,
-    Taken,
-    Warn,
-    sessions,
-)
+from memorybook.importers.records import EXPECTED, Page, Parsed, Statement, Taken
 from memorybook.importers.records import records as records_in
 
 __all__ = [

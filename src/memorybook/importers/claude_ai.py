@@ -10,9 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Page, Record, Said, Warn, clean, cut, first, role_of, several, timed, word
-from memorybook.importers.times import parse_time
+from memorybook.formats.messages_json import (
+    TOOL_TEXT_LIMIT,
+    Record,
+    Said,
+    Warn,
+    clean,
+    content_of,
+    cut,
+    first,
+    role_of,
+    timed,
+    word,
+)
+from memorybook.importers.records import Page, several
+from memorybook.text.times import parse_time
 
 NAME = "claude"
 APART = True

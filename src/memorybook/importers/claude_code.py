@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Record, Said, Warn, clean, cut, several, word
-from memorybook.importers.times import parse_time
+from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, Record, Said, Warn, clean, content_of, cut, word
+from memorybook.importers.records import several
+from memorybook.text.times import parse_time
 
 NAME = "claude-code"
 APART = False

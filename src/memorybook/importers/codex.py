@@ -13,9 +13,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.importers.chat_jsonl import TOOL_TEXT_LIMIT, content_of
-from memorybook.importers.records import Record, Said, Warn, clean, cut, first, json_safe, role_of, several, word
-from memorybook.importers.times import parse_time
+from memorybook.formats.messages_json import (
+    TOOL_TEXT_LIMIT,
+    Record,
+    Said,
+    Warn,
+    clean,
+    content_of,
+    cut,
+    first,
+    json_safe,
+    role_of,
+    word,
+)
+from memorybook.importers.records import several
+from memorybook.text.times import parse_time
 
 NAME = "codex"
 APART = False

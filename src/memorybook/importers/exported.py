@@ -7,8 +7,9 @@ from datetime import tzinfo
 from typing import Any
 
 from memorybook.formats import sessions_json
+from memorybook.formats.messages_json import Record, Warn
 from memorybook.formats.sessions_json import Exported
-from memorybook.importers.records import Record, Warn, several
+from memorybook.importers.records import several
 
 NAME = "memorybook"
 APART = True

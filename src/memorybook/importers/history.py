@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.importers.chat_jsonl import said_in
-from memorybook.importers.records import Record, Said, Warn, clean, first, json_safe, word
-from memorybook.importers.times import parse_time
+from memorybook.formats.messages_json import Record, Said, Warn, clean, first, json_safe, said_in, word
+from memorybook.text.times import parse_time
 
 NAME = "history"
 APART = False

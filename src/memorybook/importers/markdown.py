@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, tzinfo
 
 from memorybook.errors import InvalidInput
-from memorybook.importers.records import Page, Warn, clean, raw_lines
-from memorybook.importers.times import parse_time
+from memorybook.formats.messages_json import Warn, clean
+from memorybook.importers.records import Page, raw_lines
+from memorybook.text.times import parse_time
 
 NAME = "openclaw"
 

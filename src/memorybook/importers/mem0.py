@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, tzinfo
 from typing import Any
 
-from memorybook.importers.records import Record, Statement, Warn, clean, first, json_safe, several, word
-from memorybook.importers.times import parse_time
+from memorybook.formats.messages_json import Record, Warn, clean, first, json_safe, word
+from memorybook.importers.records import Statement, several
+from memorybook.text.times import parse_time
 
 NAME = "mem0"
 APART = True

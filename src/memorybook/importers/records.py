@@ -1,74 +1,33 @@
-"""What every importer shares: lines into records, records into sessions with stable identities."""
+"""Read the JSON objects of a file one by one: lines, an array, or messages under a conversation."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
-from hashlib import sha256
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any, NamedTuple
 
 from memorybook.errors import InvalidInput
+from memorybook.formats.messages_json import (
+    ID,
+    SESSION,
+    ImportedSession,
+    Record,
+    Said,
+    Warn,
+    digest_of,
+    first,
+    json_safe,
+    word,
+)
 from memorybook.formats.sessions_json import Exported
 from memorybook.importers.json_items import MOST, Items, Unfinished
-from memorybook.model import Role, Session, Turn
 
 EXPECTED = (
     "expected JSON Lines of messages (role or speaker, content or text), a JSON array of them, an export of ChatGPT, "
     "Claude or mem0, a session of Claude Code or Codex, or a history.jsonl"
 )
-
-SESSION = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
-ID = ("id", "uuid", "message_id")
-"""Fields in which a message has the name of its session, and its own."""
-
-Warn = Callable[[str], None]
-
-
-class Record(NamedTuple):
-    """One JSON object of a file, and the line (or place in the array), from 1, it stood at."""
-
-    line: int
-    fields: Mapping[str, Any]
-
-
-class Said(NamedTuple):
-    """One message as a format read it, not yet placed in a session.
-
-    Attributes:
-        text: What was said.
-        role, speaker: As in `Turn`.
-        time: UTC; None if unknown.
-        stamp: The time as the file spells it: identities rest on it, so that they do not hang on a timezone setting.
-        session: The file's own name for its session; "" if it has none.
-        scope: The file's own scope; "" if it has none.
-        id: The file's own id; "" if it has none.
-        tool_calls, metadata: As in `Turn`.
-        line: Where it stood.
-        lasting: Whether `session` is an id that no other talk in the world has: then identity rests on it alone.
-    """
-
-    text: str
-    role: Role = ""
-    speaker: str = ""
-    time: datetime | None = None
-    stamp: str = ""
-    session: str = ""
-    scope: str = ""
-    id: str = ""
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
-    metadata: Mapping[str, Any] = {}
-    line: int = 0
-    lasting: bool = False
-
-
-class ImportedSession(NamedTuple):
-    """A session as its file tells it, with all of its turns in order."""
-
-    session: Session
-    turns: tuple[Turn, ...]
 
 
 class Statement(NamedTuple):
@@ -115,75 +74,9 @@ Taken = ImportedSession | Exported | Statement | Page
 """What a file gives to be taken in."""
 
 
-ROLES: Mapping[str, Role] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-    "toolresult": "tool",
-    "tool_result": "tool",
-}
-
-
 def several(count: int, one: str, many: str = "") -> str:
     """`1 line`, `2 lines`, `2 memories`."""
     return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
-
-
-def role_of(value: Any) -> Role:
-    """The role that a word such as `human` or `AI` stands for; "" for a name or nothing."""
-    return ROLES.get(value.strip().lower(), "") if isinstance(value, str) else ""
-
-
-def first(fields: Mapping[str, Any], *names: str) -> Any:
-    """The first of these fields that holds something; None if none does."""
-    for name in names:
-        value = fields.get(name)
-        if value is not None and value != "":
-            return value
-    return None
-
-
-def word(value: Any) -> str:
-    """A name or id as text; "" for what can be neither."""
-    return clean(str(value)).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-
-
-def clean(text: str) -> str:
-    """`text` with Unix line ends, and what no UTF-8 file can hold (half a surrogate pair) replaced."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def cut(text: str, limit: int) -> str:
-    """`text`, or its first `limit` characters and a word on how many are missing."""
-    return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit} more characters]"
-
-
-def json_safe(value: Any, depth: int = 0) -> Any:
-    """`value` with every string cleaned, for the metadata that travels along; `…` for what lies too deep in it."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list | dict) and depth == _DEEPEST:
-        return "…"
-    if isinstance(value, list):
-        return [json_safe(one, depth + 1) for one in value]
-    if isinstance(value, dict):
-        return {clean(name): json_safe(one, depth + 1) for name, one in value.items()}
-    return value
-
-
-_DEEPEST = 40
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -353,14 +246,14 @@ def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) ->
     name, title = first(value, "session", "session_id", "id", "name"), word(value.get("title"))
     made = name is None and several and not any(isinstance(one, dict) and first(one, *SESSION) for one in messages)
     if made:
-        name = f"{title} {_digest(json.dumps(json_safe(messages), sort_keys=True))[:12]}".strip()
+        name = f"{title} {digest_of(json.dumps(json_safe(messages), sort_keys=True))[:12]}".strip()
     elif name is None:
         name = title or None
     for place, message in enumerate(messages):
         if name is None or not isinstance(message, dict) or "session" in message:
             yield message
         elif made and first(message, *ID) is None:  # so that what is there twice is taken once
-            yield {**message, "session": name, "id": _digest(name, str(place))[:12]}
+            yield {**message, "session": name, "id": digest_of(name, str(place))[:12]}
         else:
             yield {**message, "session": name}
 
@@ -384,104 +277,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-# --- sessions ----------------------------------------------------------------------------------
-
-
-def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) -> Iterator[Said]:
-    """The messages of one conversation; one without a time has that of the one before it, the first has `begun`.
-
-    Where none has a time, the last has `ended`. Identities do not change.
-    """
-    spoken = list(said)
-    if len(spoken) > 1 and ended is not None and all(one.time is None for one in spoken):
-        spoken[-1] = spoken[-1]._replace(time=ended if begun is None else max(begun, ended))
-    time = begun
-    for one in spoken:
-        time = one.time or time
-        yield one._replace(time=time)
-
-
-def sessions(
-    said: Iterable[Said], *, source: str, titles: Mapping[str, str], warn: Warn, apart: bool = False
-) -> Iterator[ImportedSession]:
-    """The sessions that these messages make up, in the order in which they begin.
-
-    A session's uuid rests on its name and first message alone, or on its name if that lasts: the same conversation
-    imported again, renamed or grown, is the same session, and another file's `S1` is another.
-
-    Args:
-        said: The messages.
-        source: Name of the file.
-        titles: Titles by session; looked into when the messages of a session are read.
-        warn: Is told what is odd.
-        apart: Whether the messages of a session stand together, so that none but them is held.
-    """
-    groups: Iterable[tuple[tuple[str, str], Iterable[Said]]]
-    if apart:
-        groups = groupby(said, key=lambda one: (one.scope, one.session))
-    else:
-        sorted_out: dict[tuple[str, str], list[Said]] = {}
-        for one in said:
-            sorted_out.setdefault((one.scope, one.session), []).append(one)
-        groups = sorted_out.items()
-    for (_, name), group in groups:
-        spoken = list(group)
-        yield _session(name, spoken, source, titles.get(name, ""), warn)
-
-
-def _session(name: str, said: list[Said], source: str, title: str, warn: Warn) -> ImportedSession:
-    opening = said[0]
-    first_said = () if opening.lasting else (opening.speaker, opening.text, opening.stamp)
-    uuid = _uuid(opening.scope, name, *first_said)
-    turns = tuple(_turns(uuid, said, warn))
-    times = [turn.time for turn in turns if turn.time is not None]
-    begin, end = (min(times), max(times)) if times else (None, None)
-    session = Session(
-        uuid=uuid,
-        name=" ".join(name.split()),
-        title=title,
-        created=begin,
-        updated=end,
-        ended=end,
-        source=f"import:{os.path.basename(source)}",
-        turn_ids=tuple(turn.id for turn in turns),
-    )
-    return ImportedSession(session, turns)
-
-
-def _turns(uuid: str, said: Iterable[Said], warn: Warn) -> Iterator[Turn]:
-    seen: dict[str, Said] = {}
-    occurrences: dict[tuple[str, ...], int] = {}
-    for one in said:
-        what = (one.speaker, one.stamp, one.text)
-        again = seen.get(one.id) if one.id else None
-        if again is not None and (again.speaker, again.stamp, again.text) == what:
-            continue  # replayed by the writer, e.g. when a session is resumed
-        if again is not None:
-            warn(f"line {one.line}: id {one.id!r} is used twice, another was made")
-        occurrences[what] = occurrences.get(what, 0) + 1
-        name = one.id if one.id and again is None else _digest(*what, str(occurrences[what]))[:12]
-        seen[name] = one
-        yield Turn(
-            id=name,
-            session=uuid,
-            text=one.text,
-            role=one.role,
-            speaker=one.speaker or one.role,
-            time=one.time,
-            position=-1,
-            tool_calls=one.tool_calls,
-            metadata=one.metadata,
-        )
-
-
-def _digest(*parts: str) -> str:
-    return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
-
-
-def _uuid(*parts: str) -> str:
-    from uuid import UUID
-
-    return str(UUID(hex=_digest("memorybook session", *parts)[:32], version=5))

@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.formats.messages_json import Warn
 from memorybook.importers.markdown import is_memory
-from memorybook.importers.records import Warn
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo

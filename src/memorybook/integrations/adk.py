@@ -9,8 +9,8 @@ from typing import Any
 
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import InvalidInput, MissingExtra
+from memorybook.formats.messages_json import role_of
 from memorybook.hosted import HostedItem
-from memorybook.importers.records import role_of
 from memorybook.memory import Memory
 from memorybook.owned import Found, Owned
 

@@ -10,8 +10,8 @@ from uuid import NAMESPACE_OID, uuid5
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.answers import Memorized
 from memorybook.errors import MissingExtra
+from memorybook.formats.messages_json import role_of
 from memorybook.hosted import HostedItem, HostedSession
-from memorybook.importers.records import role_of
 from memorybook.memory import Memory
 from memorybook.verbs.write import Mask
 

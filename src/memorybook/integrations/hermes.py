@@ -9,8 +9,8 @@ from typing import Any
 from memorybook import tools
 from memorybook.agent.toolset import tools_of
 from memorybook.errors import InvalidInput, MissingExtra
+from memorybook.formats.messages_json import role_of
 from memorybook.hosted import HostedItem, HostedSession
-from memorybook.importers.records import role_of
 from memorybook.memory import open as open_memory
 
 try:

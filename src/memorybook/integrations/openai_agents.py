@@ -9,9 +9,8 @@ from typing import Any
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.answers import Memorized
 from memorybook.errors import InvalidInput, MissingExtra
+from memorybook.formats.messages_json import content_of, role_of
 from memorybook.hosted import HostedItem, HostedSession
-from memorybook.importers.chat_jsonl import content_of
-from memorybook.importers.records import role_of
 from memorybook.memory import Memory
 
 try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import importers
 from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.formats.messages_json import read_messages
 from memorybook.lifecycle.alike import same_statement
 from memorybook.model import Entry, Turn
 from memorybook.providers import PROVIDERS, open_provider
@@ -20,7 +20,7 @@ from memorybook.text.tokens import count_tokens, normalise
 from memorybook.verbs.turns import zone_of
 
 if TYPE_CHECKING:
-    from memorybook.importers import ImportedSession
+    from memorybook.formats.messages_json import ImportedSession
     from memorybook.memory import Memory
     from memorybook.model import Operation, Spent
     from memorybook.protocols import MemoryProvider
@@ -160,8 +160,7 @@ def _sessions(memory: Memory, transcript: Transcript) -> Sequence[ImportedSessio
     if isinstance(transcript, str):
         stdin = sys.stdin.buffer if transcript == "-" else None
         return importers.read(transcript, timezone=zone_of(memory), stream=stdin).sessions
-    lines = (json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in transcript)
-    return importers.read("messages", timezone=zone_of(memory), stream=lines).sessions
+    return read_messages(transcript, timezone=zone_of(memory))
 
 
 def _last_said(sessions: Sequence[ImportedSession]) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.importers.chat_jsonl import said_in
-from memorybook.importers.records import Record, Said
+from memorybook.formats.messages_json import Record, Said, plain, said_in
 from memorybook.lifecycle.talk import own_words
 from memorybook.model import Trust, Turn
 from memorybook.text.screen import screen
@@ -55,7 +53,7 @@ def lines_of(messages: Sequence[Mapping[str, Any]], *, mask: Mask, zone: tzinfo)
 def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Turn]:
     """Each message that holds a text or calls, as it stands there; its id is its place in the list."""
     for number, message in enumerate(messages):
-        said = said_in(Record(number, _plain(message)), timezone=zone, warn=lambda warning: None)
+        said = said_in(Record(number, plain(message)), timezone=zone, warn=lambda warning: None)
         if said is not None:
             yield Turn(
                 id=str(number),
@@ -67,16 +65,6 @@ def turns_in(messages: Iterable[Mapping[str, Any]], zone: tzinfo) -> Iterator[Tu
                 tool_calls=tuple({"name": name} for name in _called(said)),
                 metadata=said.metadata,
             )
-
-
-def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message as JSON has it, whatever mapping it is; what JSON does not know becomes text."""
-    plain: dict[str, Any] = json.loads(json.dumps(dict(message), ensure_ascii=False, default=_as_json))
-    return plain
-
-
-def _as_json(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _called(said: Said) -> Iterator[str]:

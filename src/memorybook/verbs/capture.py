@@ -16,8 +16,9 @@ from memorybook.answers import Imported
 from memorybook.arguments import day_of
 from memorybook.draft import Draft
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.formats.messages_json import ImportedSession
 from memorybook.formats.sessions_json import Exported
-from memorybook.importers import ImportedSession, Page, Statement
+from memorybook.importers import Page, Statement
 from memorybook.importers.records import several
 from memorybook.importers.sources import Counted, Source, broken, sources
 from memorybook.model import Session, Turn

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memorybook.errors import Conflict, NotFound
-from memorybook.importers import ImportedSession
+from memorybook.formats.messages_json import ImportedSession
 from memorybook.verbs.forgotten import turn_key
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memorybook import importers, spool
 from memorybook.answers import Memorized
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.importers import ImportedSession
+from memorybook.formats.messages_json import ImportedSession
 from memorybook.importers.records import several
 from memorybook.verbs.left_open import HOSTED, end
 from memorybook.verbs.sessions import How, process_stored

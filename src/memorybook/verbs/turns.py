@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook import importers
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
+from memorybook.formats.messages_json import read_messages
 from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Session, Turn
 from memorybook.text.screen import screen
@@ -32,12 +31,7 @@ def zone_of(memory: Memory) -> tzinfo:
 
 def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
     """Messages of a caller as turns; raises InvalidInput if none can be read."""
-    return tuple(turn for each in _read(memory, messages).sessions for turn in each.turns)
-
-
-def _read(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> importers.Conversation:
-    lines = (json.dumps(message).encode() + b"\n" for message in messages)
-    return importers.read("messages", timezone=zone_of(memory), stream=lines)
+    return tuple(turn for each in read_messages(messages, timezone=zone_of(memory)) for turn in each.turns)
 
 
 def talk_of(
@@ -54,7 +48,7 @@ def talk_of(
         InvalidInput: No message can be read, or they name several sessions and `session` says not which.
         Conflict: Several sessions are called so.
     """
-    found = _read(memory, messages).sessions
+    found = read_messages(messages, timezone=zone_of(memory))
     if session is None and len(found) > 1:
         names = ", ".join(repr(each.session.name) for each in found[:5])
         raise InvalidInput(f"the messages are of {len(found)} sessions ({names}): give them one by one")

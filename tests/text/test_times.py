@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.importers.times import parse_time
+from memorybook.text.times import parse_time
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 

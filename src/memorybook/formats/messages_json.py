@@ -1,0 +1,349 @@
+"""Messages as JSON objects, each with a role or a speaker and a text: read into turns, and turns into sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, tzinfo
+from hashlib import sha256
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from memorybook.errors import InvalidInput
+from memorybook.model import Role, Session, Turn
+from memorybook.text.times import parse_time
+
+SESSION = ("session", "session_id", "sessionId", "conversation_id", "thread_id")
+ID = ("id", "uuid", "message_id")
+"""Fields in which a message has the name of its session, and its own."""
+
+Warn = Callable[[str], None]
+
+
+TOOL_TEXT_LIMIT = 4000
+"""Characters of a tool's output that are kept; the rest is for a log, not for a memory."""
+
+TEXT = ("content", "text", "message")
+_TIME = ("timestamp", "ts", "time", "created_at", "datetime", "date")
+_SPEAKER = ("speaker", "name", "author", "sender", "from")
+_CALLS = ("tool_calls", "tool")
+_USED = frozenset((*TEXT, *_TIME, *SESSION, *ID, *_SPEAKER, *_CALLS, "role", "scope"))
+
+
+class Record(NamedTuple):
+    """One JSON object of a file, and the line (or place in the array), from 1, it stood at."""
+
+    line: int
+    fields: Mapping[str, Any]
+
+
+class Said(NamedTuple):
+    """One message as a format read it, not yet placed in a session.
+
+    Attributes:
+        text: What was said.
+        role, speaker: As in `Turn`.
+        time: UTC; None if unknown.
+        stamp: The time as the file spells it: identities rest on it, so that they do not hang on a timezone setting.
+        session: The file's own name for its session; "" if it has none.
+        scope: The file's own scope; "" if it has none.
+        id: The file's own id; "" if it has none.
+        tool_calls, metadata: As in `Turn`.
+        line: Where it stood.
+        lasting: Whether `session` is an id that no other talk in the world has: then identity rests on it alone.
+    """
+
+    text: str
+    role: Role = ""
+    speaker: str = ""
+    time: datetime | None = None
+    stamp: str = ""
+    session: str = ""
+    scope: str = ""
+    id: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    metadata: Mapping[str, Any] = {}
+    line: int = 0
+    lasting: bool = False
+
+
+class ImportedSession(NamedTuple):
+    """A session as its file tells it, with all of its turns in order."""
+
+    session: Session
+    turns: tuple[Turn, ...]
+
+
+ROLES: Mapping[str, Role] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+    "toolresult": "tool",
+    "tool_result": "tool",
+}
+
+
+# --- one message -------------------------------------------------------------------------------
+
+
+def read_messages(messages: Iterable[Mapping[str, Any]], *, timezone: tzinfo) -> tuple[ImportedSession, ...]:
+    """Read a caller's messages into the sessions that they name, never none.
+
+    Args:
+        messages: `{"role"|"speaker", "content"|"text", "timestamp", …}` in order.
+        timezone: Of times without an offset.
+
+    Raises:
+        InvalidInput: None of them holds a text or tool calls.
+    """
+    warnings: list[str] = []
+    records = (Record(number, plain(message)) for number, message in enumerate(messages, 1))
+    read = (said_in(record, timezone=timezone, warn=warnings.append) for record in records)
+    found = tuple(sessions(filter(None, read), source="messages", titles={}, warn=warnings.append))
+    if not found:
+        because = f" ({warnings[0]})" if warnings else ""
+        raise InvalidInput(f"no message could be read: give each a role or speaker, and a content or text{because}")
+    return found
+
+
+def plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message as JSON has it, whatever mapping it is; what JSON does not know becomes text."""
+    read: dict[str, Any] = json.loads(json.dumps(dict(message), default=_as_json))
+    return read
+
+
+def _as_json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def said_in(record: Record, *, timezone: tzinfo, warn: Warn, session: str = "") -> Said | None:
+    """The message of one object; None, and a warning, if it has neither text nor tool calls."""
+    fields = record.fields
+    role, speaker = who_of(fields)
+    text, called = content_of(first(fields, *TEXT))
+    calls = (*_calls(fields, role), *called)
+    if not text.strip() and not calls:
+        warn(f"line {record.line}: no content or text, skipped")
+        return None
+    stamp = first(fields, *_TIME)
+    time = parse_time(stamp, timezone)
+    if stamp is not None and time is None:
+        warn(f"line {record.line}: {stamp!r} is no time that names one moment; the turn has none")
+    return Said(
+        text=cut(text, TOOL_TEXT_LIMIT) if role == "tool" else text,
+        role=role,
+        speaker=speaker,
+        time=time,
+        stamp=word(stamp),
+        session=word(first(fields, *SESSION)) or session,
+        scope=word(fields.get("scope")),
+        id=word(first(fields, *ID)),
+        tool_calls=calls,
+        metadata=_metadata(fields, role),
+        line=record.line,
+    )
+
+
+def content_of(value: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
+    """Text and tool calls of a message's content: a string, blocks (`{"type": "text", …}`) or nothing."""
+    if isinstance(value, str):
+        return clean(value), ()
+    blocks = [value] if isinstance(value, dict) else value if isinstance(value, list) else []
+    texts = [_block_text(block) for block in blocks]
+    calls = tuple(
+        {"id": word(block.get("id")), "name": word(block.get("name")), "arguments": json_safe(block.get("input"))}
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "tool_use"
+    )
+    return "\n".join(text for text in texts if text.strip()), calls
+
+
+def _block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return clean(block)
+    if not isinstance(block, dict) or block.get("type", "text") not in ("text", "input_text", "output_text"):
+        return ""
+    text = first(block, "text", "content")
+    return clean(text) if isinstance(text, str) else ""
+
+
+def who_of(fields: Mapping[str, Any]) -> tuple[Role, str]:
+    """Role and speaker. A talk between people has names and no roles; a role's word is also a speaker's."""
+    role = role_of(fields.get("role"))
+    speaker = word(first(fields, *_SPEAKER)) or ("" if role else word(fields.get("role")))
+    return role or role_of(speaker), speaker or role
+
+
+def _calls(fields: Mapping[str, Any], role: Role) -> tuple[Mapping[str, Any], ...]:
+    calls = fields.get("tool_calls")
+    found = [json_safe(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    tool = word(fields.get("tool"))
+    if tool and role == "assistant" and not found:
+        found = [{"name": tool, "arguments": content_of(first(fields, *TEXT))[0]}]
+    return tuple(found)
+
+
+def _metadata(fields: Mapping[str, Any], role: Role) -> Mapping[str, Any]:
+    rest = {clean(name): json_safe(value) for name, value in fields.items() if name not in _USED and value is not None}
+    tool = word(fields.get("tool"))
+    return {**rest, "tool": tool} if tool and role != "assistant" else rest
+
+
+def role_of(value: Any) -> Role:
+    """The role that a word such as `human` or `AI` stands for; "" for a name or nothing."""
+    return ROLES.get(value.strip().lower(), "") if isinstance(value, str) else ""
+
+
+def first(fields: Mapping[str, Any], *names: str) -> Any:
+    """The first of these fields that holds something; None if none does."""
+    for name in names:
+        value = fields.get(name)
+        if value is not None and value != "":
+            return value
+    return None
+
+
+def word(value: Any) -> str:
+    """A name or id as text; "" for what can be neither."""
+    return clean(str(value)).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def clean(text: str) -> str:
+    """`text` with Unix line ends, and what no UTF-8 file can hold (half a surrogate pair) replaced."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def cut(text: str, limit: int) -> str:
+    """`text`, or its first `limit` characters and a word on how many are missing."""
+    return text if len(text) <= limit else f"{text[:limit]}… [{len(text) - limit} more characters]"
+
+
+def json_safe(value: Any, depth: int = 0) -> Any:
+    """`value` with every string cleaned, for the metadata that travels along; `…` for what lies too deep in it."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list | dict) and depth == _DEEPEST:
+        return "…"
+    if isinstance(value, list):
+        return [json_safe(one, depth + 1) for one in value]
+    if isinstance(value, dict):
+        return {clean(name): json_safe(one, depth + 1) for name, one in value.items()}
+    return value
+
+
+_DEEPEST = 40
+
+
+# --- sessions ----------------------------------------------------------------------------------
+
+
+def timed(said: Iterable[Said], begun: datetime | None, ended: datetime | None) -> Iterator[Said]:
+    """The messages of one conversation; one without a time has that of the one before it, the first has `begun`.
+
+    Where none has a time, the last has `ended`. Identities do not change.
+    """
+    spoken = list(said)
+    if len(spoken) > 1 and ended is not None and all(one.time is None for one in spoken):
+        spoken[-1] = spoken[-1]._replace(time=ended if begun is None else max(begun, ended))
+    time = begun
+    for one in spoken:
+        time = one.time or time
+        yield one._replace(time=time)
+
+
+def sessions(
+    said: Iterable[Said], *, source: str, titles: Mapping[str, str], warn: Warn, apart: bool = False
+) -> Iterator[ImportedSession]:
+    """The sessions that these messages make up, in the order in which they begin.
+
+    A session's uuid rests on its name and first message alone, or on its name if that lasts: the same conversation
+    imported again, renamed or grown, is the same session, and another file's `S1` is another.
+
+    Args:
+        said: The messages.
+        source: Name of the file.
+        titles: Titles by session; looked into when the messages of a session are read.
+        warn: Is told what is odd.
+        apart: Whether the messages of a session stand together, so that none but them is held.
+    """
+    groups: Iterable[tuple[tuple[str, str], Iterable[Said]]]
+    if apart:
+        groups = groupby(said, key=lambda one: (one.scope, one.session))
+    else:
+        sorted_out: dict[tuple[str, str], list[Said]] = {}
+        for one in said:
+            sorted_out.setdefault((one.scope, one.session), []).append(one)
+        groups = sorted_out.items()
+    for (_, name), group in groups:
+        spoken = list(group)
+        yield _session(name, spoken, source, titles.get(name, ""), warn)
+
+
+def _session(name: str, said: list[Said], source: str, title: str, warn: Warn) -> ImportedSession:
+    opening = said[0]
+    first_said = () if opening.lasting else (opening.speaker, opening.text, opening.stamp)
+    uuid = _uuid(opening.scope, name, *first_said)
+    turns = tuple(_turns(uuid, said, warn))
+    times = [turn.time for turn in turns if turn.time is not None]
+    begin, end = (min(times), max(times)) if times else (None, None)
+    session = Session(
+        uuid=uuid,
+        name=" ".join(name.split()),
+        title=title,
+        created=begin,
+        updated=end,
+        ended=end,
+        source=f"import:{os.path.basename(source)}",
+        turn_ids=tuple(turn.id for turn in turns),
+    )
+    return ImportedSession(session, turns)
+
+
+def _turns(uuid: str, said: Iterable[Said], warn: Warn) -> Iterator[Turn]:
+    seen: dict[str, Said] = {}
+    occurrences: dict[tuple[str, ...], int] = {}
+    for one in said:
+        what = (one.speaker, one.stamp, one.text)
+        again = seen.get(one.id) if one.id else None
+        if again is not None and (again.speaker, again.stamp, again.text) == what:
+            continue  # replayed by the writer, e.g. when a session is resumed
+        if again is not None:
+            warn(f"line {one.line}: id {one.id!r} is used twice, another was made")
+        occurrences[what] = occurrences.get(what, 0) + 1
+        name = one.id if one.id and again is None else digest_of(*what, str(occurrences[what]))[:12]
+        seen[name] = one
+        yield Turn(
+            id=name,
+            session=uuid,
+            text=one.text,
+            role=one.role,
+            speaker=one.speaker or one.role,
+            time=one.time,
+            position=-1,
+            tool_calls=one.tool_calls,
+            metadata=one.metadata,
+        )
+
+
+def digest_of(*parts: str) -> str:
+    """SHA-256 of the parts, in hexadecimal digits."""
+    return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def _uuid(*parts: str) -> str:
+    from uuid import UUID
+
+    return str(UUID(hex=digest_of("memorybook session", *parts)[:32], version=5))
