@@ -232,7 +232,6 @@ class Book:
         """Count that these entries stood in a prompt for `query` (masked), where that can be written down."""
         if not self._journal_fails:
             with suppress(Unavailable):
-                self.journal.count_access(ids)
                 self.journal.shown(ids, time=self.now(), session=session, query=query)
 
     def pending_operations(self) -> int:

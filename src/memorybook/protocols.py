@@ -302,14 +302,14 @@ class Journal(Protocol):
     def vacuum(self) -> bool:
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""
 
-    def count_access(self, ids: Iterable[str]) -> None:
-        """Add one to the access count of each entry id."""
-
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Access count by id, 0 left out."""
 
     def shown(self, ids: Iterable[str], *, time: datetime, session: str | None = None, query: str = "") -> None:
-        """Record that a prompt took these entries in; the newest 20 of each are kept, `query` cut to 200 characters."""
+        """Count that a prompt took these entries in, each time an id is named, and record the prompt.
+
+        The newest 20 prompts of each entry are kept, `query` cut to 200 characters.
+        """
 
     def prompts_of(self, id: str) -> Sequence[Shown]:
         """The last prompts that the entry entered, newest first."""

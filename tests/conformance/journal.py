@@ -153,7 +153,7 @@ class JournalConformance:
 
     def test_burying_nothing_is_nothing(self, journal: Journal) -> None:
         journal.bury([], reason="", time=START)
-        journal.count_access([])
+        journal.shown([], time=START)
         assert journal.buried([]) == frozenset()
 
     def test_many_are_asked_for_at_once(self, journal: Journal) -> None:
@@ -162,8 +162,8 @@ class JournalConformance:
         assert journal.buried(iter([*digests, "other"])) == set(digests)
 
     def test_accesses_are_counted(self, journal: Journal) -> None:
-        journal.count_access(["e1", "e2"])
-        journal.count_access(iter(["e1", "e1"]))
+        journal.shown(["e1", "e2"], time=START)
+        journal.shown(iter(["e1", "e1"]), time=START)
         assert dict(journal.access_counts(["e1", "e2", "e3"])) == {"e1": 3, "e2": 1}
 
     def test_closing_twice_does_nothing(self, journal: Journal) -> None:
@@ -323,7 +323,6 @@ class JournalConformance:
         journal.propose("remove", [{"text": "herons"}], reason="", time=START)
         journal.shown(["e1", "e2"], time=START, query="tea")
         journal.shown(["e2"], time=START, query="herons?")
-        journal.count_access(["e1"])
         counts = journal.purge({"e1"}, lambda text: "herons" in text)
         assert counts["changes"] == 2
         [found] = journal.operations()

@@ -34,7 +34,7 @@ def test_a_message_is_not_taken_for_another_programs_export(more: Mapping[str, A
 
 
 def test_times_and_sessions_are_those_of_the_messages() -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "one", "timestamp": datetime(2026, 11, 2, 9, tzinfo=UTC), "session": "a"},
         {"speaker": "Mia", "text": "two", "session": "b"},
     ]

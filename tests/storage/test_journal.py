@@ -40,7 +40,7 @@ while True:
     change = Applied(kind="add", target="e1", before=None, after="x" * 300)
     operation = Operation(id=new_operation_id(now), time=now, actor="a", door="cli", changes=(change,))
     journal.begin(operation)
-    journal.count_access(["e1"])
+    journal.shown(["e1"], time=now)
     journal.done(operation.id)
     print(operation.id, flush=True)
 """
@@ -133,7 +133,7 @@ def test_only_intentions_and_tombstones_are_forced_to_disk(journal: SqliteJourna
     journal.done("o1")
     connection = journal._store.created()
     assert connection.execute("PRAGMA synchronous") == [(2,)]
-    journal.count_access(["e1"])
+    journal.shown(["e1"], time=START)
     with pytest.raises(NotFound):
         journal.done("unknown")
     assert connection.execute("PRAGMA synchronous") == [(2,)]

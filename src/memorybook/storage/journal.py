@@ -237,20 +237,6 @@ class SqliteJournal(Queues):
 
         return vacuum(self._store.existing())
 
-    def count_access(self, ids: Iterable[str]) -> None:
-        """Add one to the access count of each entry id, for every time it is named. Not forced to disk."""
-        rows = [(bindable(entry),) for entry in ids]
-        if rows:
-            with unforced(self._store.created()) as db:
-                db.executemany(
-                    "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1", rows
-                )
-
-    def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Access count by id, 0 left out."""
-        rows = among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
-        return {readable(entry): count for entry, count in rows}
-
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
         self._store.close()

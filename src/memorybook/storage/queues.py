@@ -16,7 +16,7 @@ from memorybook.storage.columns import (
     stamp,
     time_of,
 )
-from memorybook.storage.journal_rows import json_of, mark_memorized, unforced
+from memorybook.storage.journal_rows import among, json_of, mark_memorized, unforced
 from memorybook.storage.sqlite import Store, immediate
 from memorybook.typed import TYPE_CHECKING, Any
 
@@ -209,20 +209,29 @@ class Queues:
     # --- which prompts an entry entered --------------------------------------------------------
 
     def shown(self, ids: Iterable[str], *, time: datetime, session: str | None = None, query: str = "") -> None:
-        """Record that a prompt took these entries in; the newest 20 of each are kept. Not forced to disk.
+        """Count that a prompt took these entries in, each time an id is named, and record it. Not forced to disk.
 
-        `query` is kept cut to 200 characters; mask what is secret in it first.
+        The newest 20 prompts of each are kept, `query` cut to 200 characters; mask what is secret in it first.
         """
         rows = [(bindable(id), stamp(time), maybe_bindable(session), bindable(query[:MOST_QUERY])) for id in ids]
         if not rows:
             return
         with unforced(self._store.created()) as db:
+            db.executemany(
+                "INSERT INTO access (entry, count) VALUES (?, 1) ON CONFLICT DO UPDATE SET count=count+1",
+                [row[:1] for row in rows],
+            )
             db.executemany("INSERT INTO prompts (entry, time, session, query) VALUES (?, ?, ?, ?)", rows)
             db.executemany(
                 "DELETE FROM prompts WHERE entry=?1 AND seq<="
                 "(SELECT seq FROM prompts WHERE entry=?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)",
                 [(row[0], PROMPTS_KEPT) for row in rows],
             )
+
+    def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
+        """Access count by id, 0 left out."""
+        rows = among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
+        return {readable(entry): count for entry, count in rows}
 
     def prompts_of(self, id: str) -> Sequence[Shown]:
         """The last prompts that the entry entered, newest first."""
