@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.servers.http.refusals import Refusal, refuse
 from memorybook.servers.http.tokens import OWNER, Caller
@@ -74,11 +74,13 @@ class Gate(NamedTuple):
         hosts: Names that the server may be called by, in lower case.
         caller: Whose a token is; None if nobody's.
         logins: Of browsers.
+        placeless: Takes out of a text where on this machine something is, see `config.machine_paths`.
     """
 
     hosts: frozenset[str]
     caller: Callable[[str], Caller | None]
     logins: Logins
+    placeless: Callable[[str], str]
 
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
@@ -115,7 +117,9 @@ class Access:
                 await came(scope, receive, send)
                 return
             public = scope["type"] == "http" and scope["path"] in PUBLIC
-            scope["caller"] = None if public else self._caller(scope, headers)
+            scope["caller"] = caller = None if public else self._caller(scope, headers)
+            if caller is not None and not caller.owner:
+                send = _without_places(send, self.gate.placeless)
         except Refusal as refusal:
             await refuse(scope, receive, send, refusal)
             return
@@ -165,6 +169,33 @@ class Access:
         elif any(map(self.gate.logins.knows, _cookies(scope, headers))):
             return OWNER
         raise Refusal(401, "unauthorized", "show a token of this server: Authorization: Bearer …", _CHALLENGE)
+
+
+def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
+    """Sends JSON that does not tell where on this machine something is; documents and streams as they are."""
+    begun: Message | None = None
+
+    async def told(message: Message) -> None:
+        nonlocal begun
+        if message["type"] == "http.response.start" and _is_json(message):
+            begun = message
+            return
+        if begun is not None:
+            if not message.get("more_body"):
+                text = message.get("body", b"").decode("utf-8", "surrogateescape")
+                message = {**message, "body": placeless(text).encode("utf-8", "surrogateescape")}
+                size = str(len(message["body"])).encode()
+                headers = [(name, size if name == b"content-length" else value) for name, value in begun["headers"]]
+                begun = {**begun, "headers": headers}
+            await send(begun)
+            begun = None
+        await send(message)
+
+    return told
+
+
+def _is_json(start: Message) -> bool:
+    return any(name == b"content-type" and b"json" in value for name, value in start["headers"])
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}
