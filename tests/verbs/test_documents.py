@@ -125,6 +125,52 @@ def test_while_memory_is_switched_off_documents_are_read_and_not_written(tmp_pat
         assert [info.path for info in memory.documents()] == ["a.md"]
 
 
+PASSED = "Zq7!mbKp4w9"
+NAMED = [
+    f"my password is {PASSED}",
+    f"我的密码是{PASSED}",
+    f"{PASSED} is my password",
+    "deploy ghp_" + "A8f3kQ9zLm2XcNw5" * 2 + "abcd",
+    f"db_password={PASSED}",
+    f"wifi Home 密码 {PASSED}",
+]
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("place", ["{}.md", "notes/{}.md", "{}/a.md", "{}.txt.plain.md"])
+def test_no_document_is_called_by_a_secret(memory: memorybook.Memory, name: str, place: str) -> None:
+    memory.write_document("a.md", "text\n")
+    path = place.format(name)
+    acts: list[Callable[[], object]] = [
+        lambda: memory.write_document(path, "text\n"),
+        lambda: memory.rename_document("a.md", path),
+        lambda: documents.rename_documents(memory, {"a.md": path}),
+    ]
+    for act in acts:
+        with pytest.raises(InvalidInput, match="its name looks like a secret") as told:
+            act()
+        assert not any(secret in str(told.value) for secret in (PASSED, "A8f3kQ9z"))
+    assert [info.path for info in memory.documents()] == ["a.md"]
+
+
+def test_names_that_only_speak_of_secrets_are_names(memory: memorybook.Memory) -> None:
+    for path in (
+        "password-policy.md",
+        "密码管理.md",
+        "api-keys/rotation-2026.md",
+        "notes/token-128k.md",
+        "pin-board.md",
+    ):
+        memory.write_document(path, "text\n")
+
+
+def test_a_document_that_a_person_called_so_is_written_all_the_same(memory: memorybook.Memory) -> None:
+    memory.write_document("a.md", "text\n")
+    path = f"password {PASSED}.md"
+    Path(memory.root, path).write_text("mine\n")
+    memory.write_document(path, "ours\n")
+
+
 def test_secrets_are_masked_on_this_way_in_too(memory: memorybook.Memory) -> None:
     written = memory.write_document("a.md", "api_key = sk-proj-" + "a1B2" * 12 + "\n我的密码是 Tr0ub4dor&3\n")
     assert written.redacted == 2

@@ -172,7 +172,7 @@ def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "shape": lambda value: True,
     "value": lambda value: not is_stand_in(value),
-    "token": lambda value: not (is_stand_in(value) or is_name(value)),
+    "token": lambda value: not (is_stand_in(value) or is_name(value)) or is_random(value.rpartition(".")[0]),
     "mixed": lambda value: look(value) >= MIXED,
     "strong": lambda value: look(value) >= STRONG,
     "random": lambda value: is_random(value) and not is_stand_in(value),

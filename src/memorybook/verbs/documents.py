@@ -66,6 +66,8 @@ def write_document(
 
     def write() -> Written:
         before = _standing(memory, path, expect)
+        if before is None:
+            _check_name(memory, path)
         put = Put(path=path, text=_stamped(memory, path, text, before), reason=reason, made_from=before or "")
         return _applied(memory, [put], path, "write", mask.count, session)
 
@@ -124,6 +126,7 @@ def _moved(memory: Memory, path: str, to: str, expect: str | None) -> tuple[Put,
     if path == to:
         raise InvalidInput(f"document {path!r} is called so already: give another path")
     _check_may_go(memory, path, before)
+    _check_name(memory, to)
     _standing(memory, to, "")
     put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
     return put, Drop(path=path, reason=f"is {to}", made_from=before)
@@ -135,6 +138,14 @@ def _removed(memory: Memory, path: str, expect: str | None, reason: str) -> Drop
         raise MissingDocument(f"no document {path!r} to remove")
     _check_may_go(memory, path, before)
     return Drop(path=path, reason=reason, made_from=before)
+
+
+def _check_name(memory: Memory, path: str) -> None:
+    """Raises InvalidInput for a path that would hold a secret."""
+    mask = Mask(memory)
+    clean = "/".join(mask.words(path.removesuffix(".md").split("/")))
+    if mask.count:
+        raise InvalidInput(f"no document can be called {clean!r}: its name looks like a secret; give another one")
 
 
 def _standing(memory: Memory, path: str, expect: str | None) -> str | None:

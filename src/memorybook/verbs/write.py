@@ -78,7 +78,7 @@ def remember(
         scored=now.date(),
         last_activated=now.date(),
         created=now,
-        session=session,
+        session=session and mask.text(session),
         archived=lapses is not None and lapses < now.date(),
         tags=mask.words(tags),
         group=mask.text(group) if group else None,
@@ -87,7 +87,7 @@ def remember(
         metadata=mask.json(metadata),
     )
     change = Add(entry=entry, reason="remembered")
-    result = book.apply([change], actor=memory.actor, door=memory.door, session=session, kind="remember")
+    result = book.apply([change], actor=memory.actor, door=memory.door, session=entry.session, kind="remember")
     outcome = result.outcomes[0]
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
