@@ -11,12 +11,10 @@ import errno
 import os
 import stat
 
+from memorybook.documents import MAX_BYTES as MAX_BYTES
 from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
 from memorybook.standard import suppress
 from memorybook.typed import NamedTuple
-
-MAX_BYTES = 64 * 2**20
-"""Largest document, in bytes."""
 
 MAX_PARTS = 6
 MAX_PART_CHARACTERS = 200

@@ -23,12 +23,9 @@ from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import memory as opening
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, UnsafePath
+from memorybook.documents import MAX_BYTES
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.foreign import book_id, is_document
-from memorybook.storage import journal_rows, transcript_rows
-from memorybook.storage.safe_open import MAX_BYTES
-from memorybook.storage.snapshot import check_copy
-from memorybook.storage.sqlite import Damaged
 from memorybook.verbs.outside import alone_in, put_in_place, refusals, remove, sync
 
 if TYPE_CHECKING:
@@ -42,7 +39,7 @@ MANIFEST = "backup.json"
 _STATE = ".memorybook"
 _JOURNAL = f"{_STATE}/journal.sqlite"
 _TRANSCRIPTS = f"{_STATE}/transcripts.sqlite"
-_TABLES = {_JOURNAL: journal_rows.MIGRATIONS, _TRANSCRIPTS: transcript_rows.MIGRATIONS}
+_DATABASES = (_JOURNAL, _TRANSCRIPTS)
 _INSIDE = "book/"
 _LONGEST = 64 << 20  # of a manifest
 _CHUNK = 1 << 20
@@ -206,7 +203,7 @@ def _pack(new: str, parts: str, files: Sequence[File], told: dict[str, Any], pro
         shown = json.dumps({**told, "files": listed}, ensure_ascii=False, indent=1).encode()
         tar.addfile(_member(MANIFEST, len(shown), 0, 0o600), BytesIO(shown))
         for number, file in enumerate(files):
-            name = os.path.basename(file.path) if file.path in (_JOURNAL, _TRANSCRIPTS) else str(number)
+            name = os.path.basename(file.path) if file.path in _DATABASES else str(number)
             with open(os.path.join(parts, name), "rb") as data:
                 tar.addfile(_member(_INSIDE + file.path, file.bytes, file.mtime_ns, file.mode), data)
             done += file.bytes
@@ -255,7 +252,7 @@ def restore(
             new = os.path.join(above, f".{name}.mb-restore")
             remove(new)
             try:
-                _unpack(path, new, files, progress)
+                _unpack(memory, path, new, files, progress)
                 _settle(new, root, book_id(root, make=False) or (node if place == _place(root) else ""))
                 kept = _put(memory, new)
             finally:
@@ -320,7 +317,7 @@ def _manifest_of(path: str) -> Manifest:
 def _check_files(path: str, files: Sequence[File]) -> None:
     """Raise InvalidInput for sizes and permissions that no backup has."""
     for file in files:
-        database = file.path in _TABLES
+        database = file.path in _DATABASES
         if type(file.mode) is not int or file.mode & ~(0o600 if database else _RIGHTS):
             raise InvalidInput(_damaged(path, f"{file.path} has permissions that no backup has"))
         if not 0 <= file.bytes <= (1 << 48 if database else MAX_BYTES):
@@ -331,10 +328,10 @@ def _check_files(path: str, files: Sequence[File]) -> None:
 
 def _is_plain(path: Any) -> bool:
     """Whether it is the path of a document below the book's folder, or of one of the two databases."""
-    return isinstance(path, str) and (path in (_JOURNAL, _TRANSCRIPTS) or is_document(path))
+    return isinstance(path, str) and (path in _DATABASES or is_document(path))
 
 
-def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
+def _unpack(memory: Memory, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
     """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
     os.mkdir(folder, 0o700)
     total, done = sum(file.bytes for file in files), 0
@@ -346,10 +343,10 @@ def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | 
                 raise InvalidInput(_damaged(path, f"{file.path} is missing or another one"))
             place = os.path.join(folder, file.path)
             _write(place, _content(tar, member), file, lambda why: _damaged(path, why))
-            if file.path in _TABLES:
+            if file.path in _DATABASES:
                 try:
-                    check_copy(place, _TABLES[file.path])
-                except Damaged as error:
+                    (memory.book.journal if file.path == _JOURNAL else memory.book.transcripts).check_copy(place)
+                except Unavailable as error:
                     raise InvalidInput(_damaged(path, f"{file.path}: {error}")) from None
             done += file.bytes
             if progress is not None:

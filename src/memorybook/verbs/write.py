@@ -189,12 +189,18 @@ def update(
     if group is not None:
         fields["group"] = mask.text(group) if group else None
     if expires is not None:
-        fields["expires"] = date.fromisoformat(expires) if expires else None
+        fields["expires"] = lapses = date.fromisoformat(expires) if expires else None
+        if lapses and lapses < today and memory.actor != "user" and _is_of_a_person(memory, id):
+            raise InvalidInput(f"a person's word stands behind entry {id!r}: it does not lapse at an agent's word")
     if metadata is not None:
         fields["metadata"] = mask.json(metadata)
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
     return set_fields(memory, id, fields, reason="updated")._replace(redacted=mask.count)
+
+
+def _is_of_a_person(memory: Memory, id: str) -> bool:
+    return any(entry.id == id and entry.trust == "user" for entry in memory.book.entries())
 
 
 def reworded(memory: Memory, id: str, text: str) -> dict[str, Any]:
