@@ -37,6 +37,8 @@ def root() -> Iterator[Path]:
     with opened(home / "book") as memory:
         memory.remember("The user likes green tea in the morning", importance="high")
         memory.append("We met at the harbour")
+        for page in (home / "book").rglob("*.md"):
+            page.chmod(0o644)
         time.sleep(0.03)  # for files as young as this a search would look again whether they changed
         memory.search("tea")
     yield home / "book"

@@ -12,7 +12,7 @@ import os
 from memorybook import config_files
 from memorybook.config_files import Given
 from memorybook.errors import ConfigError, NotFound, Unavailable
-from memorybook.standard import Iterator, Mapping, suppress
+from memorybook.standard import Callable, Iterator, Mapping, quoted, suppress
 from memorybook.typed import Any, Literal, NamedTuple
 
 _NOTHING: Mapping[str, str] = {}
@@ -328,6 +328,21 @@ def _built(values: Mapping[str, Any], sources: Mapping[str, str], warnings: tupl
 def settings(config: Config) -> dict[str, Any]:
     """Every setting by its dotted name, in order; secrets as they are."""
     return dict(_flat(config, ""))
+
+
+def machine_paths(config: Config, *places: str) -> Callable[[str], str]:
+    """Take out of a text where on this machine these places, the settings' files and what they name are.
+
+    For those who are served by somebody else's machine: what is left of a path tells which file is meant.
+    """
+    import re
+
+    values = (*settings(config).values(), *config.sources.values(), *places, *map(os.path.realpath, places))
+    given = {value.removeprefix("local/").rstrip("/") for value in values if isinstance(value, str)}
+    paths = {path for path in given if path.startswith("/")}
+    longest = sorted({*paths, *(quoted(path)[1:-1] for path in paths)}, key=len, reverse=True)
+    found = re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![\w-])")
+    return lambda text: found.sub("...", text) if longest else text
 
 
 def _flat(values: Any, prefix: str) -> Iterator[tuple[str, Any]]:

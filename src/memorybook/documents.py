@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from memorybook.typed import NamedTuple
 
+MAX_BYTES = 64 * 2**20
+"""Largest document, in bytes."""
+
 
 class DocumentInfo(NamedTuple):
     """What a listing tells of a document without reading it.

@@ -142,6 +142,9 @@ class Transcripts(Protocol):
         Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
         """
 
+    def check_copy(self, path: str) -> None:
+        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
+
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""
 
@@ -298,6 +301,9 @@ class Journal(Protocol):
 
         Who writes meanwhile does not wait. False if there is nothing yet, and so no file.
         """
+
+    def check_copy(self, path: str) -> None:
+        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
 
     def vacuum(self) -> bool:
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""

@@ -531,6 +531,22 @@ def test_a_dispatcher_without_tools_reads_and_writes_memory(place: Place) -> Non
         assert [known.entry.text for known in memory.entries().entries] == ["The user likes green tea."]
 
 
+@pytest.mark.parametrize("say", ["Where is my memory?", "我的记忆存在哪里？"])
+def test_a_tenants_model_is_told_of_no_place_on_the_disk(place: Place, say: str) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    book = place.root / session.key
+    with session.memory() as memory:
+        memory.remember("Likes tea.")
+    (book / "notes.md").mkdir()
+    asked = [("memory_get", {"target": "notes.md"}), ("memory_status", {}), ("memory_get", {"target": "../x.md"})]
+    llm = ScriptedLLM([calls(("memory_tools", {"names": ["memory_status"]})), calls(*asked), "In your book."])
+    session.run(llm, say)
+    told = [str(message["content"]) for message in llm.requests[-1].messages if message["role"] == "tool"]
+    assert len(told) == 4
+    assert session.key in told[2], "which book is meant may be said"
+    assert [text for text in told if str(place.root) in text or str(place.root.parent) in text] == []
+
+
 def test_what_tools_showed_is_not_remembered_once_more(place: Place) -> None:
     session = place.workspace(noting=False).session("a", "b")
     with session.memory() as memory:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from memorybook.text.visible import visible
+
 TALK = b'{"role": "user", "content": "I prefer green tea, never coffee.", "id": "t1"}\n'
 
 
@@ -34,6 +36,15 @@ def test_an_export_to_stdout_is_the_document_alone(talked: Any, flags: tuple[str
     [session] = json.loads(talked("export", "-", "--session", "tea", *flags).out)
     assert session["name"] == "tea"
     assert talked("export", "-", "--session", "none", *flags).code == 3
+
+
+@pytest.mark.parametrize("nasty", ["\x1b[2J", "\x9b31m", "\u202egnp", "\u2069", "\U000e0041", "\x7f 绿茶"])
+def test_an_export_holds_nothing_that_acts_on_a_terminal(shell: Any, nasty: str) -> None:
+    said = {"role": "user", "content": f"I prefer tea. {nasty}", "id": "t1"}
+    assert shell("memorize", "-", "--session", "tea", stdin=json.dumps(said).encode()).code == 0
+    out = shell("export", "-").out
+    assert visible(out) == out
+    assert json.loads(out)[0]["chats"][0]["user_input"] == said["content"]
 
 
 def test_a_backup_comes_back_as_a_book(talked: Any, nowhere: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.cli import VERBS, show
-from memorybook.cli.call import terminal_width
-from memorybook.cli.visible import visible
+from memorybook.cli.call import Call, terminal_width
+from memorybook.text.visible import visible
 
 HIT = {
     "path": "MEMORY.md", "start_line": 14, "end_line": 14, "score": 0.5, "relevance": 0.813, "snippet": "Likes\ntea.",
@@ -291,6 +292,32 @@ def test_memory_text_cannot_act_on_a_terminal(said: Any) -> None:
     ):
         assert not set("\x1b\x07\x9b\u202e\U000e0041\r\x7f") & set(out)
         assert "\\x1b]0;owned\\x07" in out
+
+
+ACTING = (  # escapes, bidi, tags
+    "\x1b]0;owned\x07",
+    "\x9b31m",
+    "\x7f",
+    "\u202egnp.exe",
+    "\u2066hidden\u2069",
+    "\U000e0041\U000e0042",
+    "a\u2028b",
+    "\r",
+)
+
+
+@pytest.mark.parametrize("text", [f"{said} {nasty}" for nasty in ACTING for said in ("tea", "绿茶")])
+def test_json_holds_the_same_words_and_nothing_that_acts_on_a_terminal(
+    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    call = Call("search", ["tea", "--json"])
+    call.write_json({"text": text})
+    call.warn(text)
+    out, err = capsys.readouterr()
+    assert (json.loads(out), json.loads(err)) == ({"text": text}, {"warning": {"message": text}})
+    assert visible(out + err) == out + err
+    assert text[:2] in out
 
 
 def test_visible_shows_what_ends_a_line_unseen() -> None:

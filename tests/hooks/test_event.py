@@ -77,6 +77,34 @@ def test_events_of_a_session_are_put_into_the_spool_without_an_answer(
     assert ("prompt_response" in fields) == (host == "gemini")
 
 
+PASSED = "Zq7!mbKp4w"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"my password is {PASSED}",
+        f"我的数据库密码是 {PASSED}，别忘了",
+        f"{PASSED} is my password",
+        f"{PASSED} 是我的密码",
+        f"DB_PASSWORD={PASSED}",
+        f"postgres://app:{PASSED}@db.internal/prod",
+    ],
+)
+@pytest.mark.parametrize("readable", [True, False])
+def test_no_secret_lies_in_the_spool(
+    tell: Tell, book: Path, monkeypatch: pytest.MonkeyPatch, said: str, readable: bool
+) -> None:
+    if not readable:
+        monkeypatch.setenv("MEMORYBOOK_MAX_RESULTS", "many")
+        monkeypatch.setenv("MEMORYBOOK_ROOT_DIR", str(book))
+    tell("AfterAgent", host="gemini", prompt=said, prompt_response=f"Noted: {said}")
+    tell("SessionEnd", host="gemini", reason=said)
+    files = [path for path in (book / ".memorybook").rglob("*") if path.is_file()]
+    assert len([path for path in files if "spool" in path.parts]) == 2
+    assert [path for path in files if PASSED.encode() in path.read_bytes()] == []
+
+
 def test_a_session_that_ends_before_a_word_was_said_has_no_transcript(tell: Tell, book: Path, tmp_path: Path) -> None:
     tell("SessionEnd", transcript_path=str(tmp_path / "never-written.jsonl"))
     tell("Stop", transcript_path=str(tmp_path / "late.jsonl"))

@@ -348,27 +348,58 @@ def bare() -> dict[str, str]:
 # --- files and permissions -----------------------------------------------------------------------
 
 
-def test_machine_state_is_private_and_ignores_itself_and_markdown_is_shared(
-    book: DirectoryDocuments, root: Path
-) -> None:
-    mask = os.umask(0o022)
+def written_with(mask: int, book: DirectoryDocuments, root: Path) -> dict[str, int]:
+    """Permissions of what is new in the book, under that umask."""
+    before = os.umask(mask)
     try:
         book.append("daily/a.md", "x")
         book.write("b.md", "x", expect=None)
     finally:
-        os.umask(mask)
-    modes = {
-        name: (root / name).stat().st_mode & 0o777
-        for name in (".memorybook", ".memorybook/lock", "daily", "daily/a.md", "b.md")
-    }
-    assert modes == {
-        ".memorybook": 0o700,
-        ".memorybook/lock": 0o600,
-        "daily": 0o755,
-        "daily/a.md": 0o644,
-        "b.md": 0o644,
-    }
-    assert (root / ".memorybook" / ".gitignore").read_text() == "*\n"
+        os.umask(before)
+    names = (".", ".memorybook", ".memorybook/lock", "daily", "daily/a.md", "b.md")
+    return {name: (root / name).stat().st_mode & 0o7777 for name in names}
+
+
+PRIVATE = {
+    ".": 0o700,
+    ".memorybook": 0o700,
+    ".memorybook/lock": 0o600,
+    "daily": 0o700,
+    "daily/a.md": 0o600,
+    "b.md": 0o600,
+}
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o002, 0o000, 0o077])
+def test_a_book_is_its_owners_alone_and_its_machine_state_ignores_itself(root: Path, mask: int) -> None:
+    """As are all folders above it that are made for it."""
+    inner = root / "work" / "book"
+    assert written_with(mask, DirectoryDocuments(str(inner)), inner) == PRIVATE
+    assert (root / "work").stat().st_mode & 0o777 == 0o700
+    assert (inner / ".memorybook" / ".gitignore").read_text() == "*\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "below", "document"),
+    [
+        (0o755, 0o700, 0o600),  # as any umask leaves it
+        (0o775, 0o700, 0o600),
+        (0o777, 0o700, 0o600),
+        (0o750, 0o750, 0o640),  # as a person shares it
+        (0o770, 0o770, 0o660),
+        (0o2770, 0o2770, 0o660),
+        (0o2775, 0o2770, 0o660),
+    ],
+)
+def test_a_folder_that_is_shared_with_a_group_shares_what_is_new_in_it(
+    root: Path, folder: int, below: int, document: int
+) -> None:
+    root.mkdir(exist_ok=True)
+    root.chmod(folder)
+    modes = written_with(0o022, DirectoryDocuments(str(root)), root)
+    assert (modes["."], modes["daily"], modes["daily/a.md"], modes["b.md"]) == (folder, below, document, document)
+    assert modes[".memorybook"] & 0o777 == 0o700
+    assert modes[".memorybook/lock"] == 0o600
 
 
 def test_a_rewrite_keeps_the_mode_and_gives_it_to_the_backup(book: DirectoryDocuments, root: Path) -> None:

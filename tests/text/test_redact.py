@@ -6,10 +6,12 @@ import base64
 import json
 import os
 import random
+import re
 import string
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,20 @@ def password() -> str:
     return pick(1, string.ascii_uppercase) + pick(4, string.ascii_lowercase) + pick(1, "!@#%") + pick(4, string.digits)
 
 
+def iban() -> str:
+    """An account number of Germany, France or Spain, with its check digits."""
+    country, length = DICE.choice([("DE", 18), ("FR", 23), ("ES", 20)])
+    account = pick(length, string.digits)
+    return f"{country}{98 - int(''.join(str(int(c, 36)) for c in account + country + '00')) % 97:02d}{account}"
+
+
+def citizen() -> str:
+    """An identity number of China, with its check digit."""
+    where, year, month = DICE.choice(("110101", "330106", "440305")), f"19{pick(2, '6789')}", f"0{pick(1, '123456789')}"
+    number = f"{where}{year}{month}1{pick(4, string.digits)}"
+    return number + "10X98765432"[sum(int(c) * pow(2, 17 - n, 11) for n, c in enumerate(number)) % 11]
+
+
 MAKERS: dict[str, Callable[[], str]] = {
     "password": password,
     "simple": lambda: "sunshine" + pick(3, "123456789"),
@@ -54,6 +70,10 @@ MAKERS: dict[str, Callable[[], str]] = {
     "uuid": lambda: "-".join(pick(n, "0123456789abcdef") for n in (8, 4, 4, 4, 12)),
     "code": lambda: pick(3, "abcdefghjkmnpqrstuvwxyz") + pick(1, "23456789"),
     "b64": lambda: encoded(45),
+    "iban": iban,
+    "ibans": lambda: " ".join(re.findall(".{1,4}", iban())),
+    "citizen": citizen,
+    "citizens": lambda: " ".join(re.fullmatch("(.{6})(.{8})(.{4})", citizen()).groups()),  # type: ignore[union-attr]
     "der": lambda: "MII" + "EvQ" + "IBADANBgkqhkiG9w0BAQEFAASC" + encoded(60),
 }
 
@@ -149,6 +169,101 @@ https://oapi.dingtalk.com/robot/send?access_token={hex64}
 【密码】{simple}
 PIN 码 {digits4}
 def send(password: str = "{password}") -> Response2:
+{simple} is my password
+{password} was the old wifi password, I think
+{simple} is the password for the NAS
+use {password} as the password of the router
+"{simple}" is our admin password.
+{digits6} is my door code
+{digits4} is the PIN of my card
+{simple} 是我的密码
+{simple}是路由器的密码
+密码我改了，{password} 就是新的密码
+{digits6} 是门锁密码
+用 {simple} 当密码
+把 {password} 设为登录密码
+{digits6} 是我收到的验证码
+wifi: net / {simple}
+Wi-Fi: Cafe Nero / {password}
+WLAN Gast | {simple}
+the wifi is HomeNet-5G / {simple}
+无线：小李家 / {simple}
+WiFi 名 heFeng-5G / {password}
+CREATE USER 'app'@'%' IDENTIFIED BY '{simple}';
+alter user root identified with mysql_native_password by "{password}"
+GRANT ALL ON shop.* TO 'web'@'localhost' IDENTIFIED BY '{simple}'
+CREATE USER scott IDENTIFIED BY {simple}
+set password for app; alter user app identified by '{simple}' replace 'x'
+建用户：create user reader identified by '{simple}';
+pay to {iban}
+IBAN: {iban}, BIC COBADEFFXXX
+{ibans}
+打到这个账户 {ibans}
+Mon IBAN est {ibans}.
+iban={iban}
+身份证号 {citizen}
+我的身份证是{citizen}，帮我记一下
+ID: {citizens}
+证件号：{citizen}（本人）
+passport or ID {citizen}
+她是 {citizens} 的持有人
+mot de passe : {simple}
+Le mot de passe du Wi-Fi est {simple}.
+mdp {password}
+Mon code secret est {digits4}
+clé API : {t32}
+le code d'accès de l'immeuble est {digits6}
+contraseña: {simple}
+La contraseña del router es {simple}
+mi contraseña es "{simple}"
+clave de acceso: {password}
+El código de verificación es {digits6}
+la clave API es {t32}
+パスワード：{simple}
+パスワードは{simple}です
+Wi-Fiのパスワードは「{simple}」
+暗証番号は{digits4}です
+認証コード：{digits6}
+APIキー: {t32}
+비밀번호: {simple}
+비밀번호는 {simple} 입니다
+와이파이 비번 {simple}
+암호는 {password}이에요
+인증번호 {digits6}
+API 키: {t32}
+пароль: {simple}
+Пароль от роутера — {simple}
+мой пароль {password}
+пароль это {simple}
+код подтверждения: {digits6}
+API-ключ: {t32}
+{simple}, that's my password
+{simple} – that is the wifi password
+{simple} (my NAS password)
+{simple} has always been my password
+My password? {simple}
+{simple}，这是我的密码
+{simple}，就是家里wifi的密码
+我一直用{simple}做密码
+{t32} 是我们的 API key
+{hex32} is the token for CI
+wifi: "Home Net" / "{simple}"
+ALTER LOGIN sa WITH PASSWORD = N'{simple}';
+mon mot de passe c'est {simple}
+Mot de passe: «{simple}»
+tu contraseña nueva será {simple}
+clave: {password}
+{simple} es mi contraseña
+{simple} est mon mot de passe
+パスワードを {simple} に変更しました
+{simple} がパスワードです
+비밀번호를 {simple} 로 바꿨어요
+{simple} 이 내 비밀번호야
+{simple} — мой пароль
+поменял пароль на {simple}
+ПИН-код {digits4}
+转账到 {iban}，谢谢
+{citizen}，这是她的身份证号
 """.strip().split("\n")
 
 BENIGN = """
@@ -213,6 +328,51 @@ def send(password: str = "") -> Response2:
 auth_token: Optional[str] = None) => Chunk2[T]
 the token bug is mem0#2820
 令牌问题是 mem0#2820
+Step 2 is the password reset page
+OAuth2 is the password grant's successor
+1Password is my password manager
+Room 4711 is the one, and the password is on the door
+Version 2.4.1 is our token format
+hunter is my password-cracking lab
+Fido2 is a password replacement
+第 2 步是密码重置
+2024 年是密码学的好年份
+方案 B2 是密钥管理方案
+用 OAuth2 当登录方式，不再用密码
+wifi: 2.4 GHz / 5 GHz
+wifi / bluetooth work again
+无线：802.11ac / 802.11ax
+ssid: guest / no password
+the culprit was identified by 'Smith' in 2019
+CREATE USER app IDENTIFIED BY '<password>'
+GB29 ABCD is the locker, DE12 3456 7890 1234 5678 90 no account
+order DE89370400440532013001 shipped
+订单号 110101199003077470，手机 13800138000
+时间戳 202602241012331234 是任务编号
+le mot de passe doit avoir 12 caractères
+mot de passe oublié ? clé primaire : tenant_id
+la contraseña caduca cada 90 días
+la clave del éxito es dormir 8 horas
+パスワードは8文字以上です
+パスワードを90日ごとに変更する
+비밀번호는 12자 이상이어야 합니다
+암호화는 AES-256으로 합니다
+пароль должен быть не короче 12 символов
+ключ к успеху — это 2 часа сна
+код ошибки 1045
+The password is the key is what I meant
+Python3 is required for the password check
+iPhone15 is my work phone; the password is in 1Password
+B2B is the key
+iPhone15 是我的手机，密码在 1Password
+他用 Python3 当密码课的例子
+The wifi: cafe-2F / free of charge
+pay 1234 5678 9012 3456 to nobody
+la clave primaria es tenant_id
+el token caducó en 2024
+код на Python3 лежит в репозитории
+パスポート番号の更新は2030年
+인증서 만료일은 2027-01-01
 """.strip().split("\n")
 
 
@@ -274,6 +434,147 @@ def test_a_pem_block_without_its_end_loses_its_lines_only() -> None:
 def test_a_certificate_is_public() -> None:
     text = "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkq" + encoded(60) + "\n-----END CERTIFICATE-----"
     assert redact(text).text == text
+
+
+DER = {
+    "RSA ": "308204a30201000282010100",
+    "": "308204bd020100300d06092a864886f70d0101010500048204a7308204a3020100",
+    "EC ": "30770201010420",
+    "ENCRYPTED ": "308204fe3028060a2a864886f70d010c0103301a0414",
+    "OPENSSH ": b"openssh-key-v1\0\0\0\0\4none".hex(),
+}
+
+
+def body_of(kind: str) -> list[str]:
+    data = bytes.fromhex(DER[kind])
+    text = base64.b64encode(data + DICE.randbytes(100 if kind == "EC " else 700)).decode()
+    return re.findall(".{1,64}", text)
+
+
+def pem(kind: str, body: Sequence[str]) -> list[str]:
+    return [f"-----BEGIN {kind}PRIVATE" + " KEY-----", *body, f"-----END {kind}PRIVATE KEY-----"]
+
+
+DRESSES: dict[str, Callable[[list[str]], str]] = {
+    "plain": "\n".join,
+    "windows": "\r\n".join,
+    "quoted": lambda lines: "\n".join(f"> {line}" for line in lines),
+    "quoted twice": lambda lines: "\n".join(f"> > {line}" for line in lines),
+    "numbered": lambda lines: "\n".join(f"{n:4}\t{line}" for n, line in enumerate(lines, 8)),
+    "numbered with a colon": lambda lines: "\n".join(f"{n}: {line}" for n, line in enumerate(lines, 98)),
+    "a list": lambda lines: "\n".join(f"{n}. `{line}`" for n, line in enumerate(lines, 1)),
+    "a table": lambda lines: "\n".join(f"| {n} | {line} |" for n, line in enumerate(lines, 1)),
+    "chat-stamped": lambda lines: "\n".join(f"[10:{n:02}] Bob: {line}" for n, line in enumerate(lines)),
+    "a log": lambda lines: "\n".join(f"2026-02-24 10:31:{n:02} <bob> {line}" for n, line in enumerate(lines)),
+    "聊天记录": lambda lines: "\n".join(f"张三 10:{n:02}：{line}" for n, line in enumerate(lines)),
+    "微信": lambda lines: "\n".join(f"2026年2月24日 上午10:{n:02} 张三: {line}" for n, line in enumerate(lines)),
+    "a diff": lambda lines: "\n".join(f"+    {line}" for line in lines),
+    "a comment": lambda lines: "\n".join(f"    // {line}" for line in lines),
+    "strings": lambda lines: " +\n".join(f'  "{line}\\n"' for line in lines),
+    "an array": lambda lines: ",\n".join(f"    '{line}'" for line in lines),
+    "one line": "\\n".join,
+    "spaces": " ".join,
+    "a page": "<br>\n".join,
+}
+"""What people, programs and chats put around each line of a key."""
+
+
+@pytest.mark.parametrize("dress", DRESSES.values(), ids=DRESSES)
+@pytest.mark.parametrize("kind", DER)
+@pytest.mark.parametrize("around", [("before", "after that we left"), ("我的密钥如下", "之后我们就走了")])
+def test_a_private_key_goes_in_any_dress(kind: str, dress: Callable[[list[str]], str], around: tuple[str, str]) -> None:
+    body = body_of(kind)
+    whole = pem(kind, body)
+    forms = [whole, whole[:-1], whole[: len(body) // 2], *([body] if kind != "ENCRYPTED " else [])]
+    for lines in forms:
+        before, after = around
+        clean = redact(f"{before}\n\n{dress(lines)}\n\n{after}").text
+        left = [line for line in body if line in clean and line in lines]
+        assert [line for line in left if len(line) > 20] == []
+        assert clean.startswith(before)
+        assert clean.endswith(after)
+
+
+def test_a_putty_key_goes_and_its_public_half_stays() -> None:
+    public, private = encoded(270), encoded(200)
+    lines = ["PuTTY-User-Key-File-3: ssh-rsa", "Encryption: none", "Comment: bob@home", "Public-Lines: 6"]
+    lines += [*re.findall(".{1,64}", public), "Private-Lines: 5", *re.findall(".{1,64}", private)]
+    lines += ["Private-MAC: " + pick(40, "0123456789abcdef")]
+    for name, dress in DRESSES.items():
+        for shown in (lines, lines[:-1]):
+            clean = redact(f"before\n{dress(shown)}\nafter that we left").text
+            assert [line for line in re.findall(".{30,64}", private) if line in clean] == [], name
+            assert public[:40] in clean
+            assert "Comment: bob@home" in clean
+            assert clean.endswith("after that we left")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{}",
+        "    client-key-data: {}",
+        "KEY_B64={}",
+        "data:application/x-pem-file;base64,{}",
+        "密钥的 base64 是 {}，请保存",
+        '{{"key.pem": "{}"}}',
+        "base64 -w76:\n{76}\nthen",
+    ],
+)
+def test_a_private_key_goes_in_base64_too(written: str) -> None:
+    for kind in DER:
+        text = base64.b64encode("\n".join(pem(kind, body_of(kind))).encode()).decode()
+        lines = re.findall(".{1,76}", text)
+        clean = redact(written.replace("{76}", "\n".join(lines)).format(text)).text
+        assert [line for line in lines if len(line) > 20 and line in clean] == []
+        assert "[REDACTED:private-key]" in clean
+
+
+MEDIA = {
+    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0",
+    "gif": b"GIF89a",
+    "webp": b"RIFF\x10\x20\0\0WEBPVP8 ",
+    "pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+    "zip": b"PK\3\4\x14\0\0\0",
+}
+TRAPS = ["pin", "pw", "key", "cio", "sk", "PAT", "AKIA", "auth", "token", "pass", "code", "secret", "dapi", "MII"]
+
+
+def picture(kind: str, size: int) -> str:
+    """A picture in base64 in which, as by chance, stand the words and prefixes that secrets have."""
+    text = base64.b64encode(MEDIA[kind] + DICE.randbytes(size)).decode()
+    pieces = re.findall(".{1,120}", text[32:])
+    return text[:32] + "".join(f"{piece[:90]}/{DICE.choice(TRAPS)}={piece[90:]}".replace("=", "+") for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "![shot](data:image/png;base64,{})",
+        '<img alt="login page" src="data:image/png;base64,{}">',
+        "background: url(data:image/png;base64,{}) no-repeat;",
+        "截图 data:image/png;base64,{} 里是登录页",
+        "The password page: {}",
+        "密码页的截图：{}\n下一行",
+        '{{"type": "image", "data": "{}"}}',
+        "Content-Transfer-Encoding: base64\n\n{76}\n\n--boundary",
+    ],
+)
+def test_a_picture_stays_whole(written: str) -> None:
+    for kind, size in product(MEDIA, (60, 700, 5_000, 20_000)):
+        data = picture(kind, size)
+        text = written.replace("{76}", "\n".join(re.findall(".{1,76}", data))).format(data)
+        assert redact(text) == (text, ())
+
+
+def test_what_stands_beside_a_picture_and_what_a_data_url_says_is_looked_at() -> None:
+    value = password()
+    image = f"data:image/png;base64,{picture('png', 900)}"
+    assert redact(f"![x]({image}) my password is {value}").text == f"![x]({image}) my password is [REDACTED:password]"
+    said = base64.b64encode(f"my password is {value}".encode()).decode()
+    assert said not in redact(f"see data:text/plain;base64,{said}").text
+    assert value not in redact(f"data:text/plain,my password is {value}").text
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,15 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -341,6 +345,75 @@ def _twice(told: dict[str, Any], members: list[Any]) -> None:
     told["files"].append(told["files"][0])
 
 
+def _mode(mode: Any) -> Any:
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        told["files"][0]["mode"] = mode
+        members[1][0].mode = mode if isinstance(mode, int) else 0o600
+
+    return change
+
+
+def _member_mode(told: dict[str, Any], members: list[Any]) -> None:
+    members[1][0].mode = 0o4755
+
+
+def _claims(bytes: int, name: str = "") -> Any:
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        told["files"][-1 if name else 0]["bytes"] = bytes
+
+    return change
+
+
+def _database(sql: str = "", *, data: bytes = b"") -> Any:
+    """With other bytes in the place of the last database, or what the SQL makes of it."""
+
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        member, known = members[-1]
+        file = told["files"][-1]
+        assert file["path"].endswith(".sqlite")
+        made = data or _after(known, sql)
+        members[-1] = (member, made)
+        file |= {"bytes": len(made), "sha256": sha256(made).hexdigest()}
+
+    return change
+
+
+def _after(database: bytes, sql: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "x.sqlite")
+        place.write_bytes(database)
+        with closing(sqlite3.connect(place)) as raw:
+            raw.executescript(f"PRAGMA journal_mode=DELETE; {sql}")
+        return place.read_bytes()
+
+
+def _foreign() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        with closing(sqlite3.connect(Path(folder, "x"))) as raw:
+            raw.executescript("CREATE TABLE contacts (name); INSERT INTO contacts VALUES ('Ada')")
+        return Path(folder, "x").read_bytes()
+
+
+NEVER_WRITTEN = [
+    *((_mode(mode), "permissions") for mode in (0o4644, 0o2644, 0o1644, 0o755, 0o700, 0o100644, -1)),
+    (_member_mode, "is missing or another one"),
+    (_claims(-1), "a size that no backup has"),
+    (_claims((64 << 20) + 1), "a size that no backup has"),
+    (_claims(1 << 40), "a size that no backup has"),
+    (_claims(1 << 63), "a size that no backup has"),
+    (_claims(1 << 60, "database"), "a size that no backup has"),
+    (_claims(1 << 40, "database"), "more than it can"),
+    (_database(data=b"no database at all" * 100), "not a database"),
+    (_database(data=_foreign()), "tables are not those"),
+    (_database("CREATE TABLE more (x)"), "tables are not those"),
+    (_database("CREATE TRIGGER t AFTER INSERT ON turns BEGIN DELETE FROM turns; END"), "tables are not those"),
+    (_database("CREATE VIEW v AS SELECT 1"), "tables are not those"),
+    (_database("DROP TABLE turns"), "tables are not those"),
+    (_database("PRAGMA user_version=99"), "newer memorybook"),
+    (_database("PRAGMA user_version=0"), "tables are not those"),
+]
+
+
 def _newer(told: dict[str, Any], members: list[Any]) -> None:
     told["version"] = 2
 
@@ -375,6 +448,17 @@ def test_an_archive_that_is_not_whole_restores_nothing(
     with pytest.raises(InvalidInput, match=why):
         full.restore(crafted, into=str(tmp_path / "other"))
     assert set(tmp_path.rglob("*")) == before
+
+
+def test_permissions_sizes_and_databases_that_no_backup_has_are_refused(
+    full: Memory, craft: Craft, tmp_path: Path
+) -> None:
+    for change, why in NEVER_WRITTEN:
+        crafted = craft(change)
+        before = set(tmp_path.rglob("*"))
+        with pytest.raises(InvalidInput, match=why):
+            full.restore(crafted, into=str(tmp_path / "other"))
+        assert set(tmp_path.rglob("*")) == before
 
 
 def test_no_damage_of_an_archive_goes_unnoticed(full: Memory, archive: str, tmp_path: Path) -> None:

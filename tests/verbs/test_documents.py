@@ -125,6 +125,52 @@ def test_while_memory_is_switched_off_documents_are_read_and_not_written(tmp_pat
         assert [info.path for info in memory.documents()] == ["a.md"]
 
 
+PASSED = "Zq7!mbKp4w9"
+NAMED = [
+    f"my password is {PASSED}",
+    f"我的密码是{PASSED}",
+    f"{PASSED} is my password",
+    "deploy ghp_" + "A8f3kQ9zLm2XcNw5" * 2 + "abcd",
+    f"db_password={PASSED}",
+    f"wifi Home 密码 {PASSED}",
+]
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("place", ["{}.md", "notes/{}.md", "{}/a.md", "{}.txt.plain.md"])
+def test_no_document_is_called_by_a_secret(memory: memorybook.Memory, name: str, place: str) -> None:
+    memory.write_document("a.md", "text\n")
+    path = place.format(name)
+    acts: list[Callable[[], object]] = [
+        lambda: memory.write_document(path, "text\n"),
+        lambda: memory.rename_document("a.md", path),
+        lambda: documents.rename_documents(memory, {"a.md": path}),
+    ]
+    for act in acts:
+        with pytest.raises(InvalidInput, match="its name looks like a secret") as told:
+            act()
+        assert not any(secret in str(told.value) for secret in (PASSED, "A8f3kQ9z"))
+    assert [info.path for info in memory.documents()] == ["a.md"]
+
+
+def test_names_that_only_speak_of_secrets_are_names(memory: memorybook.Memory) -> None:
+    for path in (
+        "password-policy.md",
+        "密码管理.md",
+        "api-keys/rotation-2026.md",
+        "notes/token-128k.md",
+        "pin-board.md",
+    ):
+        memory.write_document(path, "text\n")
+
+
+def test_a_document_that_a_person_called_so_is_written_all_the_same(memory: memorybook.Memory) -> None:
+    memory.write_document("a.md", "text\n")
+    path = f"password {PASSED}.md"
+    Path(memory.root, path).write_text("mine\n")
+    memory.write_document(path, "ours\n")
+
+
 def test_secrets_are_masked_on_this_way_in_too(memory: memorybook.Memory) -> None:
     written = memory.write_document("a.md", "api_key = sk-proj-" + "a1B2" * 12 + "\n我的密码是 Tr0ub4dor&3\n")
     assert written.redacted == 2
@@ -164,7 +210,7 @@ def test_an_agent_does_not_write_in_a_persons_place_nor_drop_what_they_said(tmp_
         before = person.document("MEMORY.md").text
     with memorybook.open(str(tmp_path / "book"), door="mcp") as memory:
         for act in (memory.remove_document, lambda path: memory.rename_document(path, "old.md")):
-            with pytest.raises(InvalidInput, match="1 entries that a person's word stands behind"):
+            with pytest.raises(InvalidInput, match="holds what is remembered, it stays"):
                 act("MEMORY.md")
         memory.write_document("MEMORY.md", before.replace("in English\n", "in English\n- pushes at once\n\n### 其它\n"))
         assert memory.entries(state="active").entries[0].entry == said
@@ -178,10 +224,69 @@ def test_an_agent_does_not_write_in_a_persons_place_nor_drop_what_they_said(tmp_
         assert memory.document("MEMORY.md").text == stamped
         memory.append("filed", section="其它")
         assert memory.document("MEMORY.md").text.count("其它") == 1
-        memory.write_document("MEMORY.md", "- all of it, anew\n")
+        with pytest.raises(InvalidInput, match=r"lines that a person wrote, which stay.*- answers in English"):
+            memory.write_document("MEMORY.md", "- all of it, anew\n")
+        memory.write_document("MEMORY.md", "- all of it, anew\n- answers in English\n")
         assert memory.document("MEMORY.md").text.startswith("- all of it, anew <!-- trust: agent -->\n")
         [kept] = memory.entries().entries
         assert (kept.entry.id, kept.entry.text, kept.entry.state) == (said.id, said.text, "archived")
+
+
+SMALL = [
+    ("green tea every day", "x"),
+    ("green tea every day", "green tea every da"),
+    ("每天早上喝绿茶", "。"),
+    ("The user drinks green tea every day.", "Nothing is known."),
+    ("trust: user", "trust: agent"),
+    ("<!-- ", "<!-- expires: 2020-01-01; "),
+    ("Active", "Archived"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), SMALL)
+def test_what_a_person_said_is_not_an_agents_to_remove_by_way_of_a_small_edit(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    said = {"The user drinks green tea every day.", "用户每天早上喝绿茶。"}
+    with memorybook.open(str(tmp_path / "book"), door="cli") as person:
+        for text in said:
+            person.remember(text)
+    with memorybook.open(str(tmp_path / "book"), door="mcp") as agent:
+        text = agent.document("MEMORY.md").text
+        assert old in text
+        agent.write_document("MEMORY.md", text.replace(old, new))
+        for path in ["MEMORY.md", *(info.path for info in agent.documents() if info.path.startswith("archive/"))]:
+            with pytest.raises(InvalidInput, match="it stays"):
+                agent.remove_document(path)
+            with pytest.raises(InvalidInput, match="it stays"):
+                agent.rename_document(path, "old.md")
+            agent.write_document(path, "")
+        agent.tidy()
+        assert said <= {known.entry.text for known in agent.entries().entries if known.entry.trust == "user"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("- answers in English\n", ""),
+        ("- answers in English", "- answers in French"),
+        ("- answers in English", "- answers in English <!-- trust: agent -->"),
+        ("- 用中文回答", "- 用英文回答"),
+        ("- 用中文回答", "## Active Memories\n- 用中文回答"),
+        ("- answers in English\n- 用中文回答\n", "- nothing\n"),
+    ],
+)
+def test_a_persons_lines_are_not_an_agents_to_remove(tmp_path: Path, old: str, new: str) -> None:
+    with memorybook.open(str(tmp_path / "book"), door="cli") as person:
+        person.append("answers in English", section="Preferences")
+        person.append("用中文回答", section="Preferences")
+    with memorybook.open(str(tmp_path / "book"), door="mcp") as agent:
+        text = agent.document("MEMORY.md").text
+        assert old in text
+        with pytest.raises(InvalidInput, match="lines that a person wrote, which stay"):
+            agent.write_document("MEMORY.md", text.replace(old, new))
+        assert agent.document("MEMORY.md").text == text
+        agent.write_document("MEMORY.md", text.replace("# Preferences", "# 偏好\n\n- my own"))
 
 
 def test_a_person_writes_the_page_as_an_editor_does(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memorybook.memory import Memory
 from memorybook.verbs.turns import as_known, store, talk_of, turns_of
+from verbs.conftest import files
 
 
 def said(*texts: str, **more: Any) -> list[dict[str, Any]]:
@@ -55,3 +59,52 @@ def test_a_secret_in_a_turn_does_not_make_it_another(memory: Memory) -> None:
     secret = "the key is sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
     kept(memory, "a", secret)
     assert len(kept(memory, "a", secret, "b")) == 3
+
+
+PASSED, TOKEN = "Zq7!mbKp4w9", "ghp_" + "A8f3kQ9zLm2XcNw5" * 2 + "abcd"
+
+
+def _ended(memory: Memory, name: str, folder: Path) -> object:
+    return [memory.process_session_end(said(text), name).session for text in ("I prefer tea.", "我不喝酒。")]
+
+
+def _opened(memory: Memory, name: str, folder: Path) -> object:
+    return memory.add_messages(memory.open_session(name).session, said("I prefer tea."))
+
+
+def _remembered(memory: Memory, name: str, folder: Path) -> object:
+    return memory.remember("I prefer tea.", session=name)
+
+
+def _imported(memory: Memory, name: str, folder: Path) -> object:
+    (folder / "talk.jsonl").write_text(json.dumps(said("I prefer tea.", session=name)[0]), encoding="utf-8")
+    return memory.import_file(str(folder / "talk.jsonl"))
+
+
+def _imported_file(memory: Memory, name: str, folder: Path) -> object:
+    (folder / f"{name}.jsonl").write_text(json.dumps(said("I prefer tea.")[0]), encoding="utf-8")
+    return memory.import_file(str(folder / f"{name}.jsonl"))
+
+
+def _imported_page(memory: Memory, name: str, folder: Path) -> object:
+    (folder / f"{name}.md").write_text("# Notes\n\n- I prefer tea.\n", encoding="utf-8")
+    return memory.import_file(str(folder / f"{name}.md"))
+
+
+@pytest.mark.parametrize("do", [_ended, _opened, _remembered, _imported, _imported_file, _imported_page])
+@pytest.mark.parametrize(
+    "name", [f"my password is {PASSED}", f"我的密码是{PASSED}", f"{PASSED} is my password", f"deploy {TOKEN}"]
+)
+def test_no_session_and_no_source_is_called_by_a_secret(
+    memory: Memory, tmp_path: Path, do: Callable[[Memory, str, Path], object], name: str
+) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    answer = do(memory, name, folder)
+    memory.search("tea 酒")
+    if isinstance(answer, list):
+        assert len({*answer}) == 1, "the same name is the same session"
+    for path, data in files(memory.root).items():
+        for secret in (PASSED, TOKEN):
+            assert secret not in path
+            assert secret.encode() not in data, path

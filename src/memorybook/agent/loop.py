@@ -147,8 +147,8 @@ def _answer(tools: Mapping[str, AgentTool], call: ToolCall) -> tuple[bool, str]:
     try:
         answer = tool.call(call.arguments)
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
-        return True, clip(text)
+        return True, clip(tool.shown(text))
     except MemoryBookError as error:
-        return False, f"Error: {error}"
+        return False, tool.shown(f"Error: {error}")
     except Exception as error:  # a tool is anybody's
-        return False, f"Error: {type(error).__name__}: {error}"
+        return False, tool.shown(f"Error: {type(error).__name__}: {error}")

@@ -65,6 +65,7 @@ class AgentSession(Turning):
         self.quiet = 0
         self.before = ""
         self._workspace = workspace
+        self.placeless = workspace.placeless
         self._lock = threading.RLock()
         self._turn = threading.RLock()
         self._remembering = Remembering(workspace.memory_window, self._tell)

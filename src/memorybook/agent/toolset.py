@@ -33,17 +33,18 @@ WIDTH = 16_000
 
 
 class AgentTool(NamedTuple):
-    """A tool that an agent may call: what the model is told of it, and what is called with the arguments."""
+    """A tool that an agent may call: what the model is told of it, what is called, what of its answer is shown."""
 
     schema: ToolSchema
     call: Callable[[Mapping[str, Any]], Any]
+    shown: Callable[[str], str] = str
 
     def told(self, arguments: Mapping[str, Any] | str) -> str:
         """What it answers, as text for the model, or `Error: …` if the book refuses; arguments may be their JSON."""
         try:
-            return str(self.call(decoded(self.schema.name, arguments)))
+            return self.shown(str(self.call(decoded(self.schema.name, arguments))))
         except MemoryBookError as error:
-            return f"Error: {error}"
+            return self.shown(f"Error: {error}")
 
 
 Wrote = Callable[[list[str]], Any]

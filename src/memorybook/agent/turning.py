@@ -174,7 +174,8 @@ class Turning:
             made.clear()
 
         own = {tool.schema.name for tool in tools}
-        memory_tools = tools_of(talk.memory, made.extend, current=current)
+        shown = self._session.placeless
+        memory_tools = [tool._replace(shown=shown) for tool in tools_of(talk.memory, made.extend, current=current)]
         more = [tool for tool in memory_tools if tool.schema.name not in own]
         options: dict[str, Any] = {"more": more, "max_rounds": max_rounds, "language": language}
         return converse(

@@ -84,6 +84,7 @@ class Workspace:
         if book is None and name:
             raise ConfigError(f"{name} would put the books of all tenants into one place: leave it out for a workspace")
         self.root = os.path.abspath(os.path.expanduser(root or config.workspace_dir))
+        self.placeless = settings.machine_paths(config, self.root) if book is None else str
         self._book = None if book is None else os.path.abspath(os.path.expanduser(book))
         self.memory_window = memory_window
         self._config = config

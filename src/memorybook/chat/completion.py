@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from memorybook.chat.commands import COMMANDS
 from memorybook.cli.call import check_stdin, write
-from memorybook.cli.visible import visible
 from memorybook.errors import InvalidInput
+from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion

@@ -11,7 +11,7 @@ from memorybook.chat.words import WORDS, Words
 from memorybook.cli import show
 from memorybook.cli.call import write
 from memorybook.cli.show import Page, cells, wrapped
-from memorybook.cli.visible import visible
+from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
     from datetime import tzinfo

@@ -278,7 +278,9 @@ def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:
     if as_json:
         import json
 
-        to_stderr(json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False))
+        from memorybook.text.visible import visible_json
+
+        to_stderr(visible_json(json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)))
     else:
         remark(message)
     return exit_code

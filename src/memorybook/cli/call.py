@@ -327,7 +327,9 @@ class Call:
         if self.options.json:
             import json
 
-            to_stderr(json.dumps({"warning": {"message": message}}, ensure_ascii=False))
+            from memorybook.text.visible import visible_json
+
+            to_stderr(visible_json(json.dumps({"warning": {"message": message}}, ensure_ascii=False)))
         else:
             remark(message)
 
@@ -335,9 +337,10 @@ class Call:
         """One JSON document on stdout: UTF-8, with line breaks on a terminal only."""
         import json
 
+        from memorybook.text.visible import visible_json
+
         text = json.dumps(answer, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
-        # Only surrogates (bytes that are not UTF-8) are left to replace, and JSON writes them just so.
-        write(text.encode("utf-8", _ESCAPE).decode() + end, encoding="utf-8")
+        write(visible_json(text) + end, encoding="utf-8")
 
     def flush(self) -> None:
         """Hand on what is written, for output that goes on."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import text_of, whole, write
 from memorybook.cli.show import cells
-from memorybook.cli.visible import visible
 from memorybook.recollection import short
+from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

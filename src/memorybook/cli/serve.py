@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from memorybook.cli.call import working_directory, write
-from memorybook.cli.visible import visible
 from memorybook.errors import InvalidInput, MissingExtra
+from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser

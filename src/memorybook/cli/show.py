@@ -6,7 +6,8 @@ import os
 import sys
 
 from memorybook.cli.call import Wording, terminal_width, write
-from memorybook.cli.visible import remark, visible
+from memorybook.cli.visible import remark
+from memorybook.text.visible import visible
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:

@@ -101,6 +101,10 @@ class MemoryDocument:
         parts = [prose_part.stamped(part, known) if isinstance(part, str) else part for part in self.parts]
         return replace(self, parts=tuple(parts))
 
+    def lines_of_people(self) -> set[str]:
+        """The lines outside the managed sections that a person wrote and that say something; headings do not."""
+        return {line for part in self.parts if isinstance(part, str) for line in prose_part.said_by_people(part)}
+
     def get(self, id: str) -> Entry | None:
         """The entry of that id, or None."""
         return self._edits[id] if id in self._edits else self._known.get(id)

@@ -35,6 +35,12 @@ def by_people(text: str) -> str:
     return "\n".join([line for line in text.split("\n") if not line.rstrip().endswith(BY_AGENT.strip())])
 
 
+def said_by_people(text: str) -> set[str]:
+    """The lines that people wrote and that say something, without headings."""
+    lines = {line.rstrip() for line in by_people(text).split("\n")}
+    return {line for line in lines if not _is_held(line, ()) and not _HEADING.match(line)}
+
+
 def _is_held(line: str, known: Collection[str]) -> bool:
     return line.rstrip() in known or not any(map(str.isalnum, _COMMENT.sub("", line)))
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 from memorybook.errors import InvalidInput
 from memorybook.model import Role, Session, Turn
+from memorybook.text.visible import visible_json
 
 _TEXTS = ("name", "title", "summary", "path", "source", "channel", "chat_id")
 _TIMES = ("created", "updated", "ended")
@@ -165,7 +166,7 @@ def _mapped(value: Any, key: Callable[[str], str], leaf: Callable[[Any], Any]) -
 
 
 def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return visible_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain))
 
 
 def _plain(value: object) -> Fields:

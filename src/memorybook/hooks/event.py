@@ -54,6 +54,11 @@ UNSETTLED = "unsettled"
 _TEXT = ("session_id", "transcript_path", "reason", "trigger", "prompt", "prompt_response")
 """What is kept of an event. Claude Code and Codex write what was said into a transcript, Gemini tells it here."""
 
+_SAID = ("reason", "prompt", "prompt_response")
+
+_LONGEST = 1 << 20
+"""Characters of a text of which the secrets can be masked within the limit of time."""
+
 
 class Asked(NamedTuple):
     """The command: the event as its host names it, the host, the book's directory (None finds it), `--ingest`."""
@@ -110,7 +115,7 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str,
             respond(asked.event, text)
     elif config.auto_capture_on_new_session and (asked.host == "gemini" or told.get("transcript_path")):
         # a host that writes no transcript of a session means it to leave nothing
-        _keep(asked, kind, told, root, "" if readable else UNSETTLED)
+        _keep(asked, kind, told, config, root, "" if readable else UNSETTLED)
     if readable and asked.ingest and kind in INGEST:
         ingest_aside(root)
 
@@ -245,8 +250,8 @@ def respond(event: str, text: str) -> None:
         data = data[os.write(1, data) :]
 
 
-def _keep(asked: Asked, kind: str, told: Mapping[str, Any], root: str, part: str) -> None:
-    """Put the event into the spool, or into a part of it."""
+def _keep(asked: Asked, kind: str, told: Mapping[str, Any], config: Config, root: str, part: str) -> None:
+    """Put the event into the spool, or into a part of it, with the secrets masked in what was said."""
     from time import gmtime, strftime
 
     from memorybook.spool import put
@@ -254,9 +259,23 @@ def _keep(asked: Asked, kind: str, told: Mapping[str, Any], root: str, part: str
     fields = {"host": asked.host, "kind": kind, "time": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()), "cwd": os.getcwd()}
     names = _TEXT if asked.host == "gemini" else _TEXT[:4]
     fields |= {name: value for name in names if isinstance(value := told.get(name), str) and value}
+    fields |= {name: _masked(fields[name], config) for name in _SAID if name in fields}
     if kind == "end" and not os.path.exists(os.path.expanduser(fields.get("transcript_path", ""))):
         fields.pop("transcript_path", None)  # no word was said: one that is gone later has been lost
     put(os.path.join(root, ".memorybook"), fields, part=part)
+
+
+def _masked(text: str, config: Config) -> str:
+    """The text without its secrets; one that is too long for that is masked when it is taken in."""
+    if not config.redaction.enabled or len(text) > _LONGEST:
+        return text
+    from memorybook.errors import ConfigError
+    from memorybook.text.redact import redact
+
+    try:
+        return redact(text, config.redaction.patterns).text
+    except ConfigError:  # a pattern that nobody can use is told where settings are
+        return redact(text).text
 
 
 def ingest_aside(root: str) -> None:

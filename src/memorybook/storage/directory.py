@@ -3,8 +3,8 @@
 Reading and listing take no lock. Writers, in whatever process, hold the book's lock; a person's
 editor never does, so every write first merges what a person saved meanwhile (`reconcile`).
 
-Folders and Markdown get the process's default permissions, so that people can share them; an
-existing file keeps its own. `.memorybook` is for its owner alone (0700, files 0600).
+Folders and Markdown are for their owner alone (0700, 0600); in a folder that is shared with a group, for that too
+(`rights_in`). An existing one keeps its permissions. `.memorybook` is always for its owner alone.
 """
 
 from __future__ import annotations

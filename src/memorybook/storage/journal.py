@@ -231,6 +231,12 @@ class SqliteJournal(Queues):
 
         return copying(self._store, path)
 
+    def check_copy(self, path: str) -> None:
+        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
+        from memorybook.storage.snapshot import check_copy
+
+        check_copy(path, MIGRATIONS)
+
     def vacuum(self) -> bool:
         """Let no byte of what was deleted be left in the files; False if another process still needs some."""
         from memorybook.storage.vacuum import vacuum

@@ -6,6 +6,7 @@ import os
 
 from memorybook.errors import Unavailable
 from memorybook.standard import suppress
+from memorybook.storage.safe_open import rights_in
 
 
 def create(path: str, *, durable: bool) -> None:
@@ -40,13 +41,15 @@ def own_folder(path: str) -> None:
 
 
 def make_root(path: str) -> None:
-    """Make a book's directory, durably, with all above it; one that exists stays as it is."""
+    """Make a book's directory, durably, with all above it, each for its owner alone; one that exists stays as it is."""
     if os.path.isdir(path):
         return
     above = os.path.dirname(path)
     make_root(above)
     with suppress(FileExistsError):
-        os.mkdir(path)
+        os.mkdir(path, 0o700)
+        if (rights := rights_in(os.stat(above), 0o2777)) != 0o700:
+            os.chmod(path, rights)
     _sync(above)
 
 

@@ -14,7 +14,7 @@ import os
 import sys
 
 from memorybook.errors import Conflict, UnsafePath
-from memorybook.storage.safe_open import Loaded, discard, load_if_any, stamp
+from memorybook.storage.safe_open import Loaded, discard, load_if_any, rights_in, stamp
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
@@ -36,13 +36,12 @@ def spare(name: str) -> str:
 def write_aside(folder: int, name: str, data: bytes, mode: int | None, *, sync: bool = True) -> int:
     """Write a new file `name`, replacing a left-over, and return its descriptor; nothing stays on failure.
 
-    `mode` is the exact permission to give; None means the process's default.
+    `mode` is the exact permission to give; None means that of something new, see `rights_in`.
     """
     discard(folder, name)
-    descriptor = os.open(name, _CREATE, 0o666 if mode is None else mode, dir_fd=folder)
+    descriptor = os.open(name, _CREATE, 0o600, dir_fd=folder)
     try:
-        if mode is not None:
-            os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, rights_in(os.fstat(folder), 0o666) if mode is None else mode)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]

@@ -11,12 +11,10 @@ import errno
 import os
 import stat
 
+from memorybook.documents import MAX_BYTES as MAX_BYTES
 from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
 from memorybook.standard import suppress
 from memorybook.typed import NamedTuple
-
-MAX_BYTES = 64 * 2**20
-"""Largest document, in bytes."""
 
 MAX_PARTS = 6
 MAX_PART_CHARACTERS = 200
@@ -153,13 +151,26 @@ def _open_below(folder: int, name: str, *, create: bool) -> int:
         if not create:
             raise
     with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=folder)
+        rights = rights_in(os.fstat(folder), 0o2777)
+        os.mkdir(name, 0o700, dir_fd=folder)
+        if rights != 0o700:
+            os.chmod(name, rights, dir_fd=folder)
         os.fsync(folder)
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
+def rights_in(folder: os.stat_result, most: int) -> int:
+    """Permissions, of those in `most`, for something new in a folder: its owner's, and its group's if that shares it.
+
+    A group shares a folder in which others have no rights (0750, 0770), or that has the set-group-ID bit (2775): no
+    usual umask leaves it like that.
+    """
+    shared = folder.st_mode & 0o2000 or not folder.st_mode & 0o007
+    return most & (0o700 | folder.st_mode & 0o2070 if shared else 0o700)
+
+
 def open_file(
-    folder: int, name: str, path: str, flags: int = os.O_RDONLY, mode: int = 0o666
+    folder: int, name: str, path: str, flags: int = os.O_RDONLY, mode: int = 0o600
 ) -> tuple[int, os.stat_result]:
     """A descriptor of the regular file `name` in `folder`, with its status; the caller closes it.
 

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import apsw
 
-from memorybook.standard import Iterator, contextmanager
-from memorybook.storage.sqlite import Connection, Store, connect, immediate, reading, translated
+from memorybook.standard import Iterator, Sequence, contextmanager
+from memorybook.storage.sqlite import Connection, Damaged, Store, connect, immediate, reading, translated
 from memorybook.typed import Any
+
+_READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+
+def check_copy(path: str, migrations: Sequence[str]) -> None:
+    """Raise Damaged unless the file is a sound database as `copying` makes it, with just the tables of a version."""
+    found, fresh = apsw.Connection(f"file:{quote(path)}?immutable=1", flags=_READ_ONLY), apsw.Connection(":memory:")
+    try:
+        [(version,)] = found.execute("PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA user_version")
+        if version > len(migrations):
+            raise Damaged("it is of a newer memorybook: update memorybook")
+        fresh.execute("; ".join(migrations[:version])).fetchall()
+        if version < 1 or _schema(found) != _schema(fresh):
+            raise Damaged("its tables are not those of a book")
+        if (wrong := found.execute("PRAGMA quick_check(1)").fetchall()) != [("ok",)]:
+            raise Damaged(str(wrong[0][0]))
+    except apsw.Error as error:
+        raise Damaged(str(error)) from error
+    finally:
+        found.close()
+        fresh.close()
+
+
+def _schema(raw: apsw.Connection) -> set[tuple[Any, ...]]:
+    return {*raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'")}
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from memorybook.storage.safe_open import (
     load_if_any,
     open_file,
     read_all,
+    rights_in,
     stamp,
 )
 from memorybook.storage.versions import DISPLACED, GONE, Record, Version, Versions, base_of, newest_of
@@ -225,6 +226,7 @@ class Target:
                 line = b"\n" + line
             _write_once(descriptor, line, before.st_size)
             if created:
+                os.fchmod(descriptor, rights_in(os.fstat(self.folder), 0o666))
                 os.fsync(self.folder)
             after = os.fstat(descriptor)
         except BaseException:

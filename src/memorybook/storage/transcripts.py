@@ -389,6 +389,12 @@ class SqliteTranscripts:
 
         return copying(self._store, path)
 
+    def check_copy(self, path: str) -> None:
+        """Raise Unavailable unless the file is a sound copy as `copying` makes it, with just its tables."""
+        from memorybook.storage.snapshot import check_copy
+
+        check_copy(path, MIGRATIONS)
+
     def vacuum(self) -> bool:
         """Let no byte of what was removed be left in the files; False if another process still needs some."""
         from memorybook.storage.vacuum import vacuum

@@ -1,8 +1,9 @@
 """Secrets are masked on every way in, so that a book never holds one.
 
-Three kinds of rules: shapes that a provider prints (`redact_rules`), values that a sentence or an
-assignment gives away (`redact_context`), and patterns from the settings. Nothing finds every
-secret; what is found is replaced by `[REDACTED:kind]` and reported, without its value.
+Rules of five kinds: for keys and pictures in base64 (`redact_base64`), for shapes that a provider prints
+(`redact_rules`), for values that a sentence or an assignment gives away (`redact_context`), for numbers with check
+digits (`redact_numbers`), and patterns from the settings. Nothing finds every secret; what is found is replaced by
+`[REDACTED:kind]` and reported, without its value.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from memorybook.text import redact_context
+from memorybook.text import redact_context, redact_numbers
+from memorybook.text.redact_base64 import blocks
 from memorybook.text.redact_rules import RULES, SHORT_RULES, Rule, compiled
 from memorybook.text.redact_values import MIXED, STRONG, is_name, is_random, is_stand_in, look
 
@@ -68,7 +70,7 @@ def redact(text: str, patterns: Sequence[str] = ()) -> Redacted:
     masked: list[Masked] = []
     while True:
         pieces = _MARK.split(text) if "[REDACTED:" in text else [text]
-        done = [piece if at % 2 else _mask(piece, own, masked) for at, piece in enumerate(pieces)]
+        done = [piece if at % 2 else "".join(_around(piece, own, masked)) for at, piece in enumerate(pieces)]
         again = "".join(done)
         if again == text:
             return Redacted(text, tuple(masked))
@@ -79,8 +81,7 @@ def redact_json(value: Any, patterns: Sequence[str] = ()) -> RedactedJson:
     """The same JSON value with secrets masked in its strings and keys, at any depth.
 
     A string under a key that names a secret (`{"db_password": "…"}`) is masked whole, unless
-    it is a sentence or a placeholder. What is no text stays as it is: a picture as a `data:` URL or in base64, what a
-    model's service sealed or signed. By chance its letters look like a key's, and it is worth nothing in part.
+    it is a sentence or a placeholder. What a model's service sealed or signed stays as it is.
     """
     masked: list[Masked] = []
     root = [value]
@@ -103,7 +104,7 @@ def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]
     if isinstance(key, str) and redact_context.names_secret(key) and _is_one_secret(text):
         masked.append(Masked("secret", _preview("secret", text)))
         return "[REDACTED:secret]"
-    if _is_opaque(key, text):
+    if key in _SEALED and re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", text):
         return text
     result = redact(text, patterns)
     masked += result.masked
@@ -112,21 +113,26 @@ def _field(key: object, text: str, patterns: Sequence[str], masked: list[Masked]
 
 _SEALED = frozenset({"encrypted_content", "signature", "thought_signature", "thoughtSignature"})
 
-_LARGE = 1_000
-"""Characters of base64 that no key has."""
-
-_DATA_URL = r"data:[\w.+/;=-]{1,200};base64,[A-Za-z0-9+/_-]*={0,2}"
-
-
-def _is_opaque(key: object, text: str) -> bool:
-    if text.startswith("data:"):
-        return re.fullmatch(_DATA_URL, text) is not None
-    return (len(text) >= _LARGE or key in _SEALED) and re.fullmatch(r"[A-Za-z0-9+/_-]*={0,2}", text) is not None
-
 
 def _is_one_secret(text: str) -> bool:
     """Whether a string that stands under the name of a secret is one, not a sentence about it."""
     return len(text) >= 4 and len(text.split()) == 1 and not is_stand_in(text) and not _MARK.fullmatch(text)
+
+
+def _around(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> Iterator[str]:
+    """The piece of text with its secrets replaced, what is base64 as a whole or not at all."""
+    at = 0
+    for start, end, kind in blocks(text, _first_kind):
+        yield _mask(text[at:start], own, masked)
+        if kind:
+            masked.append(Masked(kind, _preview(kind, text[start:end])))
+        yield f"[REDACTED:{kind}]" if kind else text[start:end]
+        at = end
+    yield _mask(text[at:], own, masked)
+
+
+def _first_kind(text: str) -> str:
+    return next((each.kind for each in redact(text).masked), "")
 
 
 def _mask(text: str, own: Sequence[re.Pattern[str]], masked: list[Masked]) -> str:
@@ -151,6 +157,7 @@ def _spans(text: str, own: Iterable[re.Pattern[str]]) -> Iterator[Span]:
         if redact_context.holds(lower, rule.hints):
             yield from _by_rule(rule, text)
     yield from redact_context.find(text, lower)
+    yield from redact_numbers.find(text)
 
 
 def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
@@ -165,7 +172,7 @@ def _by_rule(rule: Rule, text: str) -> Iterator[Span]:
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "shape": lambda value: True,
     "value": lambda value: not is_stand_in(value),
-    "token": lambda value: not (is_stand_in(value) or is_name(value)),
+    "token": lambda value: not (is_stand_in(value) or is_name(value)) or is_random(value.rpartition(".")[0]),
     "mixed": lambda value: look(value) >= MIXED,
     "strong": lambda value: look(value) >= STRONG,
     "random": lambda value: is_random(value) and not is_stand_in(value),

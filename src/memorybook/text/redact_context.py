@@ -16,10 +16,43 @@ from memorybook.text.redact_values import LETTERS, MIXED, NUMBER, ORDINARY, RAND
 
 _HINTS = (
     *("pass", "pwd", "pw", "psk", "pin", "secret", "token", "key", "cred", "code", "otp", "cv", "cookie", "auth"),
-    *("码", "口令", "钥", "密匙", "令牌", "凭证", "凭据", "暗号"),
+    *(
+        "码",
+        "口令",
+        "钥",
+        "密匙",
+        "令牌",
+        "凭证",
+        "凭据",
+        "暗号",
+        "mdp",
+        "mot",
+        "contrase",
+        "clave",
+        "digo",
+        "cl",
+        "jeton",
+    ),
+    *(
+        "パス",
+        "証番号",
+        "合言葉",
+        "コード",
+        "キー",
+        "トークン",
+        "シークレット",
+        "鍵",
+        "비",
+        "암호",
+        "패스",
+        "인증",
+        "토큰",
+    ),
+    *("키", "시크릿", "парол", "код", "пин", "токен", "ключ", "секрет"),
 )
 _EXACT_HINTS = ("PAT", "AK", "SK")
 _LOGIN_HINTS = ("log", "sign", "acc", "user", "cred", "账", "帐", "登", "用户")
+_NETWORK_HINTS = ("wifi", "wi-fi", "wlan", "ssid", "无线", "热点")
 _SEED_HINTS = ("助记词", "seed", "phrase", "mnemonic", "短语")
 
 _WINDOW = 100
@@ -27,14 +60,21 @@ _WINDOW = 100
 # Case is folded before and what stands to the left is looked at afterwards, so the search may skip
 # every character that begins no label.
 _LABEL = (
-    r"(?=[pocstka密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加])(?:"
-    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码)"
+    r"(?=[pocstkamj密口暗通开锁授验校动提解安恢备门报访识激认确取秘令凭私加パ合認確トシ비패암인토시пктс])(?:"
+    r"(?P<password>pass(?:word|wd|phrase|code|wort)s?|pwd|psk|密 ?码|口令|暗号|通行码|开机码|锁屏码|mots? de passe"
+    r"|mdp(?![a-z])|contraseñas?|clave de acceso|パス(?:ワード|フレーズ|(?=\s?[:：=]))|合言葉"
+    r"|비밀 ?번호|패스워드|비번|암호(?!화)|(?<![\w-])парол(?:ь|я|ем|ю|и|ей)?(?!\w))"
     r"|(?P<pass>pass|pw)(?![a-z])"
-    r"|(?P<code>(?:授权|验证|校验|动态|提取|解压|安全|恢复|备份|门禁|报警|访问|识别|激活|解锁|认证|开锁|开门|确认|取款)码)"
+    r"|(?P<code>(?:授权|验证|校验|动态|提取|解压|安全|恢复|备份|门禁|报警|访问|识别|激活|解锁|认证|开锁|开门|确认|取款)码"
+    r"|code (?:secret|d['’]accès|de vérification)|código (?:secreto|de (?:acceso|verificación|seguridad))|暗証番号"
+    r"|(?:認証|確認)(?:コード|番号)|인증 ?(?:번호|코드)"
+    r"|(?<![\w-])(?:(?:пин-?)?код(?: подтверждения| доступа| из смс)?|пин)(?!\w))"
     r"|(?P<pin>pin)(?![a-z])(?:[ -]?(?:codes?|numbers?|码))?|(?P<otp>otp|cvv2?|cvc)(?![a-z])"
     r"|(?P<of_code>codes?)(?![a-z])"
-    r"|(?P<secret>secrets?(?![a-z])|tokens?(?![a-z])|cred(?:ential)?s?(?![a-z])|密钥|秘钥|密匙|令牌|凭证|凭据|私钥|加密串)"
-    r"|(?P<key>keys?|cookies?|ak|sk|auth|pat)(?![a-z]))"
+    r"|(?P<secret>secrets?(?![a-z])|tokens?(?![a-z])|cred(?:ential)?s?(?![a-z])|密钥|秘钥|密匙|令牌|凭证|凭据|私钥|加密串"
+    r"|jetons?(?![a-z])|clés? (?:api|secrète|privée)|clave (?:api|secreta|privada)|トークン|シークレット|秘密鍵"
+    r"|api ?(?:キー|키)|토큰|시크릿|(?<!\w)токен\w{0,2}|секретный ключ|api-?ключ)"
+    r"|(?P<key>keys?|cookies?|ak|sk|auth|pat|claves?|clés?)(?![a-z]))"
 )
 # What stands before a noun, compared with str.endswith: a pattern that must end where a label begins would be slow.
 _CODE_OF = (
@@ -108,12 +148,13 @@ _OTHER_THING = re.compile(  # what the word before a value says it is instead
     re.IGNORECASE,
 )
 _BOUND = re.compile(
-    r"(?:[:=：＝→|]|->|=>|—|–|(?<![a-z])(?:is|was|are|be|to|now|as|equals?|still|becomes?)|['’]s|(?:是|为|成|叫|用|即|填|到)了?"
+    r"(?:[:=：＝→|]|->|=>|—|–|(?<![a-z])(?:is|was|are|be|to|now|as|equals?|still|becomes?|est|es|será|это|на)|['’]s"
+    r"|(?:是|为|成|叫|用|即|填|到)了?|[はがを은는이가을를]"
     r"|给你|如下|这个)"
-    r"[\s\"'`“”‘’「『（(\[<*_]*\Z",
+    r"\s?(?:[nbru](?=[\"']))?[\s\"'`“”‘’「『«（(\[<*_]*\Z",
     re.IGNORECASE,
 )
-_ADJACENT = re.compile(r"[\s\"'`“”‘’「」『』【】（）()\[\]<>*_\-—–/]*\Z")
+_ADJACENT = re.compile(r"[\s?？\"'`“”‘’「」『』«»【】（）()\[\]<>*_\-—–/]*\Z")
 _PIN_GIVEN = re.compile(r"\s*(?:is|was|[:=：为是])")
 _UNIT = re.compile(
     r"\s?(?:[位天年月日次个分秒小时元块条字人层期款]|%|(?:days?|hours?|minutes?|seconds?|digits?|characters?|chars?|times|years?"
@@ -145,6 +186,24 @@ _SEED = (
     r"(?P<secret>[a-z]{3,8}(?:[\s,\d.]{1,4}[a-z]{3,8}){11,23})(?![a-z])"
 )
 _HAN_SEED = r"助记词[^\n]{0,12}?(?P<secret>[一-鿿](?:[\s、,]{1,2}[一-鿿]){11,23})"
+_NETWORK = (
+    r"(?:wi-?fi|wlan|ssid|无线(?:网络?)?|热点)(?![a-z])(?:\s?名称?)?(?:\sis)?\s{0,2}[:：=是为]?\s{0,2}[\"'`“]?"
+    r"[^\s/|,，:：][^\n/|,，:：]{0,31}[\"'`”]?\s{0,2}(?P<mark>[/|,，])\s{0,2}[\"'`“]?(?P<secret>[!#-&(-:=?-_a-~]{8,63})"
+)
+_WHOSE = r"(?:my|our|the|his|her|their|your|its|an?|mon|ma|notre|le|la|mi|el|nuestr[ao]|мой|наш|[\w-]+['’]s)"
+_GIVEN_BEFORE = re.compile(  # what stands between a value and the label that it is given for
+    r"(?P<secret>[!#-&(-:=?-_a-~]{4,64})[\"'`”’」』»]?(?:"
+    r"(?:\s+|\s*[,，]\s*(?:that|this|which)\s?|\s+[–—-]\s+that\s?)(?:['’]s|is|was|has\s+always\s+been|as|for|est|es)"
+    rf"(?:\s+(?:still|now|also|again))?\s+{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*|\s*[(（]{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*"
+    r"|\s+(?:as|это|—|–)(?:\s+[\w-]+){0,2}\s*"
+    r"|\s*[，,]?\s*[这那]?个?(?:[就才仍还也]?[是为]|当作?|作为?|做|设[为成]|当成|[はがを]|[이가은는])了?[^，。；！？,.;!?:：\n]{0,16})\Z",
+    re.IGNORECASE,
+)
+_ENDS_IN_LABEL = re.compile(  # a label that something was given for, not the first half of another word
+    r"[\"'`”’」』）)]*(?:\s*(?:[,.;:!?，。；：！？\n—–)）]|\Z)|[了吧哦呢啊喔呀だです입이야]"
+    r"|\s+(?:for|of|to|on|at|in|and|but|or|since|until|from|now|i|we|du|de|pour|del|para|от|для)(?!\w))",
+    re.IGNORECASE,
+)
 _PROSE = frozenset(
     "the and for are was not from have has must should were been keep write with your which these those its".split()
 )
@@ -172,7 +231,9 @@ def find(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
         yield from _labelled(text, lower)
         yield from _phrases(text)
     if holds(lower, _LOGIN_HINTS) and _DIGIT.search(text):
-        yield from _logins(text)
+        yield from _logins(text, _LOGIN, "/")
+    if holds(lower, _NETWORK_HINTS):
+        yield from _logins(text, _NETWORK, "/|")
     if holds(lower, _SEED_HINTS):
         yield from _seeds(text)
     if "wifi:" in lower:
@@ -232,6 +293,8 @@ def _labelled(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
     for label, following in zip(labels, [*labels[1:], None], strict=False):
         if carried and label.kind in ("secret", "weak"):
             label = label._replace(kind=carried)
+        if (given := _value_before(text, lower, label)) is not None:
+            yield given
         limit = min(label.end + _WINDOW, following.start if following else len(text))
         if limit - label.end < 2:  # labels in a row, as in API key
             carried = label.kind
@@ -266,6 +329,8 @@ def _window_end(text: str, start: int, limit: int) -> int:
     stop = _END.search(text, start, limit)
     if stop and stop.group() == "\n" and text[start : stop.start()].strip(" \t*`\"'") in ("", ":", "：", "="):
         stop = _END.search(text, stop.end(), limit)
+    if stop and stop.group()[0] in "?？" and stop.start() == start:  # My password? …
+        stop = _END.search(text, stop.end(), limit)
     return stop.start() if stop else limit
 
 
@@ -281,6 +346,19 @@ def _value(text: str, label: Label, end: int) -> tuple[int, int, str] | None:
         if _gives(text, label, start, stop):
             return start, stop, "secret" if kind == "weak" else kind
     return None
+
+
+def _value_before(text: str, lower: str, label: Label) -> tuple[int, int, str] | None:
+    """The value of a label that stands before it: `hunter2 is my password`, 用 hunter2 当密码."""
+    if label.kind == "weak" or _is_other_kind(lower, label) or not _ENDS_IN_LABEL.match(text, label.end):
+        return None
+    found = _GIVEN_BEFORE.search(text, max(0, label.start - _WINDOW), label.start)
+    if found is None:
+        return None
+    start, stop = _trimmed(text, *found.span("secret"))
+    seen = look(text[start:stop])
+    least = {"password": NUMBER, "code": NUMBER, "secret": STRONG}[label.kind]
+    return (start, stop, label.kind) if seen >= least and seen != LETTERS else None
 
 
 def _rest_of_word(text: str, end: int) -> int:
@@ -354,11 +432,11 @@ def _is_quoted_word(text: str, start: int, stop: int) -> bool:
     return (quoted or joined) and len(value) >= 4 and value.isalnum() and not is_stand_in(value)
 
 
-def _logins(text: str) -> Iterator[tuple[int, int, str]]:
-    """`login admin / …`, 账号 root / …: a user's name, then something that only a password looks like."""
-    for pair in _compiled(_LOGIN).finditer(text):
+def _logins(text: str, pattern: str, marks: str) -> Iterator[tuple[int, int, str]]:
+    """`login admin / …`, 无线：家 / …: a user or a network by name, then something that only a password looks like."""
+    for pair in _compiled(pattern).finditer(text):
         start, stop = _trimmed(text, *pair.span("secret"))
-        if look(text[start:stop]) >= (MIXED if pair["mark"] == "/" else RANDOM):
+        if look(text[start:stop]) >= (MIXED if pair["mark"] in marks else RANDOM):
             yield start, stop, "password"
 
 

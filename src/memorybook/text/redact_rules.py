@@ -88,26 +88,7 @@ def _prefixed(kind: str, prefixes: tuple[str, ...], check: str) -> Rule:
     return Rule(kind, prefixes, _EDGE + rf"(?i:{'|'.join(map(re.escape, prefixes))}){_BODY}", check)
 
 
-_PEM = r"[A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
-_BREAK = r"(?:\r?\n|\\n)"
-
 RULES: tuple[Rule, ...] = (
-    Rule(
-        "private-key",  # with its key inside: the bare words are only talk
-        ("private key",),
-        rf"-----BEGIN {_PEM}(?=(?:\\[nr]|[\s\"']|[A-Za-z\-]{{3,20}}: [^\n]{{0,80}}\n){{0,12}}[A-Za-z0-9+/=]{{16}})"
-        rf"(?:(?:(?!-----)[\s\S]){{0,20000}}-----END {_PEM}|(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{{16,}}{_BREAK}?)+)",
-        "shape",
-    ),
-    Rule(
-        # 30 82 .. .. 02 01 00 is DER that opens with version 0, which no certificate does; then EC, Ed25519, OpenSSH
-        "private-key",
-        ("mii", "mhcca", "migha", "mc4ca", "b3blbnnzac1rzxktdje"),
-        r"(?<![A-Za-z0-9+/])"
-        r"(?:MII[A-Za-z0-9+/][A-Za-z0-9+/][AQgw]IBA|MHcCAQEE|MIGHAgEA|MC4CAQAw|b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{24,}"
-        rf"(?:{_BREAK}[A-Za-z0-9+/]{{48,}})*(?:{_BREAK}[A-Za-z0-9+/]{{1,76}}={{1,2}})?={{0,2}}",
-        "shape",
-    ),
     Rule("jwt", ("eyj",), _EDGE + r"eyJ[A-Za-z0-9_\-]{8,}+(?:\.[A-Za-z0-9_\-]{8,}+){1,4}", "shape"),
     *(_prefixed(kind, prefixes, "token") for kind, prefixes in _PREFIXED.items()),
     _prefixed("api-key", _LOOSE, "random"),
@@ -218,6 +199,13 @@ SHORT_RULES: tuple[Rule, ...] = (
         "password",
         (" -p",),
         r"\s-u ?[\"']?[^\s\"']{1,60}[\"']?\s+-p ?[\"']?(?P<secret>[^\s\"'\-][^\s\"']{2,})",
+        "value",
+    ),
+    Rule(
+        "password",
+        ("identified",),
+        r"(?i:create|alter|grant|set)\s(?:[^;]{0,200}?\s)?(?i:identified\s+(?:with\s+\S{1,60}\s+)?(?:by|as)\s+(?:password\s+)?)"
+        r"[\"']?(?P<secret>[^\s\"';<]{3,100})",
         "value",
     ),
     Rule("password", ("redis-cli",), r"redis-cli\s[^\n]{0,80}?-a\s+[\"']?(?P<secret>[^\s\"']{3,})", "value"),

@@ -36,7 +36,7 @@ _TECHNICAL = (  # names that end in digits: AES-256-GCM, utf8mb4, gpt-4o, x509, 
     r"|ecdsa|dsa|idea|des|rc|node|python|java|php|qwen|claude|llama|gemini|k8s|s3|ec2|i18n|web|win|fido|mp|utf8mb"
     r"|x(?=509)|h(?=26)|p(?=256|384|521))"
     r"[-_]?\d{1,5}(?:[-_.]?[A-Za-z]{1,4}\d{0,4})?(?:[-_.][A-Za-z0-9]{1,8}){0,3}$"
-    r"|(?i:1password|argon2id?|bcrypt|[2m]fa|u2f|p2p|b2b|e2ee?|pbkdf2|keepassxc|x\.509|7zip|k3s|k8s|oauth2(?:\.0)?"
+    r"|(?i:1password|argon2id?|bcrypt|[2m]fa|u2f|p2p|b2b|e2ee?|pbkdf2|keepassxc|x\.509|802\.11[a-z]{0,2}|7zip|k3s|k8s|oauth2(?:\.0)?"
     r"|auth0|sha256sum)$"
 )
 _UNITS = (

@@ -23,7 +23,8 @@ from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import memory as opening
-from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, UnsafePath
+from memorybook.documents import MAX_BYTES
+from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.foreign import book_id, is_document
 from memorybook.verbs.outside import alone_in, put_in_place, refusals, remove, sync
 
@@ -38,10 +39,17 @@ MANIFEST = "backup.json"
 _STATE = ".memorybook"
 _JOURNAL = f"{_STATE}/journal.sqlite"
 _TRANSCRIPTS = f"{_STATE}/transcripts.sqlite"
+_DATABASES = (_JOURNAL, _TRANSCRIPTS)
 _INSIDE = "book/"
 _LONGEST = 64 << 20  # of a manifest
 _CHUNK = 1 << 20
 _SHOWN = 100
+_RIGHTS = 0o666
+"""Permissions that a document is backed up with: nobody runs it."""
+
+_TIGHTEST = 1100
+"""Bytes of which gzip makes one at best."""
+
 _OURS = (".md.bak", ".mb-tmp", ".mb-swap")
 _BROKEN = (tarfile.TarError, BadGzipFile, EOFError, zlib.error, ValueError, KeyError, TypeError, OverflowError)
 
@@ -171,7 +179,7 @@ def _copied(memory: Memory, path: str, copy: str) -> File:
     status = os.stat(os.path.join(memory.root, path))
     with open(copy, "wb") as file:
         file.write(data)
-    return File(path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, status.st_mode & 0o777)
+    return File(path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, status.st_mode & _RIGHTS | 0o600)
 
 
 def _file(path: str, copy: str) -> File:
@@ -195,7 +203,7 @@ def _pack(new: str, parts: str, files: Sequence[File], told: dict[str, Any], pro
         shown = json.dumps({**told, "files": listed}, ensure_ascii=False, indent=1).encode()
         tar.addfile(_member(MANIFEST, len(shown), 0, 0o600), BytesIO(shown))
         for number, file in enumerate(files):
-            name = os.path.basename(file.path) if file.path in (_JOURNAL, _TRANSCRIPTS) else str(number)
+            name = os.path.basename(file.path) if file.path in _DATABASES else str(number)
             with open(os.path.join(parts, name), "rb") as data:
                 tar.addfile(_member(_INSIDE + file.path, file.bytes, file.mtime_ns, file.mode), data)
             done += file.bytes
@@ -233,6 +241,7 @@ def restore(
             return restore(other, path, replace=replace, progress=progress)
     _check_settings(memory)
     files, node, place = _manifest_of(path)
+    _check_files(path, files)
     root = memory.root
     above, name = os.path.split(root)
     with refusals(f"the book {root!r} cannot be restored"):
@@ -243,7 +252,7 @@ def restore(
             new = os.path.join(above, f".{name}.mb-restore")
             remove(new)
             try:
-                _unpack(path, new, files, progress)
+                _unpack(memory, path, new, files, progress)
                 _settle(new, root, book_id(root, make=False) or (node if place == _place(root) else ""))
                 kept = _put(memory, new)
             finally:
@@ -305,12 +314,24 @@ def _manifest_of(path: str) -> Manifest:
         return Manifest(files, node if re.fullmatch("[0-9a-f]{32}", node) else "", place)
 
 
+def _check_files(path: str, files: Sequence[File]) -> None:
+    """Raise InvalidInput for sizes and permissions that no backup has."""
+    for file in files:
+        database = file.path in _DATABASES
+        if type(file.mode) is not int or file.mode & ~(0o600 if database else _RIGHTS):
+            raise InvalidInput(_damaged(path, f"{file.path} has permissions that no backup has"))
+        if not 0 <= file.bytes <= (1 << 48 if database else MAX_BYTES):
+            raise InvalidInput(_damaged(path, f"{file.path} has a size that no backup has"))
+    if sum(file.bytes for file in files) > _TIGHTEST * os.path.getsize(path):
+        raise InvalidInput(_damaged(path, "it says of itself that it holds more than it can"))
+
+
 def _is_plain(path: Any) -> bool:
     """Whether it is the path of a document below the book's folder, or of one of the two databases."""
-    return isinstance(path, str) and (path in (_JOURNAL, _TRANSCRIPTS) or is_document(path))
+    return isinstance(path, str) and (path in _DATABASES or is_document(path))
 
 
-def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
+def _unpack(memory: Memory, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
     """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
     os.mkdir(folder, 0o700)
     total, done = sum(file.bytes for file in files), 0
@@ -318,14 +339,26 @@ def _unpack(path: str, folder: str, files: Sequence[File], progress: Progress | 
         tar.next()
         for file in files:
             member = tar.next()
-            if member is None or not member.isreg() or member.name != _INSIDE + file.path or member.size != file.bytes:
+            if member is None or member.type != tarfile.REGTYPE or not _is_of(member, file):
                 raise InvalidInput(_damaged(path, f"{file.path} is missing or another one"))
-            _write(os.path.join(folder, file.path), _content(tar, member), file, lambda why: _damaged(path, why))
+            place = os.path.join(folder, file.path)
+            _write(place, _content(tar, member), file, lambda why: _damaged(path, why))
+            if file.path in _DATABASES:
+                try:
+                    (memory.book.journal if file.path == _JOURNAL else memory.book.transcripts).check_copy(place)
+                except Unavailable as error:
+                    raise InvalidInput(_damaged(path, f"{file.path}: {error}")) from None
             done += file.bytes
             if progress is not None:
                 progress(done, total)
         if tar.next() is not None:
             raise InvalidInput(_damaged(path, "there is more in it than it says"))
+
+
+def _is_of(member: tarfile.TarInfo, file: File) -> bool:
+    """Whether a member of an archive is what its manifest says."""
+    told = (member.name, member.size, member.mode, member.mtime)
+    return told == (_INSIDE + file.path, file.bytes, file.mode, file.mtime_ns // 10**9) and not member.sparse
 
 
 def _settle(folder: str, root: str, node: str) -> None:
@@ -353,7 +386,7 @@ def _write(place: str, content: IO[bytes], file: File, damaged: Callable[[str], 
             digest.update(chunk)
             out.write(chunk)
         out.flush()
-        os.fchmod(descriptor, 0o600 if file.path.startswith(_STATE) else file.mode & 0o777 | 0o600)
+        os.fchmod(descriptor, 0o600 if file.path.startswith(_STATE) else file.mode | 0o600)
         os.utime(descriptor, ns=(file.mtime_ns, file.mtime_ns))
         os.fsync(descriptor)
     if digest.hexdigest() != file.sha256:

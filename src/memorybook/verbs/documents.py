@@ -13,6 +13,7 @@ from memorybook.formats import memory_md
 from memorybook.lifecycle.fade import importance_score
 from memorybook.lifecycle.merge import lowest
 from memorybook.model import Change, Drop, Entry, Put
+from memorybook.pages import MEMORY
 from memorybook.text.screen import screen
 from memorybook.verbs.write import Mask
 
@@ -65,6 +66,8 @@ def write_document(
 
     def write() -> Written:
         before = _standing(memory, path, expect)
+        if before is None:
+            _check_name(memory, path)
         put = Put(path=path, text=_stamped(memory, path, text, before), reason=reason, made_from=before or "")
         return _applied(memory, [put], path, "write", mask.count, session)
 
@@ -123,6 +126,7 @@ def _moved(memory: Memory, path: str, to: str, expect: str | None) -> tuple[Put,
     if path == to:
         raise InvalidInput(f"document {path!r} is called so already: give another path")
     _check_may_go(memory, path, before)
+    _check_name(memory, to)
     _standing(memory, to, "")
     put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
     return put, Drop(path=path, reason=f"is {to}", made_from=before)
@@ -134,6 +138,14 @@ def _removed(memory: Memory, path: str, expect: str | None, reason: str) -> Drop
         raise MissingDocument(f"no document {path!r} to remove")
     _check_may_go(memory, path, before)
     return Drop(path=path, reason=reason, made_from=before)
+
+
+def _check_name(memory: Memory, path: str) -> None:
+    """Raises InvalidInput for a path that would hold a secret."""
+    mask = Mask(memory)
+    clean = "/".join(mask.words(path.removesuffix(".md").split("/")))
+    if mask.count:
+        raise InvalidInput(f"no document can be called {clean!r}: its name looks like a secret; give another one")
 
 
 def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
@@ -169,8 +181,11 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
 
     A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
     they are trusted, how strong they are and where they come from is not taken from its text, nor that of
-    new ones. What a person said and the text leaves out is archived; lines that it adds to a person's part are
-    stamped as an agent's.
+    new ones. What a person said and the text leaves out or words otherwise is archived as it was, and neither lapses
+    nor loses its pin by it; lines that it adds to a person's part are stamped as an agent's.
+
+    Raises:
+        InvalidInput: The text leaves out lines of a person in MEMORY.md.
     """
     if memory.actor == "user" or not _holds_entries(path):
         return text
@@ -179,29 +194,32 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
     written = memory_md.parse(text, modified=now)
     elsewhere = {entry.id: entry for entry in memory.book.entries()}
     for entry in written.entries:
-        written = written.with_entry(_held(memory, entry, standing.get(entry.id) or elsewhere.get(entry.id)))
-    for entry in _of_people(standing):
-        if written.get(entry.id) is None:
+        known = standing.get(entry.id) or elsewhere.get(entry.id)
+        written = written.with_entry(_held(memory, entry, known))
+        if known is not None and known.trust == "user" and known.text != entry.text:
+            said = replace(known, id=memory_md.new_id(elsewhere), archived=True, superseded_by=known.id)
+            written = written.with_entry(said)
+    for entry in standing.entries:
+        if entry.trust == "user" and written.get(entry.id) is None:
             written = written.with_entry(replace(entry, archived=True))
-    if path == "MEMORY.md":
+    if path == MEMORY:
+        if lost := standing.lines_of_people() - written.lines_of_people():
+            told = "; ".join(sorted(lost)[:3])
+            raise InvalidInput(f"{path!r} has lines that a person wrote, which stay: add your own beside them ({told})")
         written = written.stamped(standing)
     return written.render(now=now)
 
 
-def _of_people(document: memory_md.MemoryDocument) -> list[Entry]:
-    return [entry for entry in document.entries if entry.trust == "user"]
-
-
 def _check_may_go(memory: Memory, path: str, text: str) -> None:
-    """Raises InvalidInput where an agent would take away a document with what a person said."""
+    """Raises InvalidInput where an agent would take away MEMORY.md, or an archive with entries in it."""
     if memory.actor == "user" or not _holds_entries(path):
         return
-    if kept := _of_people(memory_md.parse(text, modified=memory.book.now())):
-        raise InvalidInput(f"document {path!r} holds {len(kept)} entries that a person's word stands behind: it stays")
+    if path == MEMORY or memory_md.parse(text, modified=memory.book.now()).entries:
+        raise InvalidInput(f"document {path!r} holds what is remembered, it stays: forget entries one by one")
 
 
 def _holds_entries(path: str) -> bool:
-    return path == "MEMORY.md" or path.startswith("archive/")
+    return path == MEMORY or path.startswith("archive/")
 
 
 def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:
@@ -229,8 +247,8 @@ def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:
         category=entry.category,
         tags=entry.tags,
         group=entry.group,
-        expires=entry.expires,
-        pinned=entry.pinned,
+        expires=known.expires if known.trust == "user" else entry.expires,
+        pinned=known.pinned if known.trust == "user" else entry.pinned,
         archived=entry.archived,
         trust=known.trust if entry.text == known.text else lowest(known.trust, trust),
     )

@@ -63,6 +63,7 @@ def take(memory: Memory, found: Sequence[Statement | Page], *, format: str, name
         draft: Where to work them in for a dry run; None writes.
     """
     mask = Mask(memory)
+    name = mask.text(name)
     skipped: list[tuple[str, str]] = []
     wishes = list(_wishes(memory, found, mask, name, skipped))
     kept = remembered(memory, [wish.text for wish in wishes])
@@ -150,7 +151,7 @@ def _entry(memory: Memory, one: Statement, text: str, mask: Mask, name: str) -> 
         scored=now.date(),
         last_activated=now.date(),
         created=one.time or one.changed or now,
-        source=f"import:{mask.text(name)}",
+        source=f"import:{name}",
         tags=tuple(tag for tag in mask.words(one.tags) if not screen(re.sub(r"[-_/]+", " ", tag))),
         expires=one.expires,
         archived=one.expires is not None and one.expires < now.date(),

@@ -148,9 +148,10 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: b
     """
     book = memory.book
     mask = Mask(memory)
-    clean = mask_turns(mask, own(turns))
-    title = mask.text(session.title)
-    session = replace(session, name=mask.text(session.name), title="" if screen(title) else title)
+    title, uuid = mask.text(session.title), mask.text(session.uuid)
+    clean = mask_turns(mask, own(turns if uuid == session.uuid else [replace(turn, session=uuid) for turn in turns]))
+    name, source = mask.text(session.name), mask.text(session.source)
+    session = replace(session, uuid=uuid, name=name, source=source, title="" if screen(title) else title)
     keys = [turn_key(session.uuid, turn.id) for turn in clean]
     buried = book.journal.buried(keys)
     skipped = [(f"turn:{turn.id}", FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]

@@ -78,7 +78,7 @@ def remember(
         scored=now.date(),
         last_activated=now.date(),
         created=now,
-        session=session,
+        session=session and mask.text(session),
         archived=lapses is not None and lapses < now.date(),
         tags=mask.words(tags),
         group=mask.text(group) if group else None,
@@ -87,7 +87,7 @@ def remember(
         metadata=mask.json(metadata),
     )
     change = Add(entry=entry, reason="remembered")
-    result = book.apply([change], actor=memory.actor, door=memory.door, session=session, kind="remember")
+    result = book.apply([change], actor=memory.actor, door=memory.door, session=entry.session, kind="remember")
     outcome = result.outcomes[0]
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
@@ -189,12 +189,18 @@ def update(
     if group is not None:
         fields["group"] = mask.text(group) if group else None
     if expires is not None:
-        fields["expires"] = date.fromisoformat(expires) if expires else None
+        fields["expires"] = lapses = date.fromisoformat(expires) if expires else None
+        if lapses and lapses < today and memory.actor != "user" and _is_of_a_person(memory, id):
+            raise InvalidInput(f"a person's word stands behind entry {id!r}: it does not lapse at an agent's word")
     if metadata is not None:
         fields["metadata"] = mask.json(metadata)
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
     return set_fields(memory, id, fields, reason="updated")._replace(redacted=mask.count)
+
+
+def _is_of_a_person(memory: Memory, id: str) -> bool:
+    return any(entry.id == id and entry.trust == "user" for entry in memory.book.entries())
 
 
 def reworded(memory: Memory, id: str, text: str) -> dict[str, Any]:

@@ -62,6 +62,13 @@ WRONG: list[tuple[str, dict[str, str], int]] = [
     ("another host", {"Authorization": BEARER, "Host": "evil.example"}, 421),
     ("a host with a user", {"Authorization": BEARER, "Host": "127.0.0.1@evil.example"}, 421),
     ("a host within a host", {"Authorization": BEARER, "Host": "127.0.0.1.evil.example"}, 421),
+    *(
+        (f"a host that only begins like one: {host}", {"Authorization": BEARER, "Host": host}, 421)
+        for host in (
+            *("[::1].evil.example", "[::1]evil.example", "[::1]:80.evil.example", "x[::1]", "[::1]]", "::1"),
+            *("localhost#.evil.example", "localhost?.evil.example", "localhost:80.evil.example", "localhost:", ""),
+        )
+    ),
     ("another origin", {"Authorization": BEARER, "Origin": "http://evil.example"}, 403),
     ("another port's origin", {"Authorization": BEARER, "Origin": "http://127.0.0.1:1"}, 403),
     ("no origin of a page", {"Authorization": BEARER, "Origin": "null"}, 403),
@@ -299,7 +306,8 @@ def test_another_machine_gets_in_by_tls_or_where_that_is_wanted() -> None:
         running.check_reach(ServerSettings(host="0.0.0.0", tls_cert="c", tls_key="k"), insecure=False)
     with pytest.raises(InvalidInput, match="together"):
         running.check_reach(ServerSettings(tls_cert="c"), insecure=True)
-    assert names_of("0.0.0.0", ["Books.Example"]) == {"127.0.0.1", "localhost", "::1", "books.example"}
+    assert names_of("0.0.0.0", ["Books.Example"]) == {"127.0.0.1", "localhost", "[::1]", "books.example"}
+    assert names_of("fd00::1", ["[FD00::2]", "names.example:8080"]) >= {"[fd00::1]", "[fd00::2]", "names.example"}
 
 
 def test_tokens_that_cannot_be_read_let_nobody_in_but_the_owner(many: Served) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import tarfile
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -285,6 +286,40 @@ def test_a_session_that_nobody_ends_is_closed_by_the_servers_tick(one: Served, m
     monkeypatch.setattr(one.books, "_heard", {"": 0.0})
     one.books.tick()
     assert not one.client.get(f"/sessions/{held}").json()["sessions"][0]["open"]
+
+
+def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path: Path) -> None:
+    many.client.post("/tenants", json={"name": "nosy"})
+    owner = {"X-Memorybook-Tenant": "nosy"}
+    shown = many.client.post("/memory/status", json={}, headers=owner).json()
+    assert shown["root"].startswith(many.books.root), "the owner may know"
+    token = many.client.post("/tokens", json={}, headers=owner).json()["token"]
+    with many.asking(token) as nosy:
+        posted(nosy, "/memory/remember", text="Likes tea. 喜欢喝茶。")
+        [place] = Path(many.books.root).glob("server-nosy-*")
+        answers = [nosy.post(path, json={}) for path in ("/memory/status", "/tools/memory_status", "/memory/init")]
+        calling = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        told = {"name": "memory_status", "arguments": {}}
+        headers = {"Accept": "application/json, text/event-stream"}
+        answers.append(nosy.post(many.url + "/mcp", json={**calling, "params": told}, headers=headers))
+        assert {answer.status_code for answer in answers} == {200}
+        assert answers[0].json()["root"] == f".../{place.name}"
+        (place / "MEMORY.md").unlink()
+        (place / "MEMORY.md").mkdir()  # whatever goes wrong names the document, not where it is
+        (place / ".memorybook" / "journal.sqlite").write_bytes(b"no database at all")
+        failing = [
+            ("/memory/remember", {"text": "Likes rye. 喜欢黑麦。"}),
+            ("/memory/document", {"path": "MEMORY.md"}),
+            ("/memory/search", {"query": "tea 茶"}),
+            ("/memory/history", {}),
+            ("/memory/status", {}),
+        ]
+        failed = [nosy.post(path, json=body) for path, body in failing]
+        assert max(answer.status_code for answer in failed) >= 400
+        for answer in (*answers, *failed):
+            assert str(tmp_path.parents[1]) not in answer.text
+            assert many.books.root not in answer.text
+            json.loads(answer.content)
 
 
 def test_a_book_is_taken_along_and_brought(one: Served, many: Served) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mcp import MCPError
-from mcp.types import ElicitResult, Tool
+from mcp.types import CallToolResult, ElicitResult, Tool
 from pydantic import TypeAdapter
 
 import memorybook
@@ -131,6 +131,7 @@ def test_a_memory_is_kept_found_opened_changed_and_forgotten(host: Host, memory:
     assert host.answer("memory_search", query="staging port")["results"][0]["id"] == id
     assert host.answer("memory_get", target=id)["entry"]["text"] == "The staging port is 8443"
     assert host.answer("memory_update", id=id, text="The staging port is 9443")["entry"]["text"].endswith("9443")
+    assert host.call("memory_forget", target=id).is_error
     assert host.answer("memory_forget", target=id, yes=True)["receipt"]["entries"] == [id]
     assert host.answer("memory_search", query="staging port")["results"] == []
     assert {operation.door for operation in memory.book.journal.operations()} == {"mcp"}
@@ -329,6 +330,42 @@ def test_a_host_that_cannot_ask_is_told_to_ask_in_its_own_words_and_what_to_show
 
     assert len(memory.entries().entries) == 6
     assert host.answer("memory_forget", query="tea 茶", yes=True)["receipt"]["dry_run"] is False
+
+
+SAID = ("tea 茶", "coffee 咖啡")
+
+
+@pytest.mark.parametrize(
+    ("before", "given"),
+    [
+        ([], {"query": "tea 茶"}),  # nothing was refused
+        ([{"query": "coffee 咖啡"}], {"query": "tea 茶"}),  # something else was
+        ([{"query": "tea 茶"}, {"query": "coffee 咖啡"}], {"query": "tea 茶"}),  # and something else since
+        ([{"target": 1}], {"target": 0}),
+        ([{"target": 0}], {"query": "tea 咖啡"}),  # more than was named
+        ([{"query": "tea 茶", "dry_run": True}], {"query": "tea 茶"}),  # it was only looked at
+        ([{"query": "tea 茶", "yes": False}, {"query": "tea 茶", "yes": True}], {"query": "coffee 咖啡"}),  # used up
+    ],
+)
+def test_a_yes_counts_only_for_what_the_last_refusal_named(
+    host: Host, memory: Memory, before: list[dict[str, Any]], given: dict[str, Any]
+) -> None:
+    known = [memory.remember(f"likes {what}").known.entry for what in SAID]
+
+    def asked(given: dict[str, Any], **more: Any) -> CallToolResult:
+        if "target" in given:
+            given = {"target": known[given["target"]].id}
+        return host.call("memory_forget", **{**given, **more})
+
+    for one in before:
+        asked(one)
+    left = len(memory.entries().entries)
+    answer = asked(given, yes=True)
+    assert answer.is_error
+    assert "a person has to agree" in text_of(answer)
+    assert len(memory.entries().entries) == left
+    assert not asked(given, yes=True).is_error, "that refusal has named it"
+    assert len(memory.entries().entries) < left
 
 
 def test_nobody_is_asked_what_would_go_nor_about_what_is_not_there(host: Host, memory: Memory) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memorybook.servers.http.refusals import Refusal, refuse
 from memorybook.servers.http.tokens import OWNER, Caller
@@ -73,11 +74,13 @@ class Gate(NamedTuple):
         hosts: Names that the server may be called by, in lower case.
         caller: Whose a token is; None if nobody's.
         logins: Of browsers.
+        placeless: Takes out of a text where on this machine something is, see `config.machine_paths`.
     """
 
     hosts: frozenset[str]
     caller: Callable[[str], Caller | None]
     logins: Logins
+    placeless: Callable[[str], str]
 
 
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
@@ -86,7 +89,8 @@ _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
 def names_of(host: str, more: Iterable[str] = ()) -> frozenset[str]:
     """The names that a server that listens on `host` may be called by: its own, this machine's, and more."""
     own = () if host in _EVERYWHERE else (host,)
-    return frozenset(map(_name, ("127.0.0.1", "localhost", "[::1]", *own, *more))) - {""}
+    written = (f"[{name}]" if name.count(":") > 1 and "[" not in name else name for name in (*own, *more))
+    return frozenset(map(_name, ("127.0.0.1", "localhost", "[::1]", *written))) - {""}
 
 
 class Access:
@@ -113,7 +117,9 @@ class Access:
                 await came(scope, receive, send)
                 return
             public = scope["type"] == "http" and scope["path"] in PUBLIC
-            scope["caller"] = None if public else self._caller(scope, headers)
+            scope["caller"] = caller = None if public else self._caller(scope, headers)
+            if caller is not None and not caller.owner:
+                send = _without_places(send, self.gate.placeless)
         except Refusal as refusal:
             await refuse(scope, receive, send, refusal)
             return
@@ -165,6 +171,33 @@ class Access:
         raise Refusal(401, "unauthorized", "show a token of this server: Authorization: Bearer …", _CHALLENGE)
 
 
+def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
+    """Sends JSON that does not tell where on this machine something is; documents and streams as they are."""
+    begun: Message | None = None
+
+    async def told(message: Message) -> None:
+        nonlocal begun
+        if message["type"] == "http.response.start" and _is_json(message):
+            begun = message
+            return
+        if begun is not None:
+            if not message.get("more_body"):
+                text = message.get("body", b"").decode("utf-8", "surrogateescape")
+                message = {**message, "body": placeless(text).encode("utf-8", "surrogateescape")}
+                size = str(len(message["body"])).encode()
+                headers = [(name, size if name == b"content-length" else value) for name, value in begun["headers"]]
+                begun = {**begun, "headers": headers}
+            await send(begun)
+            begun = None
+        await send(message)
+
+    return told
+
+
+def _is_json(start: Message) -> bool:
+    return any(name == b"content-type" and b"json" in value for name, value in start["headers"])
+
+
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}
 
 
@@ -180,23 +213,21 @@ def _cookies(scope: Scope, headers: Headers) -> list[str]:
     return [value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope)]
 
 
+_HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+"""All of a Host header, in lower case: its name or address, and its port."""
+
+
 def _name(host: str) -> str:
-    """The name in a Host header, in lower case, without the port; "" if there is none that can be read."""
-    if host.count(":") > 1 and "[" not in host:  # an address of IPv6 as settings have it
-        return host.lower()
-    try:
-        return (urlsplit(f"//{host}").hostname or "") if "/" not in host and "@" not in host else ""
-    except ValueError:
-        return ""
+    """The name in a Host header, in lower case, without the port; "" if it is none."""
+    found = _HOST.fullmatch(host.lower())
+    return found[1] if found else ""
 
 
 def _is_own(origin: str, host: str) -> bool:
     """Whether the origin is that of a page of this very server, by name and port."""
-    try:
-        page, here = urlsplit(origin), urlsplit(f"//{host}")
-        if page.scheme not in ("http", "https") or page.path or page.query or page.fragment or page.username:
-            return False
-        usual = 443 if page.scheme == "https" else 80
-        return (page.hostname, page.port or usual) == (here.hostname, here.port or usual)
-    except ValueError:
+    scheme, _, place = origin.lower().partition("://")
+    page, here = _HOST.fullmatch(place), _HOST.fullmatch(host.lower())
+    if scheme not in ("http", "https") or page is None or here is None:
         return False
+    usual = "443" if scheme == "https" else "80"
+    return (page[1], page[2] or usual) == (here[1], here[2] or usual)

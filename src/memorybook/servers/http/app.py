@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from memorybook.config import machine_paths
 from memorybook.errors import MemoryBookError
 from memorybook.servers.http import (
     archives,
@@ -68,7 +69,9 @@ def build_app(books: Books, logins: Logins) -> FastAPI:
     settings = books.config.server
     app.add_middleware(Heads)
     app.add_middleware(Limits, settings=settings)
-    app.add_middleware(Access, gate=Gate(names_of(settings.host, settings.hosts), books.tokens.caller, logins))
+    placeless = machine_paths(books.config, books.root)
+    hosts = names_of(settings.host, settings.hosts)
+    app.add_middleware(Access, gate=Gate(hosts, books.tokens.caller, logins, placeless))
     app.add_middleware(Tracing, metrics=app.state.metrics)  # the last one added is the first to be asked
     return app
 

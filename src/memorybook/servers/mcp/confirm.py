@@ -1,6 +1,7 @@
 """Forgetting, which a person agrees to first: by the host's question, or by `yes` where a host cannot ask.
 
-What would go is looked up for the question, and once more before it goes: where the two differ nothing does.
+What would go is looked up for the question, and once more before it goes: where the two differ nothing does. A `yes`
+counts once, and only for what the last refusal named: nobody can have agreed to what nobody was shown.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Consent(BaseModel):
 
 def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
     """The tool's function: where a person can be asked it asks them, whatever `yes` says, and forgets what they saw."""
+    named: dict[str, Any] = {}  # by book: what the last refusal named
 
     def look(arguments: dict[str, Any]) -> Any:
         try:
@@ -47,7 +49,7 @@ def asking(memory: Callable[[], Memory]) -> Callable[..., CallToolResult]:
         if isinstance(shown, MemoryBookError):
             return refused(str(shown))
         try:
-            return _answer(memory, arguments, shown, can_ask=_can_ask(context))
+            return _answer(memory(), arguments, shown, named, can_ask=_can_ask(context))
         except MemoryBookError as error:
             return refused(str(error))
 
@@ -73,21 +75,22 @@ def _would_go(memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(
-    memory: Callable[[], Memory], arguments: Mapping[str, Any], shown: Mapping[str, Any], *, can_ask: bool
+    memory: Memory, arguments: Mapping[str, Any], shown: Mapping[str, Any], named: dict[str, Any], *, can_ask: bool
 ) -> Consent | Elicit[Consent] | CallToolResult:
     """A yes given by whom nobody else can ask, the question, or the answer where none is asked. Raises NotFound."""
     if "receipt" not in shown:  # switched off: the call says so
         return Consent(forget=True)
     receipt = shown["receipt"]
     if arguments.get("dry_run") is True:
-        return answered({**shown, WOULD_GO: _words(memory(), arguments, receipt)})
+        return answered({**shown, WOULD_GO: _words(memory, arguments, receipt)})
     if not things(receipt):
         raise NotFound("nothing in the book fits: nothing would go")
-    if not can_ask and _agreed(arguments):
+    if not can_ask and named.pop(memory.root, None) == receipt and _agreed(arguments):
         return Consent(forget=True)
-    lines = [f"    {line}" for line in _words(memory(), arguments, receipt)]
+    lines = [f"    {line}" for line in _words(memory, arguments, receipt)]
     if can_ask:
         return Elicit("\n".join([f"Forget {things(receipt)}? 要忘掉吗？", "", *lines]), Consent)
+    named[memory.root] = receipt
     return refused(_unasked(receipt), *lines)
 
 

@@ -38,7 +38,7 @@ _SIMPLE: Mapping[Any, Mapping[str, str]] = {
 
 _YES = {
     "type": "boolean",
-    "description": "Only where the host cannot ask a person: true once they have agreed to what goes.",
+    "description": "Only where the host cannot ask a person: true once they agreed to what the last refusal named.",
 }
 
 _LINES = {"type": "array", "items": {"type": "string"}}
