@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.forget.finder import SAME, Found, TurnKey, runs
+from memorybook.forget.finder import SAME, Found, TurnKey, runs, written_lines
 from memorybook.forget.units import (
+    begun,
     is_about,
     sentences_in,
     statement_key,
@@ -24,7 +25,7 @@ from memorybook.formats import session_md
 from memorybook.lifecycle.cues import without_lead
 from memorybook.lifecycle.sentences import content_size
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
-from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn
+from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn, Update
 from memorybook.text.tokens import digest, normalise, text_digest, tokens
 from memorybook.verbs.forgotten import sifted, turn_key, unlabelled
 from memorybook.verbs.summary import page_at
@@ -198,9 +199,16 @@ def cut(
     texts = statements_of(found)
     tells = Teller(texts, found.values)
     edited = {key: without_spans(found.turns[key].text, spans) for key, spans in found.cuts.items()}
-    changes: list[Change] = [Remove(id=entry.id, reason=reason) for entry in found.entries]
-    changes += [Drop(path=path, line=line, reason=reason) for path, line in found.notes]
-    changes += _lines(memory, tells, reason)
+    changes: list[Change] = [
+        Update(id=entry.id, fields={"text": found.left[entry.id]}, reason=reason)
+        if entry.id in found.left
+        else Remove(id=entry.id, reason=reason)
+        for entry in found.entries
+    ]
+    changes += [
+        Drop(path=path, line=line, left=found.left.get((path, line), ""), reason=reason) for path, line in found.notes
+    ]
+    changes += (line for line in _lines(memory, tells, reason) if (line.path, line.line) not in found.notes)
     edited |= masked or {}
     gone = {key for key, text in edited.items() if not text}
     changes += (page for page in _pages(memory, tells, gone) if page.path not in without)
@@ -305,15 +313,15 @@ def _by_line(text: str, tells: Teller) -> str:
 
 
 def _lines(memory: Memory, tells: Teller, reason: str) -> Iterator[Drop]:
-    """What a person wrote into MEMORY.md, and paragraphs of the history, that say it."""
-    for line in memory.book.memory().prose.splitlines():
-        plain = line.strip().removeprefix("- ").removeprefix("* ")
-        if plain and not line.lstrip().startswith("#") and tells(plain) and len(sentences_in(plain)) == 1:
-            yield Drop(path="MEMORY.md", line=line, reason=reason)
+    """What says it in notes, in what a person wrote, and in the history: the lines without it."""
+    lines = list(written_lines(memory))
     if any(info.path == "HISTORY.md" for info in memory.book.documents.list()):
-        for line in memory.book.documents.read("HISTORY.md").text.split("\n"):
-            if line.strip() and tells(line.removesuffix("\r")):
-                yield Drop(path="HISTORY.md", line=line.removesuffix("\r"), reason=reason)
+        history = memory.book.documents.read("HISTORY.md").text.split("\n")
+        lines += [("HISTORY.md", line.removesuffix("\r"), line.strip()) for line in history if line.strip()]
+    for path, line, text in lines:
+        left = tells.left(text)
+        if left != text:
+            yield Drop(path=path, line=line, left=line.replace(text, begun(left)) if left else "", reason=reason)
 
 
 def _weight(text: str) -> int:

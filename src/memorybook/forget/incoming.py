@@ -12,6 +12,7 @@ from memorybook.forget.units import is_id, tidied, units, values_of, without_spa
 from memorybook.formats import turns_json
 from memorybook.lifecycle.cues import find
 from memorybook.lifecycle.sentences import sentences
+from memorybook.text.telling import says_something
 from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
@@ -154,7 +155,11 @@ class Echo:
 
 
 def lost(change: Applied) -> Iterator[str]:
-    """What a change that forgot took away, statement by statement."""
+    """What a change that forgot took away, statement by statement; what says nothing is none."""
+    return filter(says_something, _lost(change))
+
+
+def _lost(change: Applied) -> Iterator[str]:
     from memorybook.formats import memory_md, notes
 
     if change.purged or not change.before:
@@ -169,8 +174,14 @@ def lost(change: Applied) -> Iterator[str]:
         yield from (unit.text for turn in turns_json.parse(change.before)[1] for unit in units(turn.text))
     elif change.kind == "drop":
         note = notes.parse_line(change.before, day=notes.day_of(change.target)) if change.after is not None else None
-        yield note.text if note else change.before
-    elif change.kind == "remove":
+        kept = {unit.text for unit in units(change.after or "")}
+        gone = [unit.text for unit in units(note.text if note else change.before) if unit.text not in kept]
+        yield from gone if kept else [note.text if note else change.before]
+    elif change.kind in ("remove", "update"):
         from datetime import UTC, datetime
 
-        yield memory_md.parse_entry(change.before, modified=datetime(1970, 1, 1, tzinfo=UTC)).text
+        then = datetime(1970, 1, 1, tzinfo=UTC)
+        said = memory_md.parse_entry(change.before, modified=then).text
+        stays = memory_md.parse_entry(change.after, modified=then).text if change.after else ""
+        kept = {unit.text for unit in units(stays)}
+        yield from (unit.text for unit in units(said) if unit.text not in kept) if stays else [said]

@@ -164,7 +164,7 @@ def _by_id(memory: Memory, id: str) -> Meant:
     entry = next((entry for entry in memory.book.entries() if entry.id == id), None)
     if entry is None:
         raise NotFound(f"no entry {id!r} in this book: a search names the ids")
-    return _meant(Finder(memory, [entry.text]).saying([entry.text], entries=[entry]))
+    return _meant(Finder(memory, [entry.text]).saying([entry.text], entries=[(entry, "")]))
 
 
 def _by_query(memory: Memory, query: str) -> Meant:
@@ -177,10 +177,10 @@ def _by_query(memory: Memory, query: str) -> Meant:
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
     entries = [entry for entry in memory.book.entries() if entry.id in wanted]
     lines = [line for _, line in _note_lines(memory, hits)]
-    texts = [*(entry.text for entry in entries), *(hit.passage.text for hit in hits if hit.passage.source == "note")]
-    finder = Finder(memory, [query, *texts])
+    texts = [query, *(hit.passage.text for hit in hits if hit.passage.source == "note")]
+    finder = Finder(memory, [*texts, *(entry.text for entry in entries)])
     topic = Topic(frozenset(query_words(words)))
-    return _meant(together([finder.about(topic), finder.saying([query, *texts], entries=entries, lines=lines)]))
+    return _meant(together([finder.about(topic, entries=entries), finder.saying(texts, lines=lines)]))
 
 
 _STATEMENT = lazily(r"(?i)\s*(?:I\b|the user (?!['’])|我(?![的们])|用户(?!的))")
@@ -330,7 +330,10 @@ def _passages(memory: Memory, paths: Iterable[str]) -> int:
 
 def _remains(meant: Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
-    kept = []
+    kept = [
+        f"{place if isinstance(place, str) else place[0]} keeps what else it says: {text.strip()}"
+        for place, text in meant.found.left.items()
+    ]
     if meant.entries or meant.notes or meant.turns:
         kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant:

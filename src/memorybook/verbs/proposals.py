@@ -184,6 +184,8 @@ def told(
             yield f"{kind} {id}: {text}"
         elif kind == "drop":
             yield f"- {change['path']}" + (f": {_line(change['line'])}" if change.get("line") else ", all of it")
+            if change.get("left"):
+                yield f"+ {change['path']}: {_line(change['left'])}"
         elif kind == "removeturns":
             ids = change.get("turn_ids")
             count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"

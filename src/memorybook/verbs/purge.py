@@ -188,7 +188,7 @@ def _gone(operation: Operation) -> Iterator[str]:
         if _forgot(change):
             yield from lost(change)
         if change.reason == "forgotten" or change.kind in ("remove", "turns"):
-            yield from (() if change.kind == "edit" else _said(change))
+            yield from (() if change.kind == "edit" else _said(replace(change, after=None)))
 
 
 def _said(change: Applied) -> Iterator[str]:
