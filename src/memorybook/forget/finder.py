@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -351,10 +351,14 @@ class Finder:
             for one in self._sentence_hits(turn, texts)
         ]
         return self._all(
-            [*entries, *((entry, "") for entry in self.entries if entry.id not in ids and says(entry.text))],
-            [(each, "") for each in self.notes if each[1] in given or says(each[2])],
+            [*entries, *(_entry_apart(entry, says) for entry in self.entries if entry.id not in ids and says(entry.text))],
+            [(each, "") if each[1] in given else _line_apart(each, says) for each in self._lines_that(given, says)],
             hits,
         )
+
+    def _lines_that(self, given: Collection[str], says: Callable[[str], bool]) -> Iterator[Line]:
+        """The lines that are given, or one sentence of which says it."""
+        yield from (each for each in self.notes if each[1] in given or any(map(says, (each[2], *sentences_in(each[2])))))
 
     def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
         """The clauses of a turn in sentences that say one of the texts, as far as they are part of that."""
@@ -625,6 +629,27 @@ def _line_parted(line: Line, topic: Topic) -> tuple[Line, str]:
     """A line with what it says of a topic alone, and what stays of it."""
     gone, stays = _parted(line[2], topic)
     return (line[0], line[1], gone), line[1].replace(line[2], stays) if stays else ""
+
+
+def _entry_apart(entry: Entry, says: Callable[[str], bool]) -> tuple[Entry, str]:
+    """An entry with the sentences that say something, and what stays of it."""
+    gone, stays = _apart(entry.text, says)
+    return replace(entry, text=gone), stays
+
+
+def _line_apart(line: Line, says: Callable[[str], bool]) -> tuple[Line, str]:
+    """A line with the sentences that say something, and what stays of it."""
+    gone, stays = _apart(line[2], says)
+    return (line[0], line[1], gone), line[1].replace(line[2], stays) if stays else ""
+
+
+def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
+    said = sentences_in(text)
+    gone = [sentence for sentence in said if says(sentence)]
+    stays = text
+    for sentence in gone:
+        stays = stays.replace(sentence, "", 1).strip()
+    return (" ".join(gone), stays) if gone and says_something(stays) else (text, "")
 
 
 def _parted(text: str, topic: Topic) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from itertools import islice
 from memorybook.answers import Known, Recalled, known
 from memorybook.arguments import words_of
 from memorybook.hits import Answer, Hit, Passage, Query
-from memorybook.prompt.block import SHARE, WORDING, Fact, block
+from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
 from memorybook.prompt.select import Selection, current
 from memorybook.prompt.snapshot import Snapshot, snapshot
@@ -82,14 +82,14 @@ def recall(
         entries=entries,
         replaced=page.replaced(),
         turns=book.turns,
-        previously=wording.previously,
+        wording=wording,
         latest=lambda: said_lately(book),
         least=WORTH_A_LOOK if unasked else 0.0,
         without=without,
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
     always = [] if unasked else standing(page.standing())
-    before = _before(answer.hits, entries, wording.previously)
+    before = _before(answer.hits, entries, wording)
     room = (max_tokens - FRAME) // SHARE
     beside: list[Hit] = []
     made = block(
@@ -146,9 +146,9 @@ def _language(memory: Memory, query: str, page: Snapshot) -> str:
     return language_of(memory.config.language, texts)
 
 
-def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) -> dict[str, str]:
+def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> dict[str, str]:
     """The texts of entries that replaced something the question finds, with that behind them."""
-    return {hit.passage.entry: hit.snippet for hit in current(hits, entries, previously) if hit.passage.entry}
+    return {hit.passage.entry: hit.snippet for hit in current(hits, entries, wording) if hit.passage.entry}
 
 
 def _with(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,7 +80,7 @@ def forget(
     that was imported: what it is goes, and what was remembered from it.
     """
     meant = meant_by(memory, target=target, query=query, session=session, source=source)
-    receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(meant))
+    receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(memory, meant))
     return receipt if dry_run or not meant else carry_out(memory, meant, receipt, kind="forget")
 
 
@@ -328,12 +328,26 @@ def _passages(memory: Memory, paths: Iterable[str]) -> int:
     return found
 
 
-def _remains(meant: Meant) -> tuple[str, ...]:
+BEFORE = "what was true before stays, as no longer so"
+"""How a receipt names an entry that was replaced by one that goes."""
+
+
+def replaced_by(memory: Memory, ids: Collection[str]) -> tuple[str, ...]:
+    """What the entries say that these had replaced."""
+    gone = {entry.superseded_by for entry in memory.book.entries()} & set(ids) if ids else set()
+    return tuple(
+        entry.text for entry in memory.book.entries() if entry.superseded_by in gone and entry.id not in ids
+    )
+
+
+def _remains(memory: Memory, meant: Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
     kept = [
         f"{place if isinstance(place, str) else place[0]} keeps what else it says: {text.strip()}"
         for place, text in meant.found.left.items()
     ]
+    gone = {entry.id for entry in meant.entries} - meant.found.left.keys()
+    kept += [f"{BEFORE}: {text}" for text in replaced_by(memory, gone)]
     if meant.entries or meant.notes or meant.turns:
         kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant:

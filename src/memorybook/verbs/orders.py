@@ -12,6 +12,7 @@ from memorybook.lifecycle.forgetting import ASKED, points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
 from memorybook.verbs.export import renew
+from memorybook.verbs.forget import replaced_by
 from memorybook.verbs.forgotten import as_journaled
 from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.requests import said_before
@@ -39,6 +40,7 @@ class Obeyed(NamedTuple):
         proposals: Ids of what waits for a person's word instead.
         refused: Orders that were not carried out, with the reason.
         operation: Id of the operation; None if nothing was written.
+        before: What was true before something that went, and stays as no longer so.
         asked: What the user asked beside that; "" if they only told what to do.
     """
 
@@ -50,6 +52,7 @@ class Obeyed(NamedTuple):
     asked: str = ""
     known: tuple[tuple[str, str], ...] = ()
     suspect: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
@@ -109,6 +112,7 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         " ".join(_asked(turn, session, memory)),
         () if submitted.proposals else tuple(one for one in said if one[0] not in written),
         tuple(id for id, _ in said if id in doubted),
+        replaced_by(memory, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
     )
 
 
