@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.forget.finder import SAME, Found, TurnKey, runs, written_lines
+from memorybook.forget.finder import ALONE, SAME, Found, TurnKey, runs, written_lines
 from memorybook.forget.units import (
     begun,
     is_about,
@@ -81,6 +81,8 @@ class Teller:
         same = (each for each in self._words if each <= words or words <= each)
         if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
             return True
+        if content_size(text) >= ALONE and any(words <= each for each in self._words):
+            return True
         shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
         return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
 
@@ -144,9 +146,14 @@ def place_mark(text: str, first: int, last: int) -> str:
     return text_digest(f"cut {first} {last} {normalise(text)}")
 
 
-def echo_marks(words: Iterable[str], values: Collection[str]) -> Iterator[str]:
-    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value."""
+def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = False) -> Iterator[str]:
+    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value.
+
+    A word is one by itself where there is no other, or with `alone`.
+    """
     known = sorted(words)[:MOST_PAIRED]
+    if len(known) == 1 or alone:
+        yield from (text_digest(f"pair {value} {value}") for value in known)
     for value in known:
         if value in values or not value.isascii():
             yield from (text_digest(f"pair {' '.join(sorted((value, word)))}") for word in known if word != value)
@@ -168,7 +175,10 @@ def _echoes(found: Found) -> Iterator[str]:
     for key, spans in found.cuts.items():
         text = " ".join(found.turns[key].text[start:end] for start, end in spans)
         values = values_of(text) | (found.values & words_of(text))
-        yield from echo_marks((words_of(text) & found.rare) | values, values & (found.rare | found.values))
+        known = (words_of(text) & found.rare) | values
+        yield from echo_marks(known, values & (found.rare | found.values)) if len(known) > 1 else ()
+    named = found.named & found.rare
+    yield from echo_marks(named, named)
 
 
 def marks(text: str) -> Iterator[str]:

@@ -68,7 +68,7 @@ TELLS = 3
 """Words besides those of its topic from which a question tells something."""
 
 ALONE = 3
-"""Words from which what stays of a sentence says something alone."""
+"""Words from which a part of a sentence says something alone."""
 
 LABEL = 3
 """Words of a clause that only says of what the rest of its sentence is: `new address, …`."""
@@ -94,6 +94,7 @@ class Found(NamedTuple):
         told: What the entries and notes say.
         pages: What summaries alone say, as (path, sentence).
         rare: Words that nothing but these has.
+        named: Words of the topic by which it was found.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -106,6 +107,7 @@ class Found(NamedTuple):
     pages: tuple[tuple[str, str], ...] = ()
     rare: frozenset[str] = frozenset()
     left: Mapping[Place, str] = {}
+    named: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.notes or self.cuts or self.pages)
@@ -142,7 +144,7 @@ def together(parts: Iterable[Found]) -> Found:
     texts: dict[str, None] = {}
     told: dict[str, None] = {}
     left: dict[Place, str] = {}
-    values = rare = frozenset[str]()
+    values = rare = named = frozenset[str]()
     for part in parts:
         for line in part.notes:
             if line in lines and line not in part.left:
@@ -164,10 +166,21 @@ def together(parts: Iterable[Found]) -> Found:
         told |= dict.fromkeys(part.told)
         values |= part.values
         rare |= part.rare
+        named |= part.named
     spans_of = {key: tuple(sorted(spans)) for key, spans in cuts.items()}
     notes_of = tuple(lines.elements())
     return Found(
-        tuple(entries.values()), notes_of, spans_of, turns, tuple(texts), values, tuple(told), tuple(pages), rare, left
+        tuple(entries.values()),
+        notes_of,
+        spans_of,
+        turns,
+        tuple(texts),
+        values,
+        tuple(told),
+        tuple(pages),
+        rare,
+        left,
+        named,
     )
 
 
@@ -273,6 +286,8 @@ class Finder:
         wanted, names = topic.words, topic.names
         weights = {word: self._weight(word) for word in wanted}
         total = sum(weights[word] for word in wanted - names or wanted)
+        speakers = frozenset[str]().union(*(words_of(turn.speaker) for turn in self.turns if turn.speaker))
+        owners = names & speakers
         of_whom = [turn for turn in self._said if turn and not names and self._is_all(topic, turn[0].speaker)]
         single = not any(map(is_word, wanted))
         several = sum(map(is_word, wanted - names)) > 1
@@ -281,7 +296,7 @@ class Finder:
         def score(words: frozenset[str], text: str, speaker: frozenset[str] = frozenset()) -> float:
             held = wanted & words
             telling = held - names
-            if not held or (not telling and wanted - names):
+            if not held or (not telling and wanted - names) or (owners and owners.isdisjoint(words | speaker)):
                 return 0.0
             if not single and not any(map(is_word, telling)) and len(telling) < 2:
                 return 0.0
@@ -313,13 +328,14 @@ class Finder:
 
         sentences = [parts for found, parts in said if meant(found, _whole(parts)[0]) and not _only_asks(parts, wanted)]
         hits = [one for parts in sentences for one in _holding(parts, topic)]
-        return self._all(
+        meant_all = self._all(
             [_entry_parted(entry, topic) for found, entry in entries if meant(found, words_of(entry.text))],
             [_line_parted(line, topic) for found, line in lines if meant(found, words_of(line[2]))],
             [*hits, *(one for turn in of_whom for one in turn)],
             going_on=True,
             pages=[each for found, each in told if meant(found, words_of(each[1]))],
         )
+        return meant_all._replace(named=frozenset(filter(is_word, wanted - names)))
 
     def _weight(self, word: str) -> float:
         """How much finding a word says; one that the book does not have is another word for what it has."""
@@ -351,14 +367,19 @@ class Finder:
             for one in self._sentence_hits(turn, texts)
         ]
         return self._all(
-            [*entries, *(_entry_apart(entry, says) for entry in self.entries if entry.id not in ids and says(entry.text))],
+            [
+                *entries,
+                *(_entry_apart(entry, says) for entry in self.entries if entry.id not in ids and says(entry.text)),
+            ],
             [(each, "") if each[1] in given else _line_apart(each, says) for each in self._lines_that(given, says)],
             hits,
         )
 
     def _lines_that(self, given: Collection[str], says: Callable[[str], bool]) -> Iterator[Line]:
         """The lines that are given, or one sentence of which says it."""
-        yield from (each for each in self.notes if each[1] in given or any(map(says, (each[2], *sentences_in(each[2])))))
+        yield from (
+            each for each in self.notes if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
+        )
 
     def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
         """The clauses of a turn in sentences that say one of the texts, as far as they are part of that."""

@@ -189,7 +189,6 @@ class Selection:
             self.hits[number] = turn._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
         return number
 
-
     def _as_known(self, hit: Hit) -> Hit:
         """The hit; a turn of which all was replaced, and what did is gone, as what is no longer so."""
         resting = self._replaced.get((hit.passage.session, hit.passage.turn or ""), ())
@@ -248,8 +247,8 @@ def _asked_lines(text: str, question: str, asked: AbstractSet[str]) -> list[str]
 def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> list[Hit]:
     """The hits with what is true now in the place of entries that it replaced, which are told behind it.
 
-    Where that is gone, it is told as no longer so. An entry that was merged into another is not told as something that changed, and neither is one that was known to
-    be wrong when it was said.
+    Where that is gone, they are told as no longer so. An entry that was merged into another is not told as something
+    that changed, and neither is one that was known to be wrong when it was said.
     """
     best: dict[str, tuple[Hit, str]] = {}
     order: list[Hit | str] = []

@@ -8,8 +8,9 @@ PLACEHOLDERS = ("(left out on request)", "（按要求略去）")
 """What stands for an order to forget that was carried out, in English and in Chinese."""
 
 _EMPTY = lazily(
-    r"(?i)\W*(?:(?:(?:i['’]ve |i have |duly )?noted(?: that| it)?(?: down)?|ok|okay|k|got (?:it|that)|gotcha|understood|all ?right"
-    r"|sure(?: thing)?|of course|certainly|will do|i see|thanks|thank you|so much|a lot|thanks for (?:telling me|letting me know)"
+    r"(?i)\W*(?:(?:(?:i['’]ve |i have |duly )?noted(?: that| it)?(?: down)?|ok|okay|k|got (?:it|that)|gotcha|understood"
+    r"|all ?right|sure(?: thing)?|of course|certainly|will do|i see|thanks|thank you|so much|a lot"
+    r"|thanks for (?:telling me|letting me know)"
     r"|(?:i['’]ll|i will) (?:remember|note|keep)(?: that| it| this)?(?: in mind)?|remembered|saved"
     r"|我?(?:已经?|都)?(?:记下来?|记住|记录|记好|知道|明白|了解)了?|收到|好的?|好嘞|嗯+|哦+|噢|行|没问题|多谢|谢谢你?|当然|[了啦吧呢]"
     r")(?:\W+|(?<=[\u3400-\u9fff])|\Z))*"

@@ -335,9 +335,7 @@ BEFORE = "what was true before stays, as no longer so"
 def replaced_by(memory: Memory, ids: Collection[str]) -> tuple[str, ...]:
     """What the entries say that these had replaced."""
     gone = {entry.superseded_by for entry in memory.book.entries()} & set(ids) if ids else set()
-    return tuple(
-        entry.text for entry in memory.book.entries() if entry.superseded_by in gone and entry.id not in ids
-    )
+    return tuple(entry.text for entry in memory.book.entries() if entry.superseded_by in gone and entry.id not in ids)
 
 
 def _remains(memory: Memory, meant: Meant) -> tuple[str, ...]:

@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import prepared
+from memorybook.errors import MemoryBookError
 from memorybook.formats import notes
+from memorybook.hits import Query
 from memorybook.lifecycle.candidate import Extraction
-from memorybook.lifecycle.forgetting import ASKED, points_back
+from memorybook.lifecycle.extract import extract
+from memorybook.lifecycle.forgetting import ASKED, leaves_out, points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
 from memorybook.verbs.export import renew
@@ -18,8 +21,9 @@ from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.requests import said_before
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
-from memorybook.verbs.turns import Stored
+from memorybook.verbs.turns import Stored, zone_of
 from memorybook.verbs.withdrawn import ORDER
+from memorybook.verbs.write import Mask
 from memorybook.writing import Group
 
 if TYPE_CHECKING:
@@ -82,7 +86,7 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     Raises:
         As `Book.apply`.
     """
-    found = orders_in(turn, session, memory)
+    found = _with_named(orders_in(turn, session, memory), turn, session, memory)
     if not (found.candidates or found.forget_requests):
         refused = tuple((left.text, left.reason) for left in found.skipped)
         return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
@@ -114,6 +118,31 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         tuple(id for id, _ in said if id in doubted),
         replaced_by(memory, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
     )
+
+
+_SHOWN = 50
+"""Entries that a model is shown with an order to forget."""
+
+
+def _with_named(found: Extraction, turn: Turn, session: Session, memory: Memory) -> Extraction:
+    """The orders with the entries that a model, where there is one that answers, says are to be forgotten."""
+    if not found.forget_requests or all(leaves_out(request.text) for request in found.forget_requests):
+        return found
+    try:
+        llm = memory.metered()
+        if llm is None:
+            return found
+        words = " ".join(request.text for request in found.forget_requests)
+        hits = memory.book.search(Query(words, pool=4 * _SHOWN, sources=frozenset({"entry"})), limit=_SHOWN).hits
+        near = {hit.passage.entry for hit in hits}
+        known = [entry for entry in memory.book.entries() if entry.id in near and entry.state == "active"]
+        zone, mask = zone_of(memory), Mask(memory).text
+        read = extract([turn], session=session, now=memory.book.now(), llm=llm, known=known, zone=zone, mask=mask)
+    except MemoryBookError:  # the rules alone obey, too
+        return found
+    ids = tuple(dict.fromkeys(id for request in read.forget_requests for id in request.ids))
+    first, *others = found.forget_requests
+    return replace(found, forget_requests=(replace(first, ids=ids), *others))
 
 
 def _asked(turn: Turn, session: Session, memory: Memory) -> Iterator[str]:
