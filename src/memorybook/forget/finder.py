@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.topic import Topic
@@ -36,6 +37,7 @@ from memorybook.hits import Query
 from memorybook.lifecycle.sentences import content_size, is_question
 from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise, tokens
+from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
     from datetime import date
@@ -416,8 +418,7 @@ class Finder:
         cut = {(one.place, one.number): one for one in hits}
         known = {place for place, _ in cut}
         for entry in entries:
-            if known.isdisjoint(self._sources(entry)):
-                cut |= {(one.place, one.number): one for one in self._grounds(entry)}
+            cut |= {(one.place, one.number): one for one in self._grounds(entry, cut, known)}
         if going_on:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
@@ -466,15 +467,32 @@ class Finder:
             if label.sentence == one.sentence and label.text[-1:] in (":", "："):
                 yield label
 
-    def _grounds(self, entry: Entry) -> Iterator[_Said]:
-        """The clauses of its turns that say what an entry says; those of the closest sentence if none does."""
+    def _grounds(self, entry: Entry, cut: Mapping[tuple[int, int], _Said], known: Collection[int]) -> Iterator[_Said]:
+        """The clauses of its turns that say what an entry says, beside those that are cut of them already."""
         wanted = words_of(entry.text)
         for place in self._sources(entry):
             turn = self._said[place]
+            if place in known:
+                yield from self._rest_of(turn, [one for one in turn if (place, one.number) in cut], wanted)
+                continue
             hits = list(self._sentence_hits(turn, [entry.text]))
             hits = hits or [one for one in turn if one.words and len(one.words & wanted) >= SAME * len(one.words)]
             ids = set(filter(is_id, values_of(entry.text)))
-            yield from hits or [one for one in turn if not ids.isdisjoint(values_of(one.text))]
+            hits = hits or [one for one in turn if not ids.isdisjoint(values_of(one.text))]
+            yield from hits
+            yield from self._rest_of(turn, hits, wanted)
+
+    def _rest_of(self, turn: Sequence[_Said], hits: Sequence[_Said], wanted: frozenset[str]) -> Iterator[_Said]:
+        """The other clauses of these sentences, or of the closest one, that say what the hits do not."""
+        numbers = {one.sentence for one in hits}
+        if not hits:
+            shared = [(len(_whole(parts)[0] & wanted), parts[0].sentence) for parts in _by_sentence(turn)]
+            numbers = {sentence for many, sentence in sorted(shared, reverse=True)[:1] if many > 1}
+        said = frozenset[str]().union(*(one.words for one in hits))
+        for one in turn:
+            more = any(map(is_word, one.words & wanted - said))
+            if one.sentence in numbers and more and not is_of_another(one.text, wanted):
+                yield one
 
     def _sources(self, entry: Entry) -> Iterator[int]:
         names = [part.split()[0].rstrip(",;") for part in (entry.source or "").split("turn:")[1:] if part.split()]
@@ -607,7 +625,7 @@ class Finder:
             shared = {word for word in one.words & known if not word[0].isdigit()}
             if len(shared) >= 2 or (name and near and reply):
                 return True
-            if not name and (shared or (near and reply)) and not counts_another(one.text, value, known):
+            if not name and (shared or (near and reply)) and not counts_another(one.text, known):
                 return True
         for at in range(max(0, place - REPLIES), place) if reply else ():
             same = at in cut and self.turns[at].session == self.turns[place].session
@@ -677,15 +695,20 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
     """The clauses of a text that are about a topic, and the rest; all of it and "" if it says nothing else."""
     parts = [_Said(-1, n, unit.text, unit.sentence, words_of(unit.text), USER) for n, unit in enumerate(units(text))]
     wanted = topic.words - topic.names or topic.words
+    if not wanted.isdisjoint(words_of(text[: -len(unlabelled(text)) or None])):
+        return text, ""  # who is meant says all of it
     most = max((len(one.words & wanted) for one in parts), default=0)
     going: set[int] = set()
     for sentence in _by_sentence(parts) if most else ():
         if len(_whole(sentence)[0] & wanted) >= most:
             going.update(one.number for one in _holding(sentence, topic))
-    for one, before in zip(parts[1:], parts, strict=False):
+    for before, one in pairwise(parts):
         more = goes_on if one.sentence == before.sentence else points_back
         if before.number in going and more(first_person(one.text)):
             going.add(one.number)
+    for before, one in reversed(list(pairwise(parts))):
+        if one.number in going and one.sentence == before.sentence and goes_on(first_person(one.text)):
+            going.add(before.number)
     touched = {one.sentence for one in parts if one.number in going}
     rest = [one for one in parts if one.number not in going and says_something(one.text)]
     held = {one.number for one in rest if one.sentence not in touched or content_size(one.text) >= ALONE}

@@ -178,11 +178,11 @@ _OF_WHOM = (
 )
 
 
-def counts_another(text: str, value: str, said: Collection[str]) -> bool:
+def counts_another(text: str, said: Collection[str]) -> bool:
     """Whether a clause says of something else that it is so many: `the laptop costs 1,250`, not `so 1,250 then`."""
     if re.search(r"(?i)\byou|[你您]", text):
         return False
-    return len({word for word in words_of(text) if is_word(word) and word != value} - {*said, *tokens(value)}) >= 2
+    return len({word for word in words_of(text) if is_word(word) and not word[0].isdigit()}.difference(said)) >= 2
 
 
 def goes_on(text: str) -> bool:

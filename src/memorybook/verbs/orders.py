@@ -134,8 +134,9 @@ def _with_named(found: Extraction, turn: Turn, session: Session, memory: Memory)
             return found
         words = " ".join(request.text for request in found.forget_requests)
         hits = memory.book.search(Query(words, pool=4 * _SHOWN, sources=frozenset({"entry"})), limit=_SHOWN).hits
-        near = {hit.passage.entry for hit in hits}
-        known = [entry for entry in memory.book.entries() if entry.id in near and entry.state == "active"]
+        near = [hit.passage.entry for hit in hits]
+        entries = [entry for entry in memory.book.entries() if entry.trust != "suspect"]
+        known = sorted(entries, key=lambda one: (one.id not in near, -one.score))[:_SHOWN]
         zone, mask = zone_of(memory), Mask(memory).text
         read = extract([turn], session=session, now=memory.book.now(), llm=llm, known=known, zone=zone, mask=mask)
     except MemoryBookError:  # the rules alone obey, too
