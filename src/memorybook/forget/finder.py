@@ -16,6 +16,7 @@ from memorybook.forget.units import (
     begun,
     corrects,
     counts_another,
+    figures_once,
     first_person,
     goes_on,
     is_about,
@@ -629,7 +630,8 @@ class Finder:
                 return True
         for at in range(max(0, place - REPLIES), place) if reply else ():
             same = at in cut and self.turns[at].session == self.turns[place].session
-            if same and len(one.words) >= 2 and len(one.words & cut[at]) >= SAME * len(one.words):
+            words = figures_once(one.words)
+            if same and len(words) >= 2 and len(words & figures_once(cut[at])) >= SAME * len(words):
                 return True
         return False
 

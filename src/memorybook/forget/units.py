@@ -99,6 +99,13 @@ def whole_words(words: Iterable[str]) -> frozenset[str]:
     return found.difference(part for word in joined for part in tokens(word) if part != word)
 
 
+def figures_once(words: Iterable[str]) -> frozenset[str]:
+    """The words, a number by its longest form alone: 85,000 has the tokens 85, 000 and 85000, too."""
+    found = frozenset(words)
+    grouped = [word for word in found if word[0].isdigit() and not word.isdigit()]
+    return found.difference(part for word in grouped for part in tokens(word) if part != word)
+
+
 def is_word(word: str) -> bool:
     """Whether it says something alone; a single Han character hardly does."""
     return word.isascii() or len(word) > 1
