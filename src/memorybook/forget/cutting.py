@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.forget.finder import ALONE, SAME, Found, TurnKey, runs, written_lines
+from memorybook.forget.finder import ALONE, SAME, written_lines
+from memorybook.forget.found import Found, TurnKey, runs
 from memorybook.forget.units import (
     begun,
     is_about,

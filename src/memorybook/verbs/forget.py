@@ -12,7 +12,8 @@ from memorybook.answers import Receipt
 from memorybook.arguments import text_of, words_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.forget.cutting import cut, of_turns, statements_of
-from memorybook.forget.finder import Finder, Found, together
+from memorybook.forget.finder import Finder
+from memorybook.forget.found import Found, together
 from memorybook.forget.topic import Topic
 from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query

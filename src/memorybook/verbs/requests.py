@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.cutting import cut
-from memorybook.forget.finder import Finder, Found, TurnKey, together
+from memorybook.forget.finder import Finder
+from memorybook.forget.found import Found, TurnKey, together
 from memorybook.forget.topic import queries, topic_of
 from memorybook.forget.units import sentences_in, words_of
 from memorybook.lifecycle.cues import find
