@@ -63,6 +63,22 @@ def test_a_statement_forgets_its_own_subject_alone(memory: Memory, said: str, qu
     assert gone not in left
 
 
+@pytest.mark.parametrize(
+    ("texts", "query", "kept"),
+    [
+        (("[shares image: a heron]", "ok", "[shares image: a teapot]"), "heron", "[shares image: a teapot]"),
+        (("提醒一下：榛子很贵。", "好", "提醒一下：明天开会。"), "榛子", "提醒一下：明天开会。"),
+    ],
+)
+def test_what_only_introduces_it_takes_nothing_else_along(
+    memory: Memory, texts: tuple[str, ...], query: str, kept: str
+) -> None:
+    talk(memory, *texts)
+    memory.forget(query=query)
+    assert kept in told(memory)
+    assert memory.purge(forgotten=True).remains == ()
+
+
 def test_another_speakers_same_words_stay(memory: Memory) -> None:
     turns = [{"speaker": name, "content": "I prefer green tea."} for name in ("Ann", "Bob")]
     memory.process_session_end(turns, "s1")

@@ -22,6 +22,7 @@ from memorybook.forget.units import (
     goes_on,
     is_about,
     is_id,
+    is_label,
     is_machine,
     is_of_another,
     is_word,
@@ -315,7 +316,7 @@ class Finder:
                 cut |= {(more.place, more.number): more for more in self._following(one)}
         cut = self._grown(cut, of_topic=going_on)
         cut |= {(one.place, one.number): one for one in self._labels(cut)}
-        texts = [one.text for one in cut.values()]
+        texts = [one.text for one in cut.values() if not is_label(one.text)]
         says = self._made_of(cut, of_topic=going_on)
         ids = {entry.id for entry in entries}
         entries += [each for each in self.entries if each.id not in ids and says(each.text, each.source or "")]
@@ -355,7 +356,7 @@ class Finder:
         """What only introduces what is cut: `Remember:`."""
         for one in cut.values():
             label = self._said[one.place][one.number - 1] if one.number else one
-            if label.sentence == one.sentence and label.text[-1:] in (":", "："):
+            if label.sentence == one.sentence and is_label(label.text):
                 yield label
 
     def _grounds(self, entry: Entry, cut: Mapping[tuple[int, int], _Said], known: Collection[int]) -> Iterator[_Said]:

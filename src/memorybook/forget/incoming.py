@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.forget.cutting import Teller, echo_marks, marks, place_mark
 from memorybook.forget.finder import SAME
-from memorybook.forget.units import begun, is_id, tidied, units, values_of, whole_words, without_spans, words_of
+from memorybook.forget.units import (
+    begun,
+    is_id,
+    is_label,
+    tidied,
+    units,
+    values_of,
+    whole_words,
+    without_spans,
+    words_of,
+)
 from memorybook.formats import turns_json
 from memorybook.lifecycle.cues import find
 from memorybook.lifecycle.sentences import sentences
@@ -173,7 +183,7 @@ class Echo:
 
 def lost(change: Applied) -> Iterator[str]:
     """What a change that forgot took away, statement by statement; what says nothing is none."""
-    return filter(says_something, _lost(change))
+    return (text for text in _lost(change) if says_something(text) and not is_label(text))
 
 
 def _lost(change: Applied) -> Iterator[str]:

@@ -81,6 +81,11 @@ _JOINT = (
 )
 
 
+def is_label(clause: str) -> bool:
+    """Whether a clause only introduces the next one: `Remember:`."""
+    return clause[-1:] in (":", "：")
+
+
 def is_machine(line: str) -> bool:
     """Whether a line was written by or for a machine."""
     return re.search(r"[{\[(<]\"|\":|->|=>|::", line) is not None

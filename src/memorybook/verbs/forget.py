@@ -342,7 +342,7 @@ def replaced_by(memory: Memory, ids: Collection[str]) -> tuple[str, ...]:
 def _remains(memory: Memory, meant: Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
     kept = [
-        f"{place if isinstance(place, str) else place[0]} keeps what else it says: {text.strip()}"
+        f"what else it says stays: {text.strip()} ({place if isinstance(place, str) else place[0]})"
         for place, text in meant.found.left.items()
     ]
     gone = {entry.id for entry in meant.entries} - meant.found.left.keys()
