@@ -24,7 +24,7 @@ from memorybook.forget.units import (
 )
 from memorybook.formats import session_md
 from memorybook.lifecycle.cues import without_lead
-from memorybook.lifecycle.sentences import content_size
+from memorybook.lifecycle.sentences import content_size, is_question
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
 from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn, Update
 from memorybook.text.tokens import digest, normalise, text_digest, tokens
@@ -82,7 +82,7 @@ class Teller:
         same = (each for each in self._words if each <= words or words <= each)
         if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
             return True
-        if content_size(text) >= ALONE and any(words <= each for each in self._words):
+        if content_size(text) >= ALONE and not is_question(text) and any(words <= each for each in self._words):
             return True
         shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
         return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))

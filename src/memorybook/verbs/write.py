@@ -143,20 +143,26 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         raise InvalidInput("flush takes a text or messages, one of the two")
     mask = Mask(memory)
     book = memory.book
+    found: list[Note] = []
+    skipped: list[Skipped] = []
+    cut: list[Discarded] = []
     if text is not None:
         found, skipped = notes_of(mask.text(text), now=book.now())
     else:
         turns = mask_turns(mask, turns_of(memory, messages or ()))
         left = without_forgotten_turns(book, turns, now=book.now())
-        found, skipped = notes_of(tuple(turn for turn in left if turn.text.strip()), now=book.now())
-        skipped = [*skipped, *(Skipped("", FORGOTTEN) for turn, was in zip(left, turns, strict=True) if turn != was)]
+        said = tuple(turn for turn in left if turn.text.strip())
+        cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
+        if said or not turns:
+            found, skipped = notes_of(said, now=book.now())
     kept = remembered(memory, [note.text for note in found] if messages is not None else [])
     gone = [note for note in found if not kept(note.text)]
     found = [note for note in found if note not in gone]
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
+    reasons += [(each.text, each.reason) for each in cut]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
     lost = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
-    lost += [unnamed(note.text) for note in gone]
+    lost += [*cut, *(unnamed(note.text) for note in gone)]
     result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=lost)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
