@@ -20,6 +20,7 @@ from memorybook.forget.units import (
     figures_once,
     first_person,
     goes_on,
+    hangs_on,
     is_about,
     is_id,
     is_label,
@@ -600,7 +601,7 @@ def _parted(text: str, topic: Topic) -> tuple[str, str]:
         if before.number in going and more(first_person(one.text)):
             going.add(one.number)
     for before, one in reversed(list(pairwise(parts))):
-        if one.number in going and one.sentence == before.sentence and goes_on(first_person(one.text)):
+        if one.number in going and one.sentence == before.sentence and hangs_on(first_person(one.text)):
             going.add(before.number)
     touched = {one.sentence for one in parts if one.number in going}
     rest = [one for one in parts if one.number not in going and says_something(one.text)]

@@ -209,6 +209,11 @@ def goes_on(text: str) -> bool:
     return compiled(_OWN).match(plain) is None and re.search(r"[?？]\s*$|吗", plain) is None
 
 
+def hangs_on(text: str) -> bool:
+    """Whether a clause says nothing without the one before it: it goes on with that, or is a relative clause."""
+    return goes_on(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text) is not None
+
+
 def points_back(text: str) -> bool:
     """Whether a clause has a pronoun for somebody or something named before it."""
     return compiled(_POINTS).search(text.replace("’", "'")) is not None
