@@ -84,13 +84,18 @@ def together(parts: Iterable[Found]) -> Found:
     left: dict[Place, str] = {}
     values = rare = named = frozenset[str]()
     for part in parts:
-        for entry in part.entries:
-            _merge(left, entry.id, part.left.get(entry.id, ""), known=entry.id in entries, gone=entry.text)
-            if entry.id not in entries or entry.id not in part.left:
-                entries[entry.id] = entry
         for line in part.notes:
-            _merge(left, line, part.left.get(line, ""), known=line in lines)
+            if line in lines and line not in part.left:
+                left.pop(line, None)
+        for entry in part.entries:
+            stays = part.left.get(entry.id, "")
+            if entry.id in left:  # both leave something of it, or one takes it whole
+                stays = stays and left.pop(entry.id).replace(entry.text, "").strip()
+            if entry.id not in entries or left.get(entry.id) != stays:
+                entries[entry.id] = entry
+            left |= {entry.id: stays} if says_something(stays) else {}
         lines |= Counter(part.notes)
+        left |= {place: stays for place, stays in part.left.items() if place not in left and not isinstance(place, str)}
         pages |= dict.fromkeys(part.pages)
         for key, spans in part.cuts.items():
             cuts.setdefault(key, {}).update(dict.fromkeys(spans))
@@ -115,12 +120,3 @@ def together(parts: Iterable[Found]) -> Found:
         left,
         named,
     )
-
-
-def _merge(left: dict[Place, str], place: Place, stays: str, *, known: bool, gone: str = "") -> None:
-    """Note what stays of something of which one part more takes something: nothing where any takes all of it."""
-    before = left.pop(place, "")
-    if known and before != stays:
-        stays = before.replace(gone, "").strip() if stays and before and gone else ""
-    if says_something(stays):
-        left[place] = stays
