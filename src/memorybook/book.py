@@ -8,6 +8,7 @@ from memorybook.lifecycle import fade
 from memorybook.recall.search import find
 from memorybook.recall.weights import weights_for
 from memorybook.standard import UTC, Callable, Iterable, Mapping, Sequence, date, datetime, suppress, tzinfo
+from memorybook.text.telling import says_something
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -156,11 +157,12 @@ class Book:
         return report, candidates._replace(degraded=(*candidates.degraded, reason))
 
     def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
-        """Turns of sessions (uuid) as the last search saw them, see `protocols.Index.turns`."""
+        """Turns of sessions (uuid) that say something, as the last search saw them, see `protocols.Index.turns`."""
         try:
-            return self.index.turns(spans)
+            found = self.index.turns(spans)
         except Unavailable:
-            return self._fallback.turns(spans) if self._fallback is not None else ()
+            found = self._fallback.turns(spans) if self._fallback is not None else ()
+        return [turn for turn in found if says_something(turn.text)]
 
     def _strength_today(self) -> Callable[[Passage], float]:
         today = self.now().date()

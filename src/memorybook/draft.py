@@ -146,7 +146,7 @@ class Draft:
         elif applied.kind == "drop":
             line = None if applied.after is None else applied.before
             if line is not None or self.pages.text(applied.target) == applied.before:
-                self._drop(Drop(path=applied.target, line=line))
+                self._drop(Drop(path=applied.target, line=line, left=applied.after or ""))
         else:
             self._redo_entry(applied)
 
@@ -311,18 +311,19 @@ class Draft:
             raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
         return before
 
-    def _drop_prose(self, path: str, line: str, reason: str) -> Outcome:
+    def _drop_prose(self, change: Drop, line: str) -> Outcome:
         """Take a line out of what a person wrote into a document of entries."""
-        copy = self.pages.copy(path)
-        left = copy.document.without_line(line)
+        copy = self.pages.copy(change.path)
+        left = copy.document.without_line(line, change.left)
         if left is copy.document:
-            return Outcome(None, path=path)
+            return Outcome(None, path=change.path)
         copy.change(left)
-        return Outcome(Applied(kind="drop", target=path, before=line, after="", reason=reason), path=path)
+        applied = Applied(kind="drop", target=change.path, before=line, after=change.left, reason=change.reason)
+        return Outcome(applied, path=change.path)
 
     def _drop(self, change: Drop) -> Outcome:
         if change.line is not None and is_page(change.path):
-            return self._drop_prose(change.path, change.line, change.reason)
+            return self._drop_prose(change, change.line)
         before = self._made_from(change)
         if before is None:
             return Outcome(None, path=change.path)
@@ -335,8 +336,9 @@ class Draft:
         number = next((n for n, line in enumerate(lines) if line.removesuffix("\r") == change.line), None)
         if number is None:
             return Outcome(None, path=change.path)
-        self.pages.set_text(change.path, "\n".join(lines[:number] + lines[number + 1 :]))
-        applied = Applied(kind="drop", target=change.path, before=change.line, after="", reason=change.reason)
+        stays = [lines[number].replace(change.line, change.left)] if change.left else []
+        self.pages.set_text(change.path, "\n".join(lines[:number] + stays + lines[number + 1 :]))
+        applied = Applied(kind="drop", target=change.path, before=change.line, after=change.left, reason=change.reason)
         return Outcome(applied, path=change.path, line=number + 1)
 
     # --- turns -----------------------------------------------------------------------------------

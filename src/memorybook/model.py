@@ -297,11 +297,12 @@ class Drop:
     """Take a line out of an append-only document or a person's part of MEMORY.md; the whole document if `line` is None.
 
     `made_from` is the text that is to go: if another stands there by then, applying it raises Conflict. With None
-    whatever stands there goes.
+    whatever stands there goes. `left` is what stays of the line; "" takes all of it.
     """
 
     path: str
     line: str | None = None
+    left: str = ""
     reason: str = ""
     made_from: str | None = None
 

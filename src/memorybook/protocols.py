@@ -292,9 +292,16 @@ class Journal(Protocol):
         """What was forgotten by operations that are not undone, and not purged: their changes, each operation's."""
 
     def purge(
-        self, targets: Collection[str], holds: Callable[[str], bool], operations: Collection[str] = ()
+        self,
+        targets: Collection[str],
+        holds: Callable[[str], bool],
+        operations: Collection[str] = (),
+        asks: Callable[[str], bool] | None = None,
     ) -> Mapping[str, int]:
-        """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table."""
+        """Erase texts: of changes to these targets, and all for which `holds` is true; returns counts by table.
+
+        `asks` tells which questions go; None stands for `holds`.
+        """
 
     def copying(self, path: str) -> AbstractContextManager[bool]:
         """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.

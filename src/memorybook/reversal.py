@@ -162,7 +162,8 @@ class _Back:
             if change.kind == "append":
                 yield [Hunk(_END, (), ((change.after or ""),), None, None)], _UNKNOWN, None
             elif change.kind == "drop" and change.after is not None:
-                yield [Hunk(_END, ((change.before or ""),), (), None, None)], _UNKNOWN, None
+                now = (change.after,) if change.after else ()
+                yield [Hunk(_END, ((change.before or ""),), now, None, None)], _UNKNOWN, None
             else:
                 yield diff(change.before, change.after), change.after, change.before
 
@@ -365,6 +366,8 @@ def _line_back(change: Applied) -> Applied:
     """What taking back a change to lines or a whole document is to the journal."""
     if change.kind == "append":
         return Applied(kind="drop", target=change.target, before=change.after, after="", reason=change.reason)
+    if change.kind == "drop" and change.after:
+        return _swapped(change, "drop", change.reason)
     if change.kind == "drop" and change.after is not None:
         return Applied(kind="append", target=change.target, before=None, after=change.before, reason=change.reason)
     return _swapped(change, "drop" if change.before is None else "put", change.reason)

@@ -63,6 +63,22 @@ def test_a_statement_forgets_its_own_subject_alone(memory: Memory, said: str, qu
     assert gone not in left
 
 
+@pytest.mark.parametrize(
+    ("texts", "query", "kept"),
+    [
+        (("[shares image: a heron]", "ok", "[shares image: a teapot]"), "heron", "[shares image: a teapot]"),
+        (("提醒一下：榛子很贵。", "好", "提醒一下：明天开会。"), "榛子", "提醒一下：明天开会。"),
+    ],
+)
+def test_what_only_introduces_it_takes_nothing_else_along(
+    memory: Memory, texts: tuple[str, ...], query: str, kept: str
+) -> None:
+    talk(memory, *texts)
+    memory.forget(query=query)
+    assert kept in told(memory)
+    assert memory.purge(forgotten=True).remains == ()
+
+
 def test_another_speakers_same_words_stay(memory: Memory) -> None:
     turns = [{"speaker": name, "content": "I prefer green tea."} for name in ("Ann", "Bob")]
     memory.process_session_end(turns, "s1")
@@ -88,10 +104,13 @@ def test_purging_finds_what_an_entry_said_before(memory: Memory, old: str, new: 
     "line",
     ["- The cake is chocolate. Clara is allergic to hazelnuts.", "- 蛋糕是巧克力的。克拉拉对榛子过敏。"],
 )
-def test_a_line_that_says_something_else_too_stays(memory: Memory, line: str) -> None:
+def test_a_line_keeps_what_else_it_says(memory: Memory, line: str) -> None:
     memory.init()
     path = Path(memory.root, "MEMORY.md")
     path.write_text(f"# Agent Memory\n\n## Notes\n\n{line}\n", encoding="utf-8")
     said = line.split("。" if "。" in line else ". ", 1)[1]
-    memory.forget(memory.remember(said).known.entry.id)
+    operation = memory.forget(memory.remember(said).known.entry.id).operation
+    text = path.read_text(encoding="utf-8")
+    assert (line in text, line.removesuffix(said).strip() in text) == (False, True)
+    memory.undo(operation or "")
     assert line in path.read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import pytest
 from memorybook.hits import Hit, Passage
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
+from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import recall, tell_hits
 from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged
 from prompt.conftest import Say, number, told
@@ -18,7 +19,7 @@ from prompt.conftest import Say, number, told
 
 def summary_of(text: str, question: str) -> list[str]:
     found = Hit(Passage("sessions/s.md", 1, 9, text, "summary"), 1.0, 1.0, text)
-    chosen = Selection([found], question, entries={}, replaced={}, turns=lambda _: [], previously="{} ({})")
+    chosen = Selection([found], question, entries={}, replaced={}, turns=lambda _: [], wording=WORDING["en"])
     return [chosen.hits[group[0]].snippet for group in chosen.groups()]
 
 

@@ -34,6 +34,7 @@ class Words(NamedTuple):
     gave_up: str
     kept_word: str
     forgot: str
+    before: str
     asks: str
     nothing: str
     unknown: str
@@ -72,6 +73,7 @@ WORDS = {
         gave_up="I stopped after {rounds} rounds of tools without an answer.",
         kept_word="remembered: {text} [{id}]",
         forgot="forgot: {text}",
+        before="kept as what was true before: {text}",
         asks="waiting for your word in review: {count}",
         nothing="nothing was done about it: {reason}",
         unknown="nothing was forgotten: nothing was found under these words",
@@ -115,6 +117,7 @@ WORDS = {
         gave_up="调用了 {rounds} 轮工具仍未得到答案，已停止。",
         kept_word="已记住：{text} [{id}]",
         forgot="已忘掉：{text}",
+        before="作为以前的情况保留：{text}",
         asks="{count} 项等待您审核",
         nothing="没有执行：{reason}",
         unknown="没有可忘的内容：书里没有用这些词说的记录",
@@ -166,6 +169,7 @@ def told(done: Obeyed, language: str) -> str:
         for id, text in said
     ]
     lines += [words.forgot.format(text=text) for text in done.forgotten]
+    lines += [words.before.format(text=text) for text in done.before]
     if done.proposals:
         lines.append(words.asks.format(count=len(done.proposals)))
     lines += [_undone(reason, language) for _, reason in done.refused]

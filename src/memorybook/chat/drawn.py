@@ -157,6 +157,8 @@ _SENTENCES = {
     ),
     "versions/ keeps the last versions for merging with an editor": "versions/ 保留最近几个版本，以便合并改动",
     "MEMORY.md.bak is the document as it was before the last write": "MEMORY.md.bak 是上次写入之前的文档",
+    "what else it says stays": "其余内容保留",
+    "what was true before stays, as no longer so": "以前的情况保留，并注明已不是这样",
     "would forget": "将忘掉",
     "forgot": "已忘掉",
     "nothing": "零条",

@@ -84,8 +84,8 @@ def _shown_forget(shown: dict[str, Any], page: Page) -> None:
         return
     _went(words("would forget") if receipt["dry_run"] else words("forgot"), receipt, page)
     for copy in receipt["remains"]:
-        told, of, turns = copy.partition(" turn:")
-        page.remark(f"{words(told)}{of}{turns}")
+        told, colon, text = copy.partition(": ")
+        page.remark(f"{words(told)}{colon}{text}")
 
 
 def _shown_purge(shown: dict[str, Any], page: Page) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.forget.finder import SAME, Found, TurnKey, runs
+from memorybook.forget.finder import ALONE, SAME, written_lines
+from memorybook.forget.found import Found, TurnKey, runs
 from memorybook.forget.units import (
+    begun,
     is_about,
     sentences_in,
     statement_key,
@@ -22,9 +24,9 @@ from memorybook.forget.units import (
 )
 from memorybook.formats import session_md
 from memorybook.lifecycle.cues import without_lead
-from memorybook.lifecycle.sentences import content_size
+from memorybook.lifecycle.sentences import content_size, is_question
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
-from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn
+from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn, Update
 from memorybook.text.tokens import digest, normalise, text_digest, tokens
 from memorybook.verbs.forgotten import sifted, turn_key, unlabelled
 from memorybook.verbs.summary import page_at
@@ -79,6 +81,8 @@ class Teller:
         words = words_of(text)
         same = (each for each in self._words if each <= words or words <= each)
         if any(len(words & each) >= max(2, SAME * max(len(each), len(words))) for each in same):
+            return True
+        if content_size(text) >= ALONE and not is_question(text) and any(words <= each for each in self._words):
             return True
         shared = self._values & whole_words(tokens(text)) if self._values else frozenset[str]()
         return bool(shared) and (is_about(text, shared) or any(len(words & each) > len(shared) for each in self._words))
@@ -143,9 +147,14 @@ def place_mark(text: str, first: int, last: int) -> str:
     return text_digest(f"cut {first} {last} {normalise(text)}")
 
 
-def echo_marks(words: Iterable[str], values: Collection[str]) -> Iterator[str]:
-    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value."""
+def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = False) -> Iterator[str]:
+    """What the tombstone of a statement said in other words is of: pairs of its telling words, one of them a value.
+
+    A word is one by itself where there is no other, or with `alone`.
+    """
     known = sorted(words)[:MOST_PAIRED]
+    if len(known) == 1 or alone:
+        yield from (text_digest(f"pair {value} {value}") for value in known)
     for value in known:
         if value in values or not value.isascii():
             yield from (text_digest(f"pair {' '.join(sorted((value, word)))}") for word in known if word != value)
@@ -167,7 +176,10 @@ def _echoes(found: Found) -> Iterator[str]:
     for key, spans in found.cuts.items():
         text = " ".join(found.turns[key].text[start:end] for start, end in spans)
         values = values_of(text) | (found.values & words_of(text))
-        yield from echo_marks((words_of(text) & found.rare) | values, values & (found.rare | found.values))
+        known = (words_of(text) & found.rare) | values
+        yield from echo_marks(known, values & (found.rare | found.values)) if len(known) > 1 else ()
+    named = found.named & found.rare
+    yield from echo_marks(named, named)
 
 
 def marks(text: str) -> Iterator[str]:
@@ -198,9 +210,16 @@ def cut(
     texts = statements_of(found)
     tells = Teller(texts, found.values)
     edited = {key: without_spans(found.turns[key].text, spans) for key, spans in found.cuts.items()}
-    changes: list[Change] = [Remove(id=entry.id, reason=reason) for entry in found.entries]
-    changes += [Drop(path=path, line=line, reason=reason) for path, line in found.notes]
-    changes += _lines(memory, tells, reason)
+    changes: list[Change] = [
+        Update(id=entry.id, fields={"text": found.left[entry.id]}, reason=reason)
+        if entry.id in found.left
+        else Remove(id=entry.id, reason=reason)
+        for entry in found.entries
+    ]
+    changes += [
+        Drop(path=path, line=line, left=found.left.get((path, line), ""), reason=reason) for path, line in found.notes
+    ]
+    changes += (line for line in _lines(memory, tells, reason) if (line.path, line.line) not in found.notes)
     edited |= masked or {}
     gone = {key for key, text in edited.items() if not text}
     changes += (page for page in _pages(memory, tells, gone) if page.path not in without)
@@ -305,15 +324,15 @@ def _by_line(text: str, tells: Teller) -> str:
 
 
 def _lines(memory: Memory, tells: Teller, reason: str) -> Iterator[Drop]:
-    """What a person wrote into MEMORY.md, and paragraphs of the history, that say it."""
-    for line in memory.book.memory().prose.splitlines():
-        plain = line.strip().removeprefix("- ").removeprefix("* ")
-        if plain and not line.lstrip().startswith("#") and tells(plain) and len(sentences_in(plain)) == 1:
-            yield Drop(path="MEMORY.md", line=line, reason=reason)
+    """What says it in notes, in what a person wrote, and in the history: the lines without it."""
+    lines = list(written_lines(memory))
     if any(info.path == "HISTORY.md" for info in memory.book.documents.list()):
-        for line in memory.book.documents.read("HISTORY.md").text.split("\n"):
-            if line.strip() and tells(line.removesuffix("\r")):
-                yield Drop(path="HISTORY.md", line=line.removesuffix("\r"), reason=reason)
+        history = memory.book.documents.read("HISTORY.md").text.split("\n")
+        lines += [("HISTORY.md", line.removesuffix("\r"), line.strip()) for line in history if line.strip()]
+    for path, line, text in lines:
+        left = tells.left(text)
+        if left != text:
+            yield Drop(path=path, line=line, left=line.replace(text, begun(left)) if left else "", reason=reason)
 
 
 def _weight(text: str) -> int:

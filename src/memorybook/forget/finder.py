@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.forget.found import Found, Place, TurnKey, together
 from memorybook.forget.topic import Topic
 from memorybook.forget.units import (
+    USER,
+    begun,
     corrects,
+    counts_another,
+    figures_once,
+    first_person,
     goes_on,
+    hangs_on,
     is_about,
     is_id,
+    is_label,
     is_machine,
     is_of_another,
     is_word,
@@ -23,14 +33,19 @@ from memorybook.forget.units import (
     units,
     values_of,
     whole_words,
+    without_spans,
     words_of,
 )
 from memorybook.formats import notes, session_md
 from memorybook.hits import Query
-from memorybook.lifecycle.sentences import is_question
+from memorybook.lifecycle.sentences import content_size, is_question
+from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise, tokens
+from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from memorybook.memory import Memory
     from memorybook.model import Entry, Turn
 
@@ -58,87 +73,14 @@ REPLIES = 4
 TELLS = 3
 """Words besides those of its topic from which a question tells something."""
 
+ALONE = 3
+"""Words from which a part of a sentence says something alone."""
+
 LABEL = 3
 """Words of a clause that only says of what the rest of its sentence is: `new address, …`."""
 
-TurnKey = tuple[str, str]
-"""Session and id of a turn."""
-
-
-class Found(NamedTuple):
-    """What says a statement.
-
-    Attributes:
-        entries: Entries.
-        notes: Notes as (path, line).
-        cuts: Spans to cut by turn.
-        turns: The turns of `cuts`.
-        texts: What is said in all of these, a text each.
-        values: Names and identifiers that nothing but these has.
-        told: What the entries and notes say.
-        pages: What summaries alone say, as (path, sentence).
-        rare: Words that nothing but these has.
-    """
-
-    entries: tuple[Entry, ...] = ()
-    notes: tuple[tuple[str, str], ...] = ()
-    cuts: Mapping[TurnKey, tuple[tuple[int, int], ...]] = {}
-    turns: Mapping[TurnKey, Turn] = {}
-    texts: tuple[str, ...] = ()
-    values: frozenset[str] = frozenset()
-    told: tuple[str, ...] = ()
-    pages: tuple[tuple[str, str], ...] = ()
-    rare: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.entries or self.notes or self.cuts or self.pages)
-
-    @property
-    def memories(self) -> int:
-        """How many memories go: entries, notes, and statements of turns."""
-        return len(self.entries) + len(self.notes) + sum(len(list(runs(spans))) for spans in self.cuts.values())
-
-
-def runs(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans that touch, as one."""
-    start = end = -1
-    for first, last in sorted(spans):
-        if first > end >= 0:
-            yield start, end
-            start = first
-        elif end < 0:
-            start = first
-        end = max(end, last)
-    if end >= 0:
-        yield start, end
-
-
-def together(parts: Iterable[Found]) -> Found:
-    """All of them as one, everything once."""
-    entries: dict[str, Entry] = {}
-    lines: Counter[tuple[str, str]] = Counter()
-    pages: dict[tuple[str, str], None] = {}
-    cuts: dict[TurnKey, dict[tuple[int, int], None]] = {}
-    turns: dict[TurnKey, Turn] = {}
-    texts: dict[str, None] = {}
-    told: dict[str, None] = {}
-    values = rare = frozenset[str]()
-    for part in parts:
-        entries |= {entry.id: entry for entry in part.entries}
-        lines |= Counter(part.notes)
-        pages |= dict.fromkeys(part.pages)
-        for key, spans in part.cuts.items():
-            cuts.setdefault(key, {}).update(dict.fromkeys(spans))
-        turns |= part.turns
-        texts |= dict.fromkeys(part.texts)
-        told |= dict.fromkeys(part.told)
-        values |= part.values
-        rare |= part.rare
-    spans_of = {key: tuple(sorted(spans)) for key, spans in cuts.items()}
-    notes_of = tuple(lines.elements())
-    return Found(
-        tuple(entries.values()), notes_of, spans_of, turns, tuple(texts), values, tuple(told), tuple(pages), rare
-    )
+Line = tuple[str, str, str]
+"""Path, line, and what it says."""
 
 
 class _Said(NamedTuple):
@@ -175,7 +117,7 @@ class Finder:
         self._memory = memory
         self._left = frozenset(without)
         self.entries = list(memory.book.entries() if entries is None else entries)
-        self.notes = [(path, line, text) for path, line, text in _notes(memory)]
+        self.notes = list(written_lines(memory))
         self.pages = list(_pages(memory))
         self.turns = [
             turn for session in self._sessions(list(about)) for turn in memory.book.transcripts.turns(session)
@@ -220,7 +162,10 @@ class Finder:
     def about(self, topic: Topic, *, entries: Sequence[Entry] = ()) -> Found:
         """What is about a topic, with these entries, which are meant in any case; nothing if that is not sure."""
         found = self._about(topic)
-        return together([found, self.saying([entry.text for entry in entries], entries=entries)]) if entries else found
+        if not entries:
+            return found
+        parted = [_entry_parted(entry, topic) for entry in entries]
+        return together([found, self.saying([entry.text for entry, _ in parted], entries=parted)])
 
     def said_in(self, key: TurnKey, said: str) -> Found:
         """What was said in a turn in these words, with its echoes and what was made of it."""
@@ -229,13 +174,15 @@ class Finder:
             return Found()
         plain = " ".join(said.split())
         hits = [one for one in self._said[place] if " ".join(one.text.split()).rstrip(",，;；") in plain]
-        return self._all([], [], hits, going_on=False)
+        return self._all([], [], hits)
 
     def _about(self, topic: Topic) -> Found:
         """What is about a topic."""
         wanted, names = topic.words, topic.names
         weights = {word: self._weight(word) for word in wanted}
         total = sum(weights[word] for word in wanted - names or wanted)
+        speakers = frozenset[str]().union(*(words_of(turn.speaker) for turn in self.turns if turn.speaker))
+        owners = names & speakers
         of_whom = [turn for turn in self._said if turn and not names and self._is_all(topic, turn[0].speaker)]
         single = not any(map(is_word, wanted))
         several = sum(map(is_word, wanted - names)) > 1
@@ -244,7 +191,7 @@ class Finder:
         def score(words: frozenset[str], text: str, speaker: frozenset[str] = frozenset()) -> float:
             held = wanted & words
             telling = held - names
-            if not held or (not telling and wanted - names):
+            if not held or (not telling and wanted - names) or (owners and owners.isdisjoint(words | speaker)):
                 return 0.0
             if not single and not any(map(is_word, telling)) and len(telling) < 2:
                 return 0.0
@@ -258,9 +205,10 @@ class Finder:
         lines = [(score(words_of(each[2]), each[2]), each) for each in self.notes]
         said = [(score(*_whole(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
         told = [(score(words_of(each[1]), each[1]), each) for each in self.pages]
-        best = max([each[0] for each in (*entries, *lines, *said, *told)], default=0.0)
+        best = max([each[0] for each in (*entries, *lines, *said)], default=0.0)
+        best = best if best >= TOPIC * total else max([each[0] for each in told], default=0.0)
         if best < TOPIC * total or not best:
-            return self._all([], [], [one for turn in of_whom for one in turn], going_on=False)
+            return self._all([], [], [one for turn in of_whom for one in turn])
         least = max(NEAR_BEST * best, TOPIC * total)
         of_best = [words_of(e.text) for found, e in entries if found == best]
         of_best += [words_of(each[-1]) for found, each in (*lines, *told) if found == best]
@@ -275,13 +223,14 @@ class Finder:
 
         sentences = [parts for found, parts in said if meant(found, _whole(parts)[0]) and not _only_asks(parts, wanted)]
         hits = [one for parts in sentences for one in _holding(parts, topic)]
-        return self._all(
-            [entry for found, entry in entries if meant(found, words_of(entry.text))],
-            [line for found, line in lines if meant(found, words_of(line[2]))],
+        meant_all = self._all(
+            [_entry_parted(entry, topic) for found, entry in entries if meant(found, words_of(entry.text))],
+            [_line_parted(line, topic) for found, line in lines if meant(found, words_of(line[2]))],
             [*hits, *(one for turn in of_whom for one in turn)],
             going_on=True,
             pages=[each for found, each in told if meant(found, words_of(each[1]))],
         )
+        return meant_all._replace(named=frozenset(filter(is_word, wanted - names)))
 
     def _weight(self, word: str) -> float:
         """How much finding a word says; one that the book does not have is another word for what it has."""
@@ -293,12 +242,17 @@ class Finder:
         known = {word for word in topic.words if is_word(word) and (word in self._df or word in speaker)}
         return bool(known) and known <= speaker and (topic.person or topic.words <= speaker)
 
-    def saying(self, texts: Iterable[str], *, entries: Iterable[Entry] = (), lines: Iterable[str] = ()) -> Found:
-        """What says the same as one of these statements, in whatever person, and what rests on that."""
+    def saying(
+        self, texts: Iterable[str], *, entries: Iterable[tuple[Entry, str]] = (), lines: Iterable[str] = ()
+    ) -> Found:
+        """What says the same as one of these statements, in whatever person, and what rests on that.
+
+        `entries` are meant in any case, each with what stays of it.
+        """
         texts = [text for text in texts if text.strip()]
         entries = list(entries)
-        people = {self.turns[at].speaker for entry in entries for at in self._sources(entry)}
-        ids = {entry.id for entry in entries}
+        people = {self.turns[at].speaker for entry, _ in entries for at in self._sources(entry)}
+        ids = {entry.id for entry, _ in entries}
         given = set(lines)
         says = _saying(texts)
         hits = [
@@ -308,10 +262,18 @@ class Finder:
             for one in self._sentence_hits(turn, texts)
         ]
         return self._all(
-            [entry for entry in self.entries if entry.id in ids or says(entry.text)],
-            [each for each in self.notes if each[1] in given or says(each[2])],
+            [
+                *entries,
+                *(_entry_apart(entry, says) for entry in self.entries if entry.id not in ids and says(entry.text)),
+            ],
+            [(each, "") if each[1] in given else _line_apart(each, says) for each in self._lines_that(given, says)],
             hits,
-            going_on=False,
+        )
+
+    def _lines_that(self, given: Collection[str], says: Callable[[str], bool]) -> Iterator[Line]:
+        """The lines that are given, or one sentence of which says it."""
+        yield from (
+            each for each in self.notes if each[1] in given or any(map(says, (each[2], *sentences_in(each[2]))))
         )
 
     def _sentence_hits(self, turn: list[_Said], texts: Sequence[str]) -> Iterator[_Said]:
@@ -327,35 +289,40 @@ class Finder:
                 ):
                     most = max(len(one.words & wanted) for one in parts)
                     own = [one for one in parts if one.words and _is_part(one.words, wanted, most)]
-                    yield from own or parts
+                    yield from own or [one for one in parts if len(one.words & wanted) == most]
                     break
 
     # --- what goes with it ---------------------------------------------------------------------
 
     def _all(
         self,
-        entries: list[Entry],
-        lines: list[tuple[str, str, str]],
+        parted: Sequence[tuple[Entry, str]],
+        cut_lines: Sequence[tuple[Line, str]],
         hits: Iterable[_Said],
         *,
-        going_on: bool,
+        going_on: bool = False,
         pages: Sequence[tuple[str, str]] = (),
     ) -> Found:
         """The hits, with what is said of them right after, their corrections and echoes, and what was made of them."""
+        entries = [entry for entry, _ in parted]
+        lines = [line for line, _ in cut_lines]
+        left: dict[Place, str] = {entry.id: stays for entry, stays in parted if stays}
+        left |= {line[:2]: stays for line, stays in cut_lines if stays}
         cut = {(one.place, one.number): one for one in hits}
         known = {place for place, _ in cut}
         for entry in entries:
-            if known.isdisjoint(self._sources(entry)):
-                cut |= {(one.place, one.number): one for one in self._grounds(entry)}
+            cut |= {(one.place, one.number): one for one in self._grounds(entry, cut, known)}
         if going_on:
             for one in list(cut.values()):
                 cut |= {(more.place, more.number): more for more in self._following(one)}
         cut = self._grown(cut, of_topic=going_on)
         cut |= {(one.place, one.number): one for one in self._labels(cut)}
-        texts = [one.text for one in cut.values()]
-        says = self._made_of(cut)
-        entries += [entry for entry in self.entries if entry not in entries and says(entry.text, entry.source or "")]
-        lines += [each for each in self.notes if each not in lines and says(each[2], "")]
+        texts = [one.text for one in cut.values() if not is_label(one.text)]
+        says = self._made_of(cut, of_topic=going_on)
+        ids = {entry.id for entry in entries}
+        entries += [each for each in self.entries if each.id not in ids and says(each.text, each.source or "")]
+        places = {line[:2] for line in lines}
+        lines += [each for each in self.notes if each[:2] not in places and says(each[2], "")]
         cuts: dict[TurnKey, tuple[tuple[int, int], ...]] = {}
         for place in dict.fromkeys(place for place, _ in sorted(cut)):
             turn = self.turns[place]
@@ -372,6 +339,7 @@ class Finder:
             tuple([*(entry.text for entry in entries), *(text for _, _, text in lines)]),
             tuple(pages),
             self._rare(cut, entries, lines),
+            left,
         )
 
     def _grown(self, cut: dict[tuple[int, int], _Said], *, of_topic: bool) -> dict[tuple[int, int], _Said]:
@@ -389,16 +357,35 @@ class Finder:
         """What only introduces what is cut: `Remember:`."""
         for one in cut.values():
             label = self._said[one.place][one.number - 1] if one.number else one
-            if label.sentence == one.sentence and label.text[-1:] in (":", "："):
+            if label.sentence == one.sentence and is_label(label.text):
                 yield label
 
-    def _grounds(self, entry: Entry) -> Iterator[_Said]:
-        """The clauses of its turns that say what an entry says; those of the closest sentence if none does."""
+    def _grounds(self, entry: Entry, cut: Mapping[tuple[int, int], _Said], known: Collection[int]) -> Iterator[_Said]:
+        """The clauses of its turns that say what an entry says, beside those that are cut of them already."""
         wanted = words_of(entry.text)
         for place in self._sources(entry):
             turn = self._said[place]
+            if place in known:
+                yield from self._rest_of(turn, [one for one in turn if (place, one.number) in cut], wanted)
+                continue
             hits = list(self._sentence_hits(turn, [entry.text]))
-            yield from hits or [one for one in turn if one.words and len(one.words & wanted) >= SAME * len(one.words)]
+            hits = hits or [one for one in turn if one.words and len(one.words & wanted) >= SAME * len(one.words)]
+            ids = set(filter(is_id, values_of(entry.text)))
+            hits = hits or [one for one in turn if not ids.isdisjoint(values_of(one.text))]
+            yield from hits
+            yield from self._rest_of(turn, hits, wanted)
+
+    def _rest_of(self, turn: Sequence[_Said], hits: Sequence[_Said], wanted: frozenset[str]) -> Iterator[_Said]:
+        """The other clauses of these sentences, or of the closest one, that say what the hits do not."""
+        numbers = {one.sentence for one in hits}
+        if not hits:
+            shared = [(len(_whole(parts)[0] & wanted), parts[0].sentence) for parts in _by_sentence(turn)]
+            numbers = {sentence for many, sentence in sorted(shared, reverse=True)[:1] if many > 1}
+        said = frozenset[str]().union(*(one.words for one in hits))
+        for one in turn:
+            more = any(map(is_word, one.words & wanted - said))
+            if one.sentence in numbers and more and not is_of_another(one.text, wanted):
+                yield one
 
     def _sources(self, entry: Entry) -> Iterator[int]:
         names = [part.split()[0].rstrip(",;") for part in (entry.source or "").split("turn:")[1:] if part.split()]
@@ -461,7 +448,7 @@ class Finder:
             yield more
 
     def _rare(
-        self, cut: Mapping[tuple[int, int], _Said], entries: Iterable[Entry], lines: Iterable[tuple[str, str, str]]
+        self, cut: Mapping[tuple[int, int], _Said], entries: Iterable[Entry], lines: Iterable[Line]
     ) -> frozenset[str]:
         """Words that stand nowhere but in what is cut, and in what tells of it."""
         many: Counter[str] = Counter()
@@ -525,18 +512,24 @@ class Finder:
             near = same and abs(place - at) <= REPLIES
             name = not value[0].isdigit()
             more = of_topic or len(one.words & cut.get(at, frozenset()) - {value}) > 0
-            if is_id(value) or (near and reply) or (name and more and is_about(one.text, {value})):
+            known = cut.get(at, frozenset[str]())
+            if is_id(value) or (name and more and is_about(one.text, {value})):
                 return True
-            if len(one.words & cut.get(at, frozenset())) >= 2:
+            shared = {word for word in one.words & known if not word[0].isdigit()}
+            if len(shared) >= 2 or (name and near and reply):
+                return True
+            if not name and (shared or (near and reply)) and not counts_another(one.text, known):
                 return True
         for at in range(max(0, place - REPLIES), place) if reply else ():
             same = at in cut and self.turns[at].session == self.turns[place].session
-            if same and len(one.words) >= 2 and len(one.words & cut[at]) >= SAME * len(one.words):
+            words = figures_once(one.words)
+            if same and len(words) >= 2 and len(words & figures_once(cut[at])) >= SAME * len(words):
                 return True
         return False
 
-    def _made_of(self, cut: Mapping[tuple[int, int], _Said]) -> Callable[[str, str], bool]:
-        """Whether a statement was made of what is cut: it says one clause, or most of what is cut of one turn."""
+    def _made_of(self, cut: Mapping[tuple[int, int], _Said], *, of_topic: bool) -> Callable[[str, str], bool]:
+        """Whether a statement was made of what is cut: it says one clause, or rests on its turn and not on the rest."""
+        names = {value for value in self._introduced(cut) if not value[0].isdigit()} if of_topic else set()
         by_turn: dict[int, frozenset[str]] = {}
         for (place, _), one in cut.items():
             by_turn[place] = by_turn.get(place, frozenset()) | one.words
@@ -547,12 +540,76 @@ class Finder:
             if says(text):
                 return True
             for place, held in by_turn.items():
-                own = f"turn:{self.turns[place].id}" in source
-                if words and (words <= held or (own and len(words & held) >= 0.5 * len(words))):
+                if words and words <= held:
                     return True
+                if f"turn:{self.turns[place].id}" in source:
+                    rest = (one.words for one in self._said[place] if (place, one.number) not in cut)
+                    stays = frozenset[str]().union(*rest)
+                    if len(words & held - stays) > len(words & stays - held) or is_about(text, names):
+                        return True
             return False
 
         return made
+
+
+def _entry_parted(entry: Entry, topic: Topic) -> tuple[Entry, str]:
+    """An entry with what it says of a topic alone, and what stays of it."""
+    gone, stays = _parted(entry.text, topic)
+    return replace(entry, text=gone), stays
+
+
+def _line_parted(line: Line, topic: Topic) -> tuple[Line, str]:
+    """A line with what it says of a topic alone, and what stays of it."""
+    gone, stays = _parted(line[2], topic)
+    return (line[0], line[1], gone), line[1].replace(line[2], stays) if stays else ""
+
+
+def _entry_apart(entry: Entry, says: Callable[[str], bool]) -> tuple[Entry, str]:
+    """An entry with the sentences that say something, and what stays of it."""
+    gone, stays = _apart(entry.text, says)
+    return replace(entry, text=gone), stays
+
+
+def _line_apart(line: Line, says: Callable[[str], bool]) -> tuple[Line, str]:
+    """A line with the sentences that say something, and what stays of it."""
+    gone, stays = _apart(line[2], says)
+    return (line[0], line[1], gone), line[1].replace(line[2], stays) if stays else ""
+
+
+def _apart(text: str, says: Callable[[str], bool]) -> tuple[str, str]:
+    said = sentences_in(text)
+    gone = [sentence for sentence in said if says(sentence)]
+    stays = text
+    for sentence in gone:
+        stays = stays.replace(sentence, "", 1).strip()
+    return (" ".join(gone), stays) if gone and says_something(stays) else (text, "")
+
+
+def _parted(text: str, topic: Topic) -> tuple[str, str]:
+    """The clauses of a text that are about a topic, and the rest; all of it and "" if it says nothing else."""
+    parts = [_Said(-1, n, unit.text, unit.sentence, words_of(unit.text), USER) for n, unit in enumerate(units(text))]
+    wanted = topic.words - topic.names or topic.words
+    if not wanted.isdisjoint(words_of(text[: -len(unlabelled(text)) or None])):
+        return text, ""  # who is meant says all of it
+    most = max((len(one.words & wanted) for one in parts), default=0)
+    going: set[int] = set()
+    for sentence in _by_sentence(parts) if most else ():
+        if len(_whole(sentence)[0] & wanted) >= most:
+            going.update(one.number for one in _holding(sentence, topic))
+    for before, one in pairwise(parts):
+        more = goes_on if one.sentence == before.sentence else points_back
+        if before.number in going and more(first_person(one.text)):
+            going.add(one.number)
+    for before, one in reversed(list(pairwise(parts))):
+        if one.number in going and one.sentence == before.sentence and hangs_on(first_person(one.text)):
+            going.add(before.number)
+    touched = {one.sentence for one in parts if one.number in going}
+    rest = [one for one in parts if one.number not in going and says_something(one.text)]
+    held = {one.number for one in rest if one.sentence not in touched or content_size(one.text) >= ALONE}
+    if not going or not held:
+        return text, ""
+    spans = [(unit.start, unit.end) for n, unit in enumerate(units(text)) if n not in held]
+    return " ".join(one.text for one in parts if one.number not in held), begun(without_spans(text, spans))
 
 
 def _by_sentence(turn: Sequence[_Said]) -> Iterator[list[_Said]]:
@@ -633,12 +690,18 @@ def _pages(memory: Memory) -> Iterator[tuple[str, str]]:
             )
 
 
-def _notes(memory: Memory) -> Iterator[tuple[str, str, str]]:
-    """Path, line and text of every note."""
+def written_lines(memory: Memory) -> Iterator[Line]:
+    """Path, line and text of every note, and of every line that a person wrote into the book's own documents."""
     book = memory.book
+    for line in book.memory().prose.splitlines():
+        yield from _line_of("MEMORY.md", line, None)
     for path in sorted(info.path for info in book.documents.list() if info.path.startswith("daily/")):
-        day = notes.day_of(path)
         for line in book.documents.read(path).text.split("\n"):
-            note = notes.parse_line(line.removesuffix("\r"), day=day)
-            if note is not None:
-                yield path, line.removesuffix("\r"), note.text
+            yield from _line_of(path, line.removesuffix("\r"), notes.day_of(path))
+
+
+def _line_of(path: str, line: str, day: date | None) -> Iterator[Line]:
+    note = notes.parse_line(line, day=day) if path != "MEMORY.md" else None
+    plain = note.text if note is not None else re.sub(r"^\s*(?:[-*+>]\s+(?:\[[ x]\]\s+)?)*", "", line).strip()
+    if plain and plain in line and not plain.startswith(("#", "<!--", "---", "```", "|")):
+        yield path, line, plain

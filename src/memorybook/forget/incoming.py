@@ -7,11 +7,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memorybook.forget.cutting import MOST_PAIRED, Teller, echo_marks, marks, place_mark
-from memorybook.forget.units import is_id, tidied, units, values_of, without_spans, words_of
+from memorybook.forget.cutting import Teller, echo_marks, marks, place_mark
+from memorybook.forget.finder import SAME
+from memorybook.forget.units import (
+    begun,
+    is_id,
+    is_label,
+    tidied,
+    units,
+    values_of,
+    whole_words,
+    without_spans,
+    words_of,
+)
 from memorybook.formats import turns_json
 from memorybook.lifecycle.cues import find
 from memorybook.lifecycle.sentences import sentences
+from memorybook.text.questions import only_asks
+from memorybook.text.telling import says_something
+from memorybook.text.tokens import normalise, tokens
 from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
@@ -19,6 +33,9 @@ if TYPE_CHECKING:
 
     from memorybook.book import Book
     from memorybook.model import Applied, Turn
+
+LEAST = 3
+"""Words of one order that a clause has which repeats, in other words, what was forgotten."""
 
 MOST_CLAUSES = 8
 """Clauses of a run that are looked up as one statement."""
@@ -39,7 +56,7 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
         buried = buried.difference(mark for entry in book.entries() for mark in marks(entry.text))
     echoed = Echo(book)
     times: dict[datetime, frozenset[str]] = {}
-    left = []
+    left: list[Turn] = []
     for turn in turns:
         time = turn.time or (now if now is not None and _asks_to_remember(turn) else None)
         stands = buried
@@ -51,7 +68,7 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
         repeats = turn.role in ("assistant", "tool") or is_list(turn.text)
         if repeats and (calls := echoed.left_in(turn.tool_calls)) != turn.tool_calls:
             turn = replace(turn, tool_calls=calls)
-        spans += [*echoed.spans(turn.text), *_echoes(book, turn.text)] if repeats else []
+        spans += [*echoed.spans(turn.text), *_echoes(book, turn, left)] if repeats else []
         left.append(replace(turn, text=tidied(without_spans(turn.text, spans))) if spans else turn)
     return tuple(left)
 
@@ -81,14 +98,22 @@ def is_list(text: str) -> bool:
     return len(lines) >= 2 and (items >= 2 or len(lines) >= 5)
 
 
-def _echoes(book: Book, text: str) -> list[tuple[int, int]]:
-    """The clauses that repeat a name or two telling words of what was forgotten, also if it was purged."""
-    found: dict[tuple[int, int], frozenset[str]] = {}
-    for unit in units(text):
-        words = sorted(words_of(unit.text))[:MOST_PAIRED]
-        found[unit.start, unit.end] = frozenset(echo_marks(words, words))
-    buried = book.journal.buried({mark for each in found.values() for mark in each})
-    return [span for span, each in found.items() if not buried.isdisjoint(each)] if buried else []
+def _echoes(book: Book, turn: Turn, before: Sequence[Turn]) -> list[tuple[int, int]]:
+    """The clauses that repeat a name or two telling words of what was forgotten, also if it was purged.
+
+    What the user said in the session by then is no echo of what was forgotten.
+    """
+    found = {(unit.start, unit.end): words_of(unit.text) for unit in units(turn.text)}
+    marks_of = {span: frozenset(echo_marks(words, words, alone=True)) for span, words in found.items()}
+    buried = book.journal.buried({mark for each in marks_of.values() for mark in each})
+    if not buried:
+        return []
+    talk = [each for each in (*book.transcripts.turns(turn.session), *before) if each.session == turn.session]
+    said = [words_of(each.text) for each in talk if each.role in ("user", "") and not only_asks(each.text)]
+    for span, words in found.items():
+        for known in said:
+            marks_of[span] -= frozenset(echo_marks(words & known, words & known, alone=True))
+    return [span for span, each in marks_of.items() if not buried.isdisjoint(each)]
 
 
 def texts_left(book: Book, texts: Iterable[str]) -> list[str]:
@@ -124,8 +149,11 @@ class Echo:
         for teller, values, known in self._all():
             if teller(text):
                 return True
-            shared = values & values_of(text)
-            if shared and (any(map(is_id, shared)) or len(words & known) > len(shared)):
+            shared = values & whole_words(tokens(text))
+            more = len(words & known)
+            if shared and (any(map(is_id, shared)) or more > len(shared & words) or words <= known):
+                return True
+            if more >= LEAST and more >= SAME * len(words):
                 return True
         return False
 
@@ -154,8 +182,12 @@ class Echo:
 
 
 def lost(change: Applied) -> Iterator[str]:
-    """What a change that forgot took away, statement by statement."""
-    from memorybook.formats import memory_md, notes
+    """What a change that forgot took away, statement by statement; what says nothing is none."""
+    return (text for text in _lost(change) if says_something(text) and not is_label(text))
+
+
+def _lost(change: Applied) -> Iterator[str]:
+    from memorybook.formats import memory_md, notes, session_md
 
     if change.purged or not change.before:
         return
@@ -163,14 +195,27 @@ def lost(change: Applied) -> Iterator[str]:
         _, old, _ = turns_json.parse(change.before)
         left = {turn.id: turn.text for turn in turns_json.parse(change.after or change.before)[1]}
         for turn in old:
-            kept = {unit.text for unit in units(left.get(turn.id, ""))}
-            yield from (unit.text for unit in units(turn.text) if unit.text not in kept)
+            yield from _less(turn.text, left.get(turn.id, ""))
     elif change.kind == "turns":
         yield from (unit.text for turn in turns_json.parse(change.before)[1] for unit in units(turn.text))
     elif change.kind == "drop":
         note = notes.parse_line(change.before, day=notes.day_of(change.target)) if change.after is not None else None
-        yield note.text if note else change.before
-    elif change.kind == "remove":
+        yield from _less(note.text if note else change.before, change.after or "")
+    elif change.kind == "put" and change.after and change.target.startswith("sessions/"):
+        told = session_md.parse(change.before)
+        parts = (told.title, *told.summary.split("\n"), *told.decisions, *told.open_questions)
+        yield from (part for part in parts if part not in change.after)
+    elif change.kind in ("remove", "update"):
         from datetime import UTC, datetime
 
-        yield memory_md.parse_entry(change.before, modified=datetime(1970, 1, 1, tzinfo=UTC)).text
+        then = datetime(1970, 1, 1, tzinfo=UTC)
+        said = memory_md.parse_entry(change.before, modified=then).text
+        stays = memory_md.parse_entry(change.after, modified=then).text if change.after else ""
+        yield from _less(said, stays)
+
+
+def _less(before: str, after: str) -> Iterator[str]:
+    """What a text said before that it does not say any more: its clauses, or all of it if nothing is left."""
+    kept = {normalise(tidied(begun(unit.text))) for unit in units(after)}
+    gone = (unit.text for unit in units(before) if normalise(tidied(begun(unit.text))) not in kept)
+    yield from gone if kept else [before]

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memorybook.lifecycle.hints import compiled
+from memorybook.text.telling import says_something
 from memorybook.text.tokens import query_words, tokens
 
 USER = frozenset(query_words("the user's 用户的"))
@@ -72,7 +73,17 @@ _MEMBER = r",\s*(?=[\"'\w]+\s*[:=])"
 """Where a member of an object ends in what a machine wrote."""
 
 
-_JOINT = r"[，；]\s*|(?<!\d)[,;]\s+|(?<=\d)[,;]\s+(?=\D)|(?<=\w)[:：]\s+|：(?=\S)|\s+[–—-]{1,2}\s+"
+_JOINT = (
+    r"[，；]\s*|(?<!\d)[,;]\s+|(?<=\d)[,;]\s+(?=\D)|(?<=\w)[:：]\s+|：(?=\S)|\s+[–—-]{1,2}\s+"
+    r"|\s+(?=(?:and|but|while|whereas)\s+(?:(?:my|our|his|her|their|the)\s+(?:\w+['’]s\s+)?\w+\s+"
+    r"(?:is|are|was|were|has|have|had|likes?|lives?|works?)|I|we|he|she|they)\s)"
+    r"|(?<=[\u3400-\u9fff])(?=(?:而|并且|而且|但是?)(?:我|用户)的?)"
+)
+
+
+def is_label(clause: str) -> bool:
+    """Whether a clause only introduces the next one: `Remember:`."""
+    return clause[-1:] in (":", "：")
 
 
 def is_machine(line: str) -> bool:
@@ -91,6 +102,13 @@ def whole_words(words: Iterable[str]) -> frozenset[str]:
     found = frozenset(words)
     joined = [word for word in found if re.search(r"\w[-_./@:+]\w", word)]
     return found.difference(part for word in joined for part in tokens(word) if part != word)
+
+
+def figures_once(words: Iterable[str]) -> frozenset[str]:
+    """The words, a number by its longest form alone: 85,000 has the tokens 85, 000 and 85000, too."""
+    found = frozenset(words)
+    grouped = [word for word in found if word[0].isdigit() and not word.isdigit()]
+    return found.difference(part for word in grouped for part in tokens(word) if part != word)
 
 
 def is_word(word: str) -> bool:
@@ -116,8 +134,10 @@ _DAY = (
 
 
 def is_id(value: str) -> bool:
-    """Whether a value is an identifier or a long number, which is the same wherever it stands."""
-    return len(value) >= 4 and any(map(str.isdigit, value)) and re.fullmatch(r"(?:19|20)\d\d|[\d:]{4,5}", value) is None
+    """Whether a value is an identifier or a long number, which is the same wherever it stands; an amount is not."""
+    if re.fullmatch(r"[\d.,:]*\d(?:k|m|km|kg|g|mg|ml|l|cm|mm|mb|gb|h|am|pm|th|st|nd|rd)?", value):
+        return len(value) >= 7 and value.isdigit()
+    return len(value) >= 4 and any(map(str.isdigit, value))
 
 
 _VALUES = (
@@ -170,6 +190,13 @@ _OF_WHOM = (
 )
 
 
+def counts_another(text: str, said: Collection[str]) -> bool:
+    """Whether a clause says of something else that it is so many: `the laptop costs 1,250`, not `so 1,250 then`."""
+    if re.search(r"(?i)\byou|[你您]", text):
+        return False
+    return len({word for word in words_of(text) if is_word(word) and not word[0].isdigit()}.difference(said)) >= 2
+
+
 def goes_on(text: str) -> bool:
     """Whether a clause says more of what the one before it is about: it has no subject of its own, or a pronoun."""
     plain = text.replace("’", "'").strip()
@@ -180,6 +207,11 @@ def goes_on(text: str) -> bool:
     if re.search(r"我(?!们?[的家这])", plain):
         return False
     return compiled(_OWN).match(plain) is None and re.search(r"[?？]\s*$|吗", plain) is None
+
+
+def hangs_on(text: str) -> bool:
+    """Whether a clause says nothing without the one before it: it goes on with that, or is a relative clause."""
+    return goes_on(text) or re.match(r"(?i)\W*(?:who|whose|whom|which|where|that)\b", text) is not None
 
 
 def points_back(text: str) -> bool:
@@ -214,8 +246,13 @@ _OWN = (
 
 
 def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text without these spans, its sentences ended and begun where they were cut; "" if nothing is left."""
+    """The text without these spans and what is left of their sentences that says nothing; "" if nothing is left."""
     cuts = sorted(spans)
+    parts = units(text) if cuts else ()
+    for number in {part.sentence for part in parts if any(a <= part.start < b for a, b in cuts)}:
+        rest = [p for p in parts if p.sentence == number and not any(a <= p.start < b for a, b in cuts)]
+        if not any(says_something(part.text) for part in rest):
+            cuts = sorted([*cuts, *((part.start, part.end) for part in rest)])
     if not cuts:
         return text
     pieces, last = [], 0
@@ -229,7 +266,19 @@ def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
         if piece.strip():
             left = _joined(left, piece)
     left = left.rstrip() if last >= len(text.rstrip()) else left
-    return left if re.search(r"\w", left) else ""
+    return left if says_something(left) else ""
+
+
+def begun(text: str) -> str:
+    """A text whose beginning was cut off, without the `and` that went on from it, in capitals where it began so."""
+    left = re.sub(r"^\W*(?:(?i:and|but|while|also)\b\W*|[而且并但]是?(?=[我用他她]))?", "", text)
+    return left[:1].upper() + left[1:]
+
+
+def first_person(text: str) -> str:
+    """What an entry says of the user, as the user would say it."""
+    text = re.sub(r"(?i)\bthe user['’]s\b", "my", text).replace("用户", "我")
+    return re.sub(r"(?i)\bthe user\b", "I", text)
 
 
 def _joined(left: str, piece: str) -> str:

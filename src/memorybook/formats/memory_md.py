@@ -161,14 +161,15 @@ class MemoryDocument:
         assert isinstance(part, str)
         return self._with_part(index, part[:start] + part[end:])
 
-    def without_line(self, line: str) -> MemoryDocument:
-        """Without the first line of the person's part that is this one; the same document if there is none."""
+    def without_line(self, line: str, left: str = "") -> MemoryDocument:
+        """With what is `left` of the first line of the person's part that is this one; the same if there is none."""
         for index, part in enumerate(self.parts):
             if isinstance(part, str):
                 lines = part.splitlines(keepends=True)
                 place = next((n for n, one in enumerate(lines) if one.rstrip("\r\n") == line), None)
                 if place is not None:
-                    return self._with_part(index, "".join(lines[:place] + lines[place + 1 :]))
+                    stays = [lines[place].replace(line, left)] if left else []
+                    return self._with_part(index, "".join(lines[:place] + stays + lines[place + 1 :]))
         return self
 
     def item_line(self, section: str, text: str) -> int | None:

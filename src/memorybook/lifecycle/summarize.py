@@ -19,6 +19,7 @@ from memorybook.lifecycle.hints import compiled, fold, sieve
 from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
 from memorybook.lifecycle.talk import asks_of_talks, is_echo, is_small
 from memorybook.model import Session, SessionSummary, Turn
+from memorybook.text.telling import says_something
 from memorybook.text.tokens import query_words
 
 TITLE_LENGTH = 60
@@ -105,7 +106,7 @@ def _lines(turns: Iterable[Turn]) -> list[_Line]:
         for sentence in sentences(turn.text):
             text = without_lead(sentence.text)
             size = content_size(text)
-            told = len(text) <= MAX_LENGTH and size >= 3 and not _is_filler(turn, text)
+            told = len(text) <= MAX_LENGTH and size >= 3 and says_something(text) and not _is_filler(turn, text)
             if told and not is_echo(turn, sentence.text):
                 words = frozenset(query_words(text))
                 found.append(_Line(len(found), turn, text, words, sentence.question, size))

@@ -35,6 +35,7 @@ class Wording(NamedTuple):
     found: str
     unsure: str
     previously: str
+    outdated: str
     more: str
     roles: Mapping[str, str]
 
@@ -48,6 +49,7 @@ WORDING = {
         "About this question, newest first:",
         "Nothing is clearly about this question; the nearest, newest first:",
         "{} (previously: {})",
+        "{} (no longer so)",
         "- More in {}",
         {"user": "User", "assistant": "Assistant", "tool": "Tool", "system": "System"},
     ),
@@ -59,6 +61,7 @@ WORDING = {
         "与当前问题相关（新的在前）：",
         "没有明确相关的记忆，最接近的如下（新的在前）：",
         "{}（此前：{}）",
+        "{}（后来已不是这样）",
         "- 更多内容见 {}",
         {"user": "用户", "assistant": "助手", "tool": "工具", "system": "系统"},
     ),

@@ -166,7 +166,7 @@ def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
         entries={entry.id: entry for entry in memory.book.entries()},
         replaced=page.replaced(),
         turns=memory.book.turns,
-        previously=WORDING[language_of(memory.config.language, [query])].previously,
+        wording=WORDING[language_of(memory.config.language, [query])],
     )
     numbers = dict.fromkeys(number for group in chosen.ranked() for number in (*group[1:], group[0]))
     return [chosen.hits[number] for number in numbers]

@@ -84,7 +84,7 @@ def recall(
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
     always = [] if unasked else standing(page.standing())
-    before = _before(answer.hits, entries, wording.previously)
+    before = _before(answer.hits, entries, wording)
     room = (max_tokens - FRAME) // SHARE
     beside: list[Hit] = []
     made = block(
@@ -150,7 +150,7 @@ def _selection(
         entries=_entries(book, page, found),
         replaced=page.replaced(),
         turns=book.turns,
-        previously=wording.previously,
+        wording=wording,
         latest=lambda: said_lately(book),
         least=least,
         without=without,
@@ -192,9 +192,9 @@ def _language(memory: Memory, query: str, page: Snapshot) -> str:
     return language_of(memory.config.language, texts)
 
 
-def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) -> dict[str, str]:
+def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> dict[str, str]:
     """The texts of entries that replaced something the question finds, with that behind them."""
-    return {hit.passage.entry: hit.snippet for hit in current(hits, entries, previously) if hit.passage.entry}
+    return {hit.passage.entry: hit.snippet for hit in current(hits, entries, wording) if hit.passage.entry}
 
 
 def _with(

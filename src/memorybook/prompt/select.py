@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, zip_longest
 
 from memorybook.hits import Hit, Passage
-from memorybook.prompt.block import words_of
+from memorybook.prompt.block import Wording, words_of
 from memorybook.recall.empty_answers import says_nothing
 from memorybook.recall.format import SNIPPET, snippet
 from memorybook.recall.reading import spoken
@@ -69,7 +69,7 @@ class Selection:
         entries: Every entry of the book, by id.
         replaced: By (session, turn id), the entries that rest on a turn, where all of them were replaced.
         turns: Reads turns by (session, first, last position).
-        previously: How a statement and what it replaced are told: `{} (previously: {})`.
+        wording: How a statement is told with what it replaced, or that it is no longer so.
         latest: Reads the turns of people that were said last, newest first.
         least: Lowest relevance of a hit; above 0 nothing is told but such hits and what follows them.
         without: Uuid of a session whose turns the prompt shows already.
@@ -86,7 +86,7 @@ class Selection:
         entries: Mapping[str, Entry],
         replaced: Replaced,
         turns: Turns,
-        previously: str,
+        wording: Wording,
         latest: Callable[[], Iterable[Passage]] = tuple,
         least: float = 0.0,
         without: str | None = None,
@@ -97,7 +97,8 @@ class Selection:
         self._question = question
         self._without = without
         self._entries = entries
-        self._found = current(found, entries, previously)
+        self._wording = wording
+        self._found = current(found, entries, wording)
         self._asked = frozenset(query_words(question))
         self._talks = _Talks(self._found[:PLACED], turns, without)
         self._replaced = replaced
@@ -181,12 +182,19 @@ class Selection:
             mark = passage.entry
         number = self._numbers.setdefault(mark, len(self.hits))
         if number == len(self.hits):
-            self.hits.append(hit)
+            self.hits.append(self._as_known(hit))
         elif passage.entry and not self.hits[number].passage.entry:  # the turn that this entry is told as
             turn = self.hits[number]
             told = turn.passage._replace(entry=passage.entry, category=passage.category)
             self.hits[number] = turn._replace(passage=told, relevance=max(turn.relevance, hit.relevance))
         return number
+
+    def _as_known(self, hit: Hit) -> Hit:
+        """The hit; a turn of which all was replaced, and what did is gone, as what is no longer so."""
+        resting = self._replaced.get((hit.passage.session, hit.passage.turn or ""), ())
+        if hit.passage.source != "turn" or not any(latest(one, self._entries).superseded_by for one in resting):
+            return hit
+        return hit._replace(snippet=self._wording.outdated.format(hit.snippet))
 
 
 # --- what tells something ------------------------------------------------------------------------
@@ -236,11 +244,11 @@ def _asked_lines(text: str, question: str, asked: AbstractSet[str]) -> list[str]
 # --- the latest word -----------------------------------------------------------------------------
 
 
-def current(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) -> list[Hit]:
+def current(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> list[Hit]:
     """The hits with what is true now in the place of entries that it replaced, which are told behind it.
 
-    An entry that was merged into another is not told as something that changed, and neither is one that was known to
-    be wrong when it was said.
+    Where that is gone, they are told as no longer so. An entry that was merged into another is not told as something
+    that changed, and neither is one that was known to be wrong when it was said.
     """
     best: dict[str, tuple[Hit, str]] = {}
     order: list[Hit | str] = []
@@ -251,7 +259,8 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) 
             continue
         now = latest(entry, entries)
         if now.superseded_by:
-            continue  # what replaced it is gone
+            order.append(hit._replace(snippet=wording.outdated.format(hit.snippet)))
+            continue
         known, before = best.get(now.id, (hit, ""))
         if now.id not in best:
             order.append(now.id)
@@ -260,7 +269,7 @@ def current(hits: Sequence[Hit], entries: Mapping[str, Entry], previously: str) 
         if now is not entry and not before and may_be_told(hit.passage) and _was_true(entry, now):
             before = entry.text
         best[now.id] = (known, before)
-    return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], previously) for one in order]
+    return [one if isinstance(one, Hit) else _as_now(*best[one], entries[one], wording.previously) for one in order]
 
 
 def latest(entry: Entry, entries: Mapping[str, Entry]) -> Entry:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from memorybook.recall.format import sentences
+from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise
 
 _CUTS = dict.fromkeys(map(ord, ",，、:：;；—–"), "\n")
-_LEADS = (
-    "i'm sorry|sorry|i apologize|apologies|unfortunately|hmm|sure|ok|okay|of course|well|but|"
-    "抱歉|很抱歉|对不起|不好意思|好的|嗯|很遗憾|但"
-)
+_LEADS = "i'm sorry|sorry|i apologize|apologies|unfortunately|hmm|well|but|抱歉|很抱歉|对不起|不好意思|很遗憾|但"
 _UNKNOWN = (
     "i don't know|i do not know|i don't have any information|i don't have information|i don't have that information|"
     "i do not have any information|i don't have anything|i do not have anything|i have nothing|i have no information|"
@@ -41,6 +39,6 @@ def says_nothing(answer: str) -> bool:
             clause = normalise(part)
             if clause.startswith(_NOT_KNOWN) or clause.lstrip("我目前暂时还也并").startswith(_NOT_KNOWN):
                 found = True
-            elif clause and clause not in _LEAD and not clause.startswith(_ALONG) and not clause.endswith("?"):
+            elif says_something(clause) and not (clause in _LEAD or clause.startswith(_ALONG) or clause.endswith("?")):
                 return False
     return found

@@ -11,6 +11,7 @@ from memorybook.recall.reading import LONGEST_NAME
 from memorybook.recall.relevance import relevance
 from memorybook.recall.weights import Weights
 from memorybook.standard import Callable, Iterable, Iterator, Sequence, date
+from memorybook.text.telling import says_something
 from memorybook.text.tokens import tokens
 from memorybook.typed import NamedTuple
 
@@ -68,6 +69,7 @@ def find(
         explain: Fill in `Hit.why`.
     """
     ranked: Iterator[Ranked] = rank(question, candidates, weights, strength=strength, today=today, explain=explain)
+    ranked = (r for r in ranked if r.candidate.passage.source != "turn" or says_something(r.candidate.passage.text))
     if keep is not None:
         ranked = (r for r in ranked if keep(r.candidate.passage))
     how_much, words = relevance(candidates.idf, weights), [*candidates.idf]

@@ -210,9 +210,15 @@ class SqliteJournal(Queues):
         return changes_that_forgot(db, _undone(db))
 
     def purge(
-        self, targets: Collection[str], holds: Callable[[str], bool], operations: Collection[str] = ()
+        self,
+        targets: Collection[str],
+        holds: Callable[[str], bool],
+        operations: Collection[str] = (),
+        asks: Callable[[str], bool] | None = None,
     ) -> Mapping[str, int]:
         """Erase texts: of changes to targets (entry ids, paths), of operations, and all for which `holds` is true.
+
+        Questions go for which `asks` is true, which is `holds` if it is None.
 
         Operations stay in the history with their changes' kinds, targets and times. Returns how many rows of
         each table lost something; what is left in the file is overwritten by `vacuum`.
@@ -220,7 +226,7 @@ class SqliteJournal(Queues):
         from memorybook.storage.journal_purge import purge
 
         db = self._store.existing()
-        return {} if db is None else purge(db, targets, holds, operations)
+        return {} if db is None else purge(db, targets, holds, operations, asks)
 
     def copying(self, path: str) -> AbstractContextManager[bool]:
         """Copy all of it as it is when the block begins, into the new file `path`, which is whole when the block ends.

@@ -16,7 +16,11 @@ _PURGED = "(purged)"
 
 
 def purge(
-    db: Connection, targets: Collection[str], holds: Holds, operations: Collection[str] = ()
+    db: Connection,
+    targets: Collection[str],
+    holds: Holds,
+    operations: Collection[str] = (),
+    asks: Holds | None = None,
 ) -> Mapping[str, int]:
     """See `SqliteJournal.purge`."""
     with immediate(db):
@@ -27,7 +31,7 @@ def purge(
             "discarded": _of_sessions(db, targets) + _rows(db, "discarded", "text, quote, reason", holds),
             "parked": _parked(db, holds),
             "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, targets)),
-            "prompts": _rows(db, "prompts", "query", holds) + _of(db, "prompts", targets),
+            "prompts": _rows(db, "prompts", "query", asks or holds) + _of(db, "prompts", targets),
             "access": _of(db, "access", targets),
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +12,8 @@ from memorybook.answers import Receipt
 from memorybook.arguments import text_of, words_of
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.forget.cutting import cut, of_turns, statements_of
-from memorybook.forget.finder import Finder, Found, together
+from memorybook.forget.finder import Finder
+from memorybook.forget.found import Found, together
 from memorybook.forget.topic import Topic
 from memorybook.formats import notes, session_md
 from memorybook.hits import Hit, Query
@@ -80,7 +81,7 @@ def forget(
     that was imported: what it is goes, and what was remembered from it.
     """
     meant = meant_by(memory, target=target, query=query, session=session, source=source)
-    receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(meant))
+    receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(memory, meant))
     return receipt if dry_run or not meant else carry_out(memory, meant, receipt, kind="forget")
 
 
@@ -164,7 +165,7 @@ def _by_id(memory: Memory, id: str) -> Meant:
     entry = next((entry for entry in memory.book.entries() if entry.id == id), None)
     if entry is None:
         raise NotFound(f"no entry {id!r} in this book: a search names the ids")
-    return _meant(Finder(memory, [entry.text]).saying([entry.text], entries=[entry]))
+    return _meant(Finder(memory, [entry.text]).saying([entry.text], entries=[(entry, "")]))
 
 
 def _by_query(memory: Memory, query: str) -> Meant:
@@ -177,10 +178,10 @@ def _by_query(memory: Memory, query: str) -> Meant:
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
     entries = [entry for entry in memory.book.entries() if entry.id in wanted]
     lines = [line for _, line in _note_lines(memory, hits)]
-    texts = [*(entry.text for entry in entries), *(hit.passage.text for hit in hits if hit.passage.source == "note")]
-    finder = Finder(memory, [query, *texts])
+    texts = [query, *(hit.passage.text for hit in hits if hit.passage.source == "note")]
+    finder = Finder(memory, [*texts, *(entry.text for entry in entries)])
     topic = Topic(frozenset(query_words(words)))
-    return _meant(together([finder.about(topic), finder.saying([query, *texts], entries=entries, lines=lines)]))
+    return _meant(together([finder.about(topic, entries=entries), finder.saying(texts, lines=lines)]))
 
 
 _STATEMENT = lazily(r"(?i)\s*(?:I\b|the user (?!['’])|我(?![的们])|用户(?!的))")
@@ -328,9 +329,24 @@ def _passages(memory: Memory, paths: Iterable[str]) -> int:
     return found
 
 
-def _remains(meant: Meant) -> tuple[str, ...]:
+BEFORE = "what was true before stays, as no longer so"
+"""How a receipt names an entry that was replaced by one that goes."""
+
+
+def replaced_by(memory: Memory, ids: Collection[str]) -> tuple[str, ...]:
+    """What the entries say that these had replaced."""
+    gone = {entry.superseded_by for entry in memory.book.entries()} & set(ids) if ids else set()
+    return tuple(entry.text for entry in memory.book.entries() if entry.superseded_by in gone and entry.id not in ids)
+
+
+def _remains(memory: Memory, meant: Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
-    kept = []
+    kept = [
+        f"what else it says stays: {text.strip()} ({place if isinstance(place, str) else place[0]})"
+        for place, text in meant.found.left.items()
+    ]
+    gone = {entry.id for entry in meant.entries} - meant.found.left.keys()
+    kept += [f"{BEFORE}: {text}" for text in replaced_by(memory, gone)]
     if meant.entries or meant.notes or meant.turns:
         kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant:

@@ -110,6 +110,8 @@ def _line_told(change: Applied) -> str:
     if change.kind == "append":
         return f"+ {change.target}: {_cut(after or '')}"
     if change.kind == "drop":
+        if after:
+            return f"~ {change.target}: {_cut(before or '')} -> {_cut(after)}"
         return f"- {change.target}: {_cut(before or '')}" if after is not None else f"- {change.target}, all of it"
     if before is None:
         return f"+ {change.target}, written"

@@ -6,19 +6,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook import prepared
+from memorybook.errors import MemoryBookError
 from memorybook.formats import notes
+from memorybook.hits import Query
 from memorybook.lifecycle.candidate import Extraction
-from memorybook.lifecycle.forgetting import ASKED, points_back
+from memorybook.lifecycle.extract import extract
+from memorybook.lifecycle.forgetting import ASKED, leaves_out, points_back
 from memorybook.lifecycle.rules import by_rules
 from memorybook.lifecycle.sentences import clauses, content_size, is_question, sentences
 from memorybook.verbs.export import renew
+from memorybook.verbs.forget import replaced_by
 from memorybook.verbs.forgotten import as_journaled
 from memorybook.verbs.memorize import Work, planned
 from memorybook.verbs.requests import said_before
 from memorybook.verbs.review import Submitted, propose, propose_or_apply_each
 from memorybook.verbs.summary import last_page
-from memorybook.verbs.turns import Stored
+from memorybook.verbs.turns import Stored, zone_of
 from memorybook.verbs.withdrawn import ORDER
+from memorybook.verbs.write import Mask
 from memorybook.writing import Group
 
 if TYPE_CHECKING:
@@ -39,6 +44,7 @@ class Obeyed(NamedTuple):
         proposals: Ids of what waits for a person's word instead.
         refused: Orders that were not carried out, with the reason.
         operation: Id of the operation; None if nothing was written.
+        before: What was true before something that went, and stays as no longer so.
         asked: What the user asked beside that; "" if they only told what to do.
     """
 
@@ -50,6 +56,7 @@ class Obeyed(NamedTuple):
     asked: str = ""
     known: tuple[tuple[str, str], ...] = ()
     suspect: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
@@ -79,7 +86,7 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     Raises:
         As `Book.apply`.
     """
-    found = orders_in(turn, session, memory)
+    found = _with_named(orders_in(turn, session, memory), turn, session, memory)
     if not (found.candidates or found.forget_requests):
         refused = tuple((left.text, left.reason) for left in found.skipped)
         return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
@@ -109,7 +116,34 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
         " ".join(_asked(turn, session, memory)),
         () if submitted.proposals else tuple(one for one in said if one[0] not in written),
         tuple(id for id, _ in said if id in doubted),
+        replaced_by(memory, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
     )
+
+
+_SHOWN = 50
+"""Entries that a model is shown with an order to forget."""
+
+
+def _with_named(found: Extraction, turn: Turn, session: Session, memory: Memory) -> Extraction:
+    """The orders with the entries that a model, where there is one that answers, says are to be forgotten."""
+    if not found.forget_requests or all(leaves_out(request.text) for request in found.forget_requests):
+        return found
+    try:
+        llm = memory.metered()
+        if llm is None:
+            return found
+        words = " ".join(request.text for request in found.forget_requests)
+        hits = memory.book.search(Query(words, pool=4 * _SHOWN, sources=frozenset({"entry"})), limit=_SHOWN).hits
+        near = [hit.passage.entry for hit in hits]
+        entries = [entry for entry in memory.book.entries() if entry.trust != "suspect"]
+        known = sorted(entries, key=lambda one: (one.id not in near, -one.score))[:_SHOWN]
+        zone, mask = zone_of(memory), Mask(memory).text
+        read = extract([turn], session=session, now=memory.book.now(), llm=llm, known=known, zone=zone, mask=mask)
+    except MemoryBookError:  # the rules alone obey, too
+        return found
+    ids = tuple(dict.fromkeys(id for request in read.forget_requests for id in request.ids))
+    first, *others = found.forget_requests
+    return replace(found, forget_requests=(replace(first, ids=ids), *others))
 
 
 def _asked(turn: Turn, session: Session, memory: Memory) -> Iterator[str]:

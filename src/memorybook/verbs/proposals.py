@@ -184,6 +184,7 @@ def told(
             yield f"{kind} {id}: {text}"
         elif kind == "drop":
             yield f"- {change['path']}" + (f": {_line(change['line'])}" if change.get("line") else ", all of it")
+            yield from [f"+ {change['path']}: {_line(change['left'])}"] if change.get("left") else []
         elif kind == "removeturns":
             ids = change.get("turn_ids")
             count = f"{len(ids)} turn{'s' * (len(ids) != 1)}" if ids else "all turns"

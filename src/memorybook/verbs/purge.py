@@ -16,7 +16,7 @@ from memorybook.answers import Receipt
 from memorybook.errors import InvalidInput, MissingDocument, NotFound
 from memorybook.forget.finder import SAME, Finder
 from memorybook.forget.incoming import lost
-from memorybook.forget.units import values_of
+from memorybook.forget.units import is_word, values_of, words_of
 from memorybook.formats import memory_md, notes, session_md, turns_json
 from memorybook.lifecycle.summarize import title_of
 from memorybook.model import Applied, Entry, Operation
@@ -84,6 +84,7 @@ def purge(
         receipt = carry_out(memory, meant, receipt, kind="purge")
         if receipt.operation:
             operations.add(receipt.operation)
+            texts |= {text for text in _gone(memory.book.journal.operation(receipt.operation)) if text.strip()}
     return _erase(memory, receipt, texts, targets, operations)
 
 
@@ -126,7 +127,7 @@ def _erased(
             raise
     past = [entry.text for entry in _past(book, target)] if target else []
     before = _before(book, target, query, session)
-    earlier = {text for each in before for change in each.changes for text in lost(change)}
+    earlier = {text for each in before for text in _gone(each)}
     if past or earlier:
         again = Finder(memory, [*past, *earlier]).saying([*past, *earlier])
         again = again._replace(entries=())  # an entry that says now what this one said once is another
@@ -184,11 +185,12 @@ def _forgetting(book: Book) -> Iterator[Operation]:
 
 def _gone(operation: Operation) -> Iterator[str]:
     """What an operation took out of the book."""
+    forgot = any(map(_forgot, operation.changes))
     for change in operation.changes:
-        if _forgot(change):
+        if _forgot(change) or (forgot and change.kind == "put"):
             yield from lost(change)
         if change.reason == "forgotten" or change.kind in ("remove", "turns"):
-            yield from (() if change.kind == "edit" else _said(change))
+            yield from (() if change.kind == "edit" else _said(replace(change, after=None)))
 
 
 def _said(change: Applied) -> Iterator[str]:
@@ -313,7 +315,8 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str],
         title = title_of(unlabelled(told.partition("\n")[0])) if tells(session.title) else session.title
         if (told, title) != (session.summary, session.title):
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
-    counts = book.journal.purge(targets, holds, operations)
+    telling = frozenset(word for text in texts for word in words_of(text) if is_word(word))
+    counts = book.journal.purge(targets, holds, operations, lambda asked: not telling.isdisjoint(words_of(asked)))
     drop_empty(memory)
     versions = book.documents.forget_versions()
     prepared.drop(book.documents.root)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.cutting import cut
-from memorybook.forget.finder import Finder, Found, TurnKey, together
+from memorybook.forget.finder import Finder
+from memorybook.forget.found import Found, TurnKey, together
 from memorybook.forget.topic import queries, topic_of
 from memorybook.forget.units import sentences_in, words_of
 from memorybook.lifecycle.cues import find
@@ -20,6 +21,7 @@ from memorybook.lifecycle.forgetting import asked_to_forget, leaves_out, names_e
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.sentences import is_chinese, sentences
 from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
+from memorybook.text.telling import PLACEHOLDERS
 from memorybook.verbs.forgotten import sifted
 
 if TYPE_CHECKING:
@@ -167,15 +169,11 @@ def _masked(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
         words = topic_of(_with_reasons(request, turn)).words | words_of(request.said)
         for sentence in reversed(sentences_in(text)):
             order = request.text in " ".join(sentence.split()) or " ".join(sentence.split()) in request.text
-            if order or (words & words_of(sentence) and sentence != MASKS[0] and sentence != MASKS[1]):
-                mask = MASKS[is_chinese(sentence)] if order else ""
+            if order or (words & words_of(sentence) and sentence not in PLACEHOLDERS):
+                mask = PLACEHOLDERS[is_chinese(sentence)] if order else ""
                 text = text.replace(sentence, mask)
-        texts[key] = text.strip() or MASKS[is_chinese(turn.text)]
+        texts[key] = text.strip() or PLACEHOLDERS[is_chinese(turn.text)]
     return texts
-
-
-MASKS = ("(left out on request)", "（按要求略去）")
-"""What stands for an order to forget that was carried out."""
 
 
 def _asks_to_forget(text: str) -> bool:

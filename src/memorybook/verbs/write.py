@@ -133,6 +133,8 @@ def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[s
 
 def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
+    from memorybook.forget.incoming import without_forgotten_turns
+    from memorybook.lifecycle.candidate import Skipped
     from memorybook.lifecycle.flush import notes_of
     from memorybook.verbs.forgotten import FORGOTTEN, remembered, unnamed
     from memorybook.verbs.turns import mask_turns, turns_of
@@ -141,18 +143,27 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         raise InvalidInput("flush takes a text or messages, one of the two")
     mask = Mask(memory)
     book = memory.book
+    found: list[Note] = []
+    skipped: list[Skipped] = []
+    cut: list[Discarded] = []
     if text is not None:
         found, skipped = notes_of(mask.text(text), now=book.now())
     else:
-        found, skipped = notes_of(mask_turns(mask, turns_of(memory, messages or ())), now=book.now())
+        turns = mask_turns(mask, turns_of(memory, messages or ()))
+        left = without_forgotten_turns(book, turns, now=book.now())
+        said = tuple(turn for turn in left if turn.text.strip())
+        cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
+        if said or not turns:
+            found, skipped = notes_of(said, now=book.now())
     kept = remembered(memory, [note.text for note in found] if messages is not None else [])
     gone = [note for note in found if not kept(note.text)]
     found = [note for note in found if note not in gone]
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
+    reasons += [(each.text, each.reason) for each in cut]
     changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
-    left = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
-    left += [unnamed(note.text) for note in gone]
-    result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=left)
+    lost = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
+    lost += [*cut, *(unnamed(note.text) for note in gone)]
+    result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=lost)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
         if outcome.applied is None:
