@@ -1,8 +1,8 @@
 """Settings, read once: defaults < user's file < project's file < environment < arguments.
 
 Values are named tuples because a cold search reads this: no file, no parser is touched that is not
-there. A project's file comes with somebody else's repository, so its keys, addresses and paths,
-and expressions of what to mask, count only after `memorybook trust`; until then they are left out with a warning.
+there. A project's file comes with somebody else's repository, so what chooses a book, a model, a server or a path in it,
+or what happens without asking, counts only after `memorybook trust`; until then it is left out with a warning.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class EmbeddingSettings(NamedTuple):
         model: "" is the bundled embedder; `local/` before a folder (`/`, `~/`, `./`) or a name on the hub.
         dimensions: 0 is the model's own.
         batch: Texts per request.
-        timeout: Seconds per request.
+        timeout: Seconds per request, and that a search waits for the service.
     """
 
     base_url: str = ""

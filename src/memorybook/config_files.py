@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from memorybook.errors import ConfigError, MemoryBookError, MissingExtra
-from memorybook.standard import Callable, Iterator, Mapping
+from memorybook.standard import Callable, Iterator, Mapping, suppress
 from memorybook.typed import Any, NamedTuple
 
 
@@ -46,6 +46,7 @@ def absolute(path: str, base: str, home: str) -> str:
 
 _PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "memorybook.yml", "config.json")
 _PLACE = r"""(?mi)^[^#\n]*?((?:workspace|root)[_-]dir|project[_-]key)["']?[ \t]*[:=][ \t]*["']?([^"'#,}\n]+)"""
+_SECTION = r"""["']memory["']\s*:\s*\{"""
 _USER_FILES = ("config.toml", "config.json", "config.yaml", "config.yml")
 
 
@@ -78,6 +79,10 @@ def _any_setting(path: str, is_ours: Callable[[str], bool]) -> bool:
     try:
         return any(is_ours(given.name) for given in read(path))
     except ConfigError:
+        import re
+
+        with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            return re.search(_SECTION, file.read()) is not None  # left out, what it chooses would be lost unsaid
         return False
 
 
@@ -147,10 +152,21 @@ def _parse_toml(text: str) -> Any:
     return tomllib.loads(text)
 
 
+_STRING = r'"(?:[^"\\\n]|\\.)*"?'
+_COMMENT = r"(?s://[^\n]*|/\*(?:.*?\*/|.*))"
+_LAST_COMMA = r",(?=\s*[}\]])"
+
+
 def _parse_json(text: str) -> Any:
     import json
+    import re
 
-    return json.loads(text)
+    try:
+        return json.loads(text)
+    except ValueError:  # with comments, and commas that end a list, it may be JSON as editors take it
+        for noise in (_COMMENT, _LAST_COMMA):
+            text = re.sub(rf"{_STRING}|({noise})", lambda m: re.sub(r"[^\n]", " ", m[1]) if m[1] else m[0], text)
+        return json.loads(text)
 
 
 def _parse_yaml(text: str) -> Any:
