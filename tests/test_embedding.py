@@ -452,5 +452,5 @@ def test_a_slow_service_holds_no_search_longer_than_is_set(
 def test_a_search_waits_for_a_service_as_long_as_is_set(tmp_path: Path, service: server.Service) -> None:
     with remote(service, note(tmp_path / "book", 6), 5) as memory:
         memory.sync()
-        service.script = [lambda handler, body: (time.sleep(2.2), server.normal(handler, body))[1]]
+        service.script = [server.late(2.2)]
         assert memory.search(QUESTION).state["degraded"] == []

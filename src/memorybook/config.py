@@ -1,8 +1,8 @@
 """Settings, read once: defaults < user's file < project's file < environment < arguments.
 
 Values are named tuples because a cold search reads this: no file, no parser is touched that is not
-there. A project's file comes with somebody else's repository, so what chooses a book, a model, a server or a path in it,
-or what happens without asking, counts only after `memorybook trust`; until then it is left out with a warning.
+there. A project's file comes with somebody else's repository, so what chooses a book, a model, a server or a path in
+it, or what happens without asking, counts only after `memorybook trust`; until then it is left out with a warning.
 """
 
 from __future__ import annotations

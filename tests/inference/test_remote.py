@@ -318,35 +318,25 @@ def test_an_answer_that_drips_ends_in_time_too(service: Service, drip: Answer) -
     remote.close()
 
 
-def late(seconds: float, then: Answer = server.normal) -> Answer:
-    """An answer that takes its time."""
-
-    def answer(handler: server.Handler, body: dict[str, Any]) -> None:
-        handler.server.released.wait(seconds)
-        then(handler, body)
-
-    return answer
-
-
 def test_a_query_has_all_the_time_that_is_set(service: Service) -> None:
     remote = client(service, timeout=4.0)
-    service.script = [late(2.2)]
+    service.script = [server.late(2.2)]
     assert rows(remote, ["one question"]).any()
     remote.close()
 
 
-NO_LENGTH = late(0.35, status(400, b"dimensions are not supported"))
+NO_LENGTH = server.late(0.35, status(400, b"dimensions are not supported"))
 
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     ("dimensions", "script"),
     [
-        (1024, [late(0.6)]),
-        (1024, [NO_LENGTH, late(0.35)]),
+        (1024, [server.late(0.6)]),
+        (1024, [NO_LENGTH, server.late(0.35)]),
         (1024, [NO_LENGTH, server.hang]),
         (1024, [NO_LENGTH, server.drip]),
-        (None, [late(0.6)]),
+        (None, [server.late(0.6)]),
         (None, [server.drip_headers]),
     ],
 )
@@ -374,7 +364,7 @@ def test_all_addresses_of_a_service_share_its_time(service: Service, monkeypatch
         remote = client(service, base_url=f"http://localhost:{full.getsockname()[1]}/v1", timeout=0.3)
         monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: [place] * (4 if host == "localhost" else 1))
         started = time.monotonic()
-        with pytest.raises(EmbedderFailed, match="did not answer within 0.3 seconds"):
+        with pytest.raises(EmbedderFailed, match=r"did not answer within 0.3 seconds"):
             remote.embed(["one question"])
         assert time.monotonic() - started < 0.5
 

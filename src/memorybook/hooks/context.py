@@ -39,7 +39,7 @@ TALKING = (
 """Of which such a question has one."""
 
 PATIENCE = 1.5
-"""Seconds at most that an embedding service has for a prompt: an event is answered within three, by words if need be."""
+"""Seconds at most that an embedding service has for a prompt: words answer it in time, too."""
 
 LATELY = 3
 """Past sessions that one that begins is told of: the newest of which there is something to tell."""

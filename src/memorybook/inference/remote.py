@@ -31,9 +31,9 @@ class RemoteEmbedder:
     """Embeds through one service, and contacts nothing else: no redirects, no proxies from the environment.
 
     A single text is taken for a question that somebody waits for: it has its vector within `timeout`, in one try, or
-    fails; after a failure single texts fail at once for ten seconds. Several texts are tried up to four times, with the pauses that
-    the service asks for (`Retry-After`) or of 0.5, 1 and 2 seconds. Blank texts are never sent (a row of
-    zeros), texts beyond 6,000 characters are cut. Safe to share between threads.
+    fails; after a failure single texts fail at once for ten seconds. Several texts are tried up to four times, with
+    the pauses that the service asks for (`Retry-After`) or of 0.5, 1 and 2 seconds. Blank texts are never sent (a row
+    of zeros), texts beyond 6,000 characters are cut. Safe to share between threads.
 
     Args:
         base_url: Up to but without `/embeddings`, such as `https://api.siliconflow.cn/v1`.
