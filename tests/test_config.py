@@ -41,6 +41,97 @@ def user_file(home: Path, text: str) -> None:
     (folder / "config.toml").write_text(text, encoding="utf-8")
 
 
+# --- as people have them from elsewhere -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "memorybook.yaml",
+            "memory:\n  enabled: true\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
+            "vector:\n  enabled: true\n  max_search_results: 9\n  similarity_threshold: 0.7\n",
+        ),
+        (
+            "memorybook.yml",
+            "memory.auto_session: false\nmemory.export_on_exit: true\nmemory.auto_export: true\n"
+            "vector.max_search_results: 9\nvector.similarity_threshold: 0.7\n",
+        ),
+        (
+            "memorybook.json",
+            '{"memory": {"auto_session": false, /* 退出时 */ "export_on_exit": true, "auto_export": true,},\n'
+            ' "vector": {"max_search_results": 9, "similarity_threshold": 0.7}} // end',
+        ),
+        (
+            "memorybook.toml",
+            "[memory]\nauto-session = false\nexport_on_exit = true\nauto_export = true\n"
+            "[vector]\nmax_search_results = 9\nsimilarity_threshold = 0.7\n",
+        ),
+        (
+            "config.json",
+            '{"memory": {"auto_session": false, "export_on_exit": true, "auto_export": true, // of ours\n'
+            '"vector": {"max_search_results": 9, "similarity_threshold": 0.7}}}',
+        ),
+        (
+            "memorybook.yaml",
+            "transcripts:\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
+            "recall:\n  max_search_results: 9\n  similarity_threshold: 0.7\n",
+        ),
+    ],
+)
+def test_sections_are_read_under_the_names_that_people_know_them_by(
+    project: Path, home: Path, name: str, text: str
+) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    found = read(project, home)
+    assert (found.transcripts.auto_session, found.transcripts.auto_export) == (False, True)
+    assert found.transcripts.export_on_exit is True
+    assert (found.recall.max_search_results, found.recall.similarity_threshold) == (9, 0.7)
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.yaml", "agent:\n  name: x\nmemory:\n  auto_session: true\n"),
+        ("config.yml", "memory: # 记忆\n  # how many\n  max_results: 3\nother: 1\n"),
+        ("config.toml", "[agent]\nx = 1\n[memory]\nprovider = 'flat'\n"),
+        (".memorybook.toml", "max_results = 3"),
+        ("memorybook.jsonc", "{}"),
+        (".memorybook.yaml", "max_results: 3"),
+    ],
+)
+def test_a_file_that_is_not_read_is_named(project: Path, home: Path, name: str, text: str) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    (project / "src").mkdir()
+    [warning] = read(project / "src", home).warnings
+    assert warning.startswith(f"{project / name} is not read: settings stand in memorybook.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.yaml", "memory: 512m\n"),
+        ("config.yaml", "limits:\n  memory:\n    max_results: 3\n"),
+        ("config.yml", "memory:\n  limit: 3\nmax_results: 3\n"),
+        ("config.toml", "[memory]\nlimit = 3\n[other]\nmax_results = 4\n"),
+        ("config.toml", "max_results = 3\n"),
+        ("memorybook.md", "max_results = 3\n"),
+    ],
+)
+def test_what_belongs_to_something_else_is_not_named(project: Path, home: Path, name: str, text: str) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    assert read(project, home).warnings == ()
+
+
+def test_a_file_of_the_users_that_is_not_read_is_named(project: Path, home: Path) -> None:
+    user_file(home, "max_results = 4")
+    (home / ".config" / "memorybook" / "memorybook.toml").write_text("max_results = 5")
+    found = read(project, home)
+    assert found.max_results == 4
+    assert found.warnings[0].startswith(f"{home}/.config/memorybook/memorybook.toml is not read")
+
+
 # --- levels --------------------------------------------------------------------------------------
 
 

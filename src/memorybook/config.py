@@ -46,6 +46,7 @@ class LLMSettings(NamedTuple):
         mode: How structured answers are asked for: `auto`, `json_schema`, `tool`, `prompted`.
         timeout: Seconds per request.
         max_tokens: Of one reply; 0 leaves it to the server.
+        temperature: 0 to 2; below 0 leaves it to the server.
         budget: See `Budget`.
     """
 
@@ -56,6 +57,7 @@ class LLMSettings(NamedTuple):
     mode: str = "auto"
     timeout: float = 60.0
     max_tokens: int = 0
+    temperature: float = -1.0
     budget: Budget = Budget()
 
     def __repr__(self) -> str:
@@ -370,6 +372,10 @@ def _names() -> dict[str, str]:
     """Plain name -> setting, with the aliases; `vector_enabled` stays itself."""
     keys = list(settings(Config()))
     aliases = {_plain("vector." + key.partition(".")[2]): key for key in keys if key.startswith("embeddings.")}
+    aliases |= {
+        name: f"transcripts.{name}" for name in ("auto_session", "auto_export", "export_on_exit", "export_path")
+    }
+    aliases |= {f"vector_{name}": f"recall.{name}" for name in ("max_search_results", "similarity_threshold")}
     return aliases | {_plain(key): key for key in keys}
 
 
@@ -418,6 +424,10 @@ def _is_ours(name: str) -> bool:
 def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
     """The project's settings; of a file that is not trusted, only those that can do no harm."""
     taken: list[Given] = []
+    for path in config_files.unread(cwd, folder, _is_ours):
+        warnings.append(
+            f"{path} is not read: settings stand in memorybook.toml, .json or .yaml, or in {folder}/config.toml"
+        )
     for path in project_files(cwd):
         given = config_files.read(path)
         risky = _risky(given)

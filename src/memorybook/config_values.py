@@ -31,6 +31,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "embeddings.batch": (1, 2048),
     "embeddings.dimensions": (0, 65536),
     "llm.timeout": (0.1, 86400),
+    "llm.temperature": (-1, 2),
     "server.timeout": (0.1, 86400),
     "server.port": (0, 65535),
     "server.max_body": (1024, 1 << 40),
