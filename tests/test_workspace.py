@@ -332,6 +332,43 @@ def test_a_folder_brings_along_no_id_of_a_book(machine: Machine, make: Callable[
         assert machine.book_of(theirs) != mine
 
 
+@pytest.mark.parametrize("inner", ["", "worktrees/tree", "modules/part"])
+def test_a_git_file_that_comes_along_points_to_no_other_projects_book(machine: Machine, inner: str) -> None:
+    mine = checkout(machine.place / "mine", "https://github.com/me/secret")
+    commit(mine)
+    git(mine, "worktree", "add", "-q", str(machine.place / "tree"))
+    book = machine.make(mine)
+    (mine / ".git/modules/part").mkdir(parents=True)
+    (mine / ".git/modules/part/config").write_text("[core]\n\tworktree = ../../../part\n", encoding="utf-8")
+    theirs = plain(machine.place / "theirs")
+    (theirs / ".git").write_text(f"gitdir: {mine / '.git' / inner}\n", encoding="utf-8")
+    assert machine.book_of(theirs) != book
+    assert machine.make(theirs) != book
+    assert machine.book_of(machine.place / "tree") == book
+
+
+def test_a_submodule_is_a_project_of_its_own(machine: Machine) -> None:
+    part = checkout(machine.place / "part")
+    commit(part)
+    whole = checkout(machine.place / "whole")
+    git(whole, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part), "sub")
+    book = machine.make(whole)
+    own = machine.make(whole / "sub")
+    assert own != book
+    assert (whole / ".git/modules/sub" / MARK).exists()
+    whole = whole.rename(machine.place / "other")
+    assert machine.book_of(whole / "sub") == own
+    assert machine.book_of(whole) == book
+
+
+def test_memory_that_is_switched_off_marks_nothing(machine: Machine) -> None:
+    app = checkout(machine.place / "app")
+    root, _ = locate(machine.config, cwd=str(app))
+    Path(root).mkdir(parents=True)
+    assert book_root(machine.config._replace(enabled=False), cwd=str(app)) == root
+    assert not (app / ".git" / MARK).exists()
+
+
 def test_another_project_at_the_place_of_one_has_a_book_of_its_own(machine: Machine) -> None:
     book = machine.make(checkout(machine.place / "app"))
     shutil.rmtree(machine.place / "app")

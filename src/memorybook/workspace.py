@@ -72,7 +72,7 @@ def locate(config: Config, *, cwd: str, book: str | None = None, project: str | 
         raise InvalidInput(
             f"project key {found.key!r} cannot be a folder name: use letters, digits, '_', '-', '.', '@', '+'"
         )
-    return _usable(os.path.join(workspace, found.key)), found
+    return _usable(os.path.join(workspace, found.key)), found if config.enabled else Project(found.key)
 
 
 def _is_key(key: str) -> bool:
@@ -214,11 +214,7 @@ def _marked(workspace: str, homes: Sequence[str]) -> tuple[Project | None, tuple
 
 
 def _marks(home: str) -> list[str]:
-    try:
-        with open(os.path.join(home, MARK), encoding="ascii") as file:
-            return [line for line in file.read(1000).split("\n") if len(line) == 32]
-    except (OSError, UnicodeDecodeError):
-        return []
+    return [line for line in _text_of(os.path.join(home, MARK)).split("\n") if len(line) == 32 and line.isalnum()]
 
 
 def _recorded(workspace: str, id: str) -> tuple[str, str] | None:
@@ -306,28 +302,40 @@ def _git_top(cwd: str) -> str | None:
 
 
 def _git_folder(top: str) -> str:
-    """The repository's own folder, also of a worktree or submodule, whose `.git` is a file; "" if it cannot be told."""
+    """The repository's own folder; "" if it cannot be told.
+
+    Of a worktree or submodule `.git` is a file that names it. That counts only if it is not known to belong elsewhere,
+    for such a file may come along in an archive.
+    """
     git = os.path.join(top, ".git")
+    if os.path.isfile(git):
+        inner = os.path.join(top, _text_of(git).partition("gitdir:")[2].strip())
+        common = _text_of(os.path.join(inner, "commondir")).strip()
+        if common:
+            tree = _text_of(os.path.join(inner, "gitdir")).strip()
+            ours = not os.path.exists(tree) or os.path.realpath(tree) == os.path.realpath(git)
+        else:
+            lines = (line.partition("=") for line in _text_of(os.path.join(inner, "config")).split("\n"))
+            trees = [value.strip() for name, _, value in lines if name.strip() == "worktree"]
+            ours = os.path.realpath(os.path.join(inner, *trees[-1:])) == os.path.realpath(top)
+        git = os.path.join(inner, common) if ours else ""
+    return os.path.realpath(git) if os.path.isdir(git) else ""
+
+
+def _text_of(path: str) -> str:
+    """The text of a file; "" if there is none that can be read."""
+    if not os.path.isfile(path):
+        return ""
     try:
-        if os.path.isfile(git):
-            with open(git, encoding="utf-8") as pointer:
-                git = os.path.join(top, pointer.read().partition("gitdir:")[2].strip())
-            common = os.path.join(git, "commondir")
-            if os.path.exists(common):
-                with open(common, encoding="utf-8") as file:
-                    git = os.path.join(git, file.read().strip())
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except (OSError, UnicodeDecodeError):
         return ""
-    return os.path.realpath(git) if os.path.isdir(git) else ""
 
 
 def _origin(git: str) -> str | None:
     """`host_owner_repo` of the remote `origin` (else the first remote); None without one."""
-    try:
-        with open(os.path.join(git, "config"), encoding="utf-8") as file:
-            remotes = _remotes(file.read())
-    except (OSError, UnicodeDecodeError):
-        return None
+    remotes = _remotes(_text_of(os.path.join(git, "config")))
     host, path = _address(remotes.get("origin") or next(iter(remotes.values()), ""))
     if not host or not path:
         return None
