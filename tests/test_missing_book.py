@@ -251,6 +251,16 @@ def test_what_is_not_there_is_no_secret_of_whom_is_switched_off(books: Path) -> 
         assert memory.entries().entries == ()
 
 
+def test_a_loop_that_begins_a_book_is_told_beside_its_empty_block(books: Path) -> None:
+    with memorybook.open(str(books / "note"), config=CONFIG) as memory:
+        found = memory.retrieve_and_inject("Which tea?")
+        assert found.text == ""
+        assert found.json()["index"]["degraded"][0].startswith("there is no book at")
+        with memory.task("Brew tea") as task:
+            task.result = "Green tea needs 70 degrees."
+    assert not (books / "note" / "archive").exists()
+
+
 def test_what_made_the_book_goes_on_with_it(books: Path) -> None:
     with memorybook.open(str(books / "note"), config=CONFIG) as memory:
         with pytest.raises(MemoryBookError, match="there is no book"):

@@ -398,9 +398,12 @@ class Lifetime:
         """
         from memorybook.prompt import inject
 
-        return inject.retrieve_and_inject(
+        found = inject.retrieve_and_inject(
             self._memory, query, session_id, min_score=min_score, max_memories=max_memories
         )
+        if absent := "" if self._memory.missing_ok else self.absence():  # the task that follows will make it
+            found = found._replace(state={**found.state, "degraded": [absent, *found.state.get("degraded", ())]})
+        return found
 
     def store_if_worthwhile(
         self,
