@@ -100,7 +100,9 @@ def answer(words: Sequence[str]) -> None:
         absent = absence(root, found)
         os.write(2, f"memorybook: {absent}\n".encode("utf-8", "backslashreplace"))
         if not found.home or found.id or found.copy_of[0]:  # one is meant that there should be
-            respond(asked.event, absent)
+            from memorybook.recall.format import marked
+
+            respond(asked.event, marked(absent))
 
 
 def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str, readable: bool) -> None:
