@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config_values": {"errors", "config_files", "standard", "typed"},
     "config": {"errors", "config_files", "config_values", "standard", "typed"},
     "arguments": VALUES,
-    "workspace": {"errors", "config", "patterns", "typed"},
+    "workspace": {"errors", "config", "standard", "typed"},
     "answers": VALUES,
     "pages": CORE | {"lifecycle"},
     "draft": CORE | {"lifecycle", "pages"},
@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "embedding": VALUES,
     "book": CORE | {"lifecycle", "recall", "draft", "reversal", "writing", "embedding"},
     # only memory wires back ends
-    "lifetime": CORE | {"answers", "memory", "remembering", "verbs"},
+    "lifetime": CORE | {"answers", "memory", "remembering", "verbs", "workspace"},
     "remembering": {"errors", "memory", "verbs"},
     "recollection": {"standard", "typed"},
     "values": VALUES | {"answers", "recall", "recollection", "verbs"},

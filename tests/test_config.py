@@ -41,6 +41,97 @@ def user_file(home: Path, text: str) -> None:
     (folder / "config.toml").write_text(text, encoding="utf-8")
 
 
+# --- as people have them from elsewhere -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "memorybook.yaml",
+            "memory:\n  enabled: true\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
+            "vector:\n  enabled: true\n  max_search_results: 9\n  similarity_threshold: 0.7\n",
+        ),
+        (
+            "memorybook.yml",
+            "memory.auto_session: false\nmemory.export_on_exit: true\nmemory.auto_export: true\n"
+            "vector.max_search_results: 9\nvector.similarity_threshold: 0.7\n",
+        ),
+        (
+            "memorybook.json",
+            '{"memory": {"auto_session": false, /* 退出时 */ "export_on_exit": true, "auto_export": true,},\n'
+            ' "vector": {"max_search_results": 9, "similarity_threshold": 0.7}} // end',
+        ),
+        (
+            "memorybook.toml",
+            "[memory]\nauto-session = false\nexport_on_exit = true\nauto_export = true\n"
+            "[vector]\nmax_search_results = 9\nsimilarity_threshold = 0.7\n",
+        ),
+        (
+            "config.json",
+            '{"memory": {"auto_session": false, "export_on_exit": true, "auto_export": true, // of ours\n'
+            '"vector": {"max_search_results": 9, "similarity_threshold": 0.7}}}',
+        ),
+        (
+            "memorybook.yaml",
+            "transcripts:\n  auto_session: false\n  export_on_exit: true\n  auto_export: true\n"
+            "recall:\n  max_search_results: 9\n  similarity_threshold: 0.7\n",
+        ),
+    ],
+)
+def test_sections_are_read_under_the_names_that_people_know_them_by(
+    project: Path, home: Path, name: str, text: str
+) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    found = read(project, home)
+    assert (found.transcripts.auto_session, found.transcripts.auto_export) == (False, True)
+    assert found.transcripts.export_on_exit is True
+    assert (found.recall.max_search_results, found.recall.similarity_threshold) == (9, 0.7)
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.yaml", "agent:\n  name: x\nmemory:\n  auto_session: true\n"),
+        ("config.yml", "memory: # 记忆\n  # how many\n  max_results: 3\nother: 1\n"),
+        ("config.toml", "[agent]\nx = 1\n[memory]\nprovider = 'flat'\n"),
+        (".memorybook.toml", "max_results = 3"),
+        ("memorybook.jsonc", "{}"),
+        (".memorybook.yaml", "max_results: 3"),
+    ],
+)
+def test_a_file_that_is_not_read_is_named(project: Path, home: Path, name: str, text: str) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    (project / "src").mkdir()
+    [warning] = read(project / "src", home).warnings
+    assert warning.startswith(f"{project / name} is not read: settings stand in memorybook.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.yaml", "memory: 512m\n"),
+        ("config.yaml", "limits:\n  memory:\n    max_results: 3\n"),
+        ("config.yml", "memory:\n  limit: 3\nmax_results: 3\n"),
+        ("config.toml", "[memory]\nlimit = 3\n[other]\nmax_results = 4\n"),
+        ("config.toml", "max_results = 3\n"),
+        ("memorybook.md", "max_results = 3\n"),
+    ],
+)
+def test_what_belongs_to_something_else_is_not_named(project: Path, home: Path, name: str, text: str) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    assert read(project, home).warnings == ()
+
+
+def test_a_file_of_the_users_that_is_not_read_is_named(project: Path, home: Path) -> None:
+    user_file(home, "max_results = 4")
+    (home / ".config" / "memorybook" / "memorybook.toml").write_text("max_results = 5")
+    found = read(project, home)
+    assert found.max_results == 4
+    assert found.warnings[0].startswith(f"{home}/.config/memorybook/memorybook.toml is not read")
+
+
 # --- levels --------------------------------------------------------------------------------------
 
 
@@ -392,6 +483,50 @@ def test_a_broken_file_is_named(project: Path, home: Path, name: str, text: str)
     assert "secret-key" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"memory": {"max_results": 3}, "x": }',
+        '{"memory": {"max_results": 3',
+        '{"agent": {}, "memory" : {"项目": ',
+        '{"memory":\n{"project_key": "acme"}]',
+        "{'memory': {'max_results': 3}}",
+        '{"memory": {"root_dir": /srv/book}}',
+    ],
+)
+def test_a_config_json_with_a_memory_section_that_cannot_be_parsed_is_named(
+    project: Path, home: Path, text: str
+) -> None:
+    (project / "config.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"cannot read the settings in .*config\.json"):
+        read(project, home)
+
+
+@pytest.mark.parametrize("text", ["{", "[1, 2", '{"name": "memory", }}', '{"memory": "512m",, }', "memory", "\x00"])
+def test_somebody_elses_broken_config_json_is_left_alone(project: Path, home: Path, text: str) -> None:
+    (project / "config.json").write_text(text)
+    assert read(project, home).sources == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("memorybook.json", '{\n  // how many\n  "max_results": 7\n}'),
+        ("memorybook.json", '{"max_results": 7, /* 中文 , } */ "language": "zh",}'),
+        ("memorybook.json", '{"recall": {"keywords": ["a // b", "/* c */", ",}"],}, "max_results": 7 // end\n}'),
+        ("memorybook.json", '\ufeff// first line\n{"max_results": 7, "timezone": "UTC", // last\n}'),
+        ("config.json", '{"agent": {}, // theirs\n "memory": {"max_results": 7,},}'),
+        ("config.json", '{/**/"memory"/**/:/* " */{"max_results"/*\n*/:7}}'),
+    ],
+)
+def test_json_may_have_comments_and_commas_that_end_a_list(project: Path, home: Path, name: str, text: str) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    found = read(project, home)
+    assert found.max_results == 7
+    if "keywords" in text:
+        assert found.recall.keywords == ("a // b", "/* c */", ",}")
+
+
 def test_a_file_that_is_not_utf8_is_named(project: Path, home: Path) -> None:
     (project / "memorybook.toml").write_bytes(b"a = '\xff'")
     with pytest.raises(ConfigError, match="it is not UTF-8"):
@@ -473,13 +608,13 @@ def test_where_the_book_is_can_be_told_while_the_settings_cannot_be_read(project
     assert where() == ("", usual, "")
     user_file(home, "[memory]\n# root_dir = '/no'\nroot_dir = '~/书' # mine\nx = \n")
     (project / "memorybook.json").write_text('{"project-key": "teal", "root_dir": "/theirs", "max_resulst": 3}')
-    assert where() == (str(home / "书"), usual, "teal")
+    assert where() == (str(home / "书"), usual, "")
     config.trust(str(project / "memorybook.json"), env={}, home=str(home))
     assert where() == ("/theirs", usual, "teal")
     (project / "memorybook.json").write_text('{"project-key": "teal", "root_dir": "/other", "max_res')
-    assert where() == (str(home / "书"), usual, "teal")
+    assert where() == (str(home / "书"), usual, "")
     user_file(home, "root_dir = 7\n")
-    assert where({"MEMORYBOOK_HOME": "/mnt", "MEMORYBOOK_MAX_RESULTS": "x"}) == ("", "/mnt", "teal")
+    assert where({"MEMORYBOOK_HOME": "/mnt", "MEMORYBOOK_MAX_RESULTS": "x"}) == ("", "/mnt", "")
 
 
 def test_a_trusted_file_counts_wholly_until_it_changes(project: Path, home: Path) -> None:
@@ -502,9 +637,39 @@ def test_a_project_that_is_not_trusted_chooses_no_other_service(project: Path, h
     assert read(project, home).llm != LLMSettings()
 
 
-def test_a_project_may_name_a_model_of_the_service_that_the_user_chose(project: Path, home: Path) -> None:
-    (project / "memorybook.toml").write_text("[llm]\nmodel = 'qwen3'")
-    assert read(project, home).llm.model == "qwen3"
+@pytest.mark.parametrize(
+    ("written", "left_out"),
+    [
+        ("project_key = 'acme'", "project_key"),
+        ("memory.project-key = 'acme'", "memory.project-key"),
+        ("require_user_confirmation = false", "require_user_confirmation"),
+        ("memory.require_user_confirmation = true", "memory.require_user_confirmation"),
+        ("[memory]\nproject_key = '别人的项目'", "memory.project_key"),
+        ("conflicts = 'newest'", "conflicts"),
+        ("[tidy]\napply = ['remove']", "tidy.apply"),
+        ("[llm]\nmodel = 'qwen3'", "llm.model"),
+        ("[llm.budget]\ntokens_per_day = 0", "llm.budget.tokens_per_day"),
+        ("[embeddings]\nmodel = 'BAAI/bge-m3'", "embeddings.model"),
+        ("[vector]\nmodel = 'BAAI/bge-m3'", "vector.model"),
+    ],
+)
+def test_a_project_that_is_not_trusted_chooses_neither_book_nor_confirmation_nor_model(
+    project: Path, home: Path, written: str, left_out: str
+) -> None:
+    user_file(home, "require_user_confirmation = true\nconflicts = 'ask'\n[llm]\nbase_url = 'http://127.0.0.1:1/v1'")
+    before = read(project, home)
+    file = project / "memorybook.toml"
+    file.write_text(written)
+    found = read(project, home)
+    assert found._replace(warnings=(), sources={}) == before._replace(sources={})
+    assert found.warnings == (
+        f"{file} is not trusted, its {left_out} left out; read it, then run: memorybook trust {file}",
+    )
+    config.trust(str(file), env={}, home=str(home))
+    assert read(project, home).sources[
+        left_out.replace("memory.", "").replace("vector", "embeddings").replace("-", "_")
+    ]
+    assert read(project, home).warnings == ()
 
 
 @pytest.mark.parametrize("model", ["local//models/mine", "local/./mine", "local/org/name"])
@@ -529,11 +694,6 @@ def test_an_expression_of_what_to_mask_counts_only_from_a_trusted_file(project: 
     assert read(project, home).redaction.patterns == ("acme-", "/(a+)+$/")
     file.write_text("[redaction]\npatterns = ['acme-', '/srv/acme']\n")
     assert read(project, home).redaction.patterns == ("acme-", "/srv/acme"), "words alone need none"
-
-
-def test_the_name_of_a_services_model_needs_no_trust(project: Path, home: Path) -> None:
-    (project / "memorybook.toml").write_text("[embeddings]\nmodel = 'BAAI/bge-m3'\n")
-    assert read(project, home).embeddings.model == "BAAI/bge-m3"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import memorybook
+from inference import server
 from memorybook import embedding
-from memorybook.config import Config
+from memorybook.config import Config, EmbeddingSettings
 from memorybook.embedding import Embedding
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.memory import Memory
@@ -407,3 +408,49 @@ def test_who_waits_for_another_sees_how_far_it_is() -> None:
 def test_a_failure_is_raised_to_who_asked_for_all() -> None:
     with pytest.raises(EmbedderFailed, match="down"):
         Embedding(Waiting(error=EmbedderFailed("down"))).finish()  # type: ignore[arg-type]
+
+
+# --- a slow service ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def service() -> Iterator[server.Service]:
+    with server.serve(dimensions=64) as running:
+        yield running
+
+
+def remote(service: server.Service, root: Path, seconds: float) -> Memory:
+    where = EmbeddingSettings(base_url=service.url, api_key=server.KEY, model=service.model, timeout=seconds, batch=16)
+    return memorybook.open(str(root), config=Config(timezone="UTC", embeddings=where), door="cli")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("answer", [server.hang, server.drip, server.drip_headers])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda memory: memory.search("red apples").hits,
+        lambda memory: memory.search("生产数据库").hits,
+        lambda memory: memory.recall("who likes red apples?").text,
+        lambda memory: memory.recall_memory("red apples") or True,
+        lambda memory: memory.recall_topic("apples") or True,
+        lambda memory: memory.get_prompt_memories() or True,
+    ],
+)
+def test_a_slow_service_holds_no_search_longer_than_is_set(
+    tmp_path: Path, service: server.Service, answer: server.Answer, ask: Callable[[Memory], Any]
+) -> None:
+    with remote(service, note(tmp_path / "book", 12), 5) as memory:
+        assert memory.sync()["pending_vectors"] == 0
+    service.usual = answer
+    with remote(service, tmp_path / "book", 0.5) as memory:
+        started = time.monotonic()
+        assert ask(memory), "found by words"
+        assert time.monotonic() - started < 0.9
+
+
+def test_a_search_waits_for_a_service_as_long_as_is_set(tmp_path: Path, service: server.Service) -> None:
+    with remote(service, note(tmp_path / "book", 6), 5) as memory:
+        memory.sync()
+        service.script = [server.late(2.2)]
+        assert memory.search(QUESTION).state["degraded"] == []

@@ -193,6 +193,7 @@ def test_an_instruction_is_given_alone(memory: Memory) -> None:
 
 
 def test_what_waits_is_listed(memory: Memory) -> None:
+    memory.init()
     assert tools.call(memory, "memory_review", {"state": "rejected"})["proposals"] == []
 
 

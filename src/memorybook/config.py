@@ -1,8 +1,8 @@
 """Settings, read once: defaults < user's file < project's file < environment < arguments.
 
 Values are named tuples because a cold search reads this: no file, no parser is touched that is not
-there. A project's file comes with somebody else's repository, so its keys, addresses and paths,
-and expressions of what to mask, count only after `memorybook trust`; until then they are left out with a warning.
+there. A project's file comes with somebody else's repository, so what chooses a book, a model, a server or a path in
+it, or what happens without asking, counts only after `memorybook trust`; until then it is left out with a warning.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class LLMSettings(NamedTuple):
         mode: How structured answers are asked for: `auto`, `json_schema`, `tool`, `prompted`.
         timeout: Seconds per request.
         max_tokens: Of one reply; 0 leaves it to the server.
+        temperature: 0 to 2; below 0 leaves it to the server.
         budget: See `Budget`.
     """
 
@@ -56,6 +57,7 @@ class LLMSettings(NamedTuple):
     mode: str = "auto"
     timeout: float = 60.0
     max_tokens: int = 0
+    temperature: float = -1.0
     budget: Budget = Budget()
 
     def __repr__(self) -> str:
@@ -70,7 +72,7 @@ class EmbeddingSettings(NamedTuple):
         model: "" is the bundled embedder; `local/` before a folder (`/`, `~/`, `./`) or a name on the hub.
         dimensions: 0 is the model's own.
         batch: Texts per request.
-        timeout: Seconds per request.
+        timeout: Seconds per request, and that a search waits for the service.
     """
 
     base_url: str = ""
@@ -385,6 +387,10 @@ def _names() -> dict[str, str]:
     """Plain name -> setting, with the aliases; `vector_enabled` stays itself."""
     keys = list(settings(Config()))
     aliases = {_plain("vector." + key.partition(".")[2]): key for key in keys if key.startswith("embeddings.")}
+    aliases |= {
+        name: f"transcripts.{name}" for name in ("auto_session", "auto_export", "export_on_exit", "export_path")
+    }
+    aliases |= {f"vector_{name}": f"recall.{name}" for name in ("max_search_results", "similarity_threshold")}
     return aliases | {_plain(key): key for key in keys}
 
 
@@ -433,6 +439,10 @@ def _is_ours(name: str) -> bool:
 def _from_project(cwd: str, folder: str, warnings: list[str]) -> list[Given]:
     """The project's settings; of a file that is not trusted, only those that can do no harm."""
     taken: list[Given] = []
+    for path in config_files.unread(cwd, folder, _is_ours):
+        warnings.append(
+            f"{path} is not read: settings stand in memorybook.toml, .json or .yaml, or in {folder}/config.toml"
+        )
     for path in project_files(cwd):
         given = config_files.read(path)
         risky = _risky(given)

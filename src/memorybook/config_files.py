@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from memorybook.errors import ConfigError, MemoryBookError, MissingExtra
-from memorybook.standard import Callable, Iterator, Mapping
+from memorybook.standard import Callable, Iterable, Iterator, Mapping, suppress
 from memorybook.typed import Any, NamedTuple
 
 
@@ -46,6 +46,11 @@ def absolute(path: str, base: str, home: str) -> str:
 
 _PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "memorybook.yml", "config.json")
 _PLACE = r"""(?mi)^[^#\n]*?((?:workspace|root)[_-]dir|project[_-]key)["']?[ \t]*[:=][ \t]*["']?([^"'#,}\n]+)"""
+_SECTION = r"""["']memory["']\s*:\s*\{"""
+_MISTAKEN = tuple(f"{dot}memorybook.{end}" for dot in ("", ".") for end in ("jsonc", "json5", "ini", "conf")) + tuple(
+    f".{name}" for name in _PROJECT_FILES[:-1]
+)
+_OF_ANYTHING = ("config.yaml", "config.yml", "config.toml")
 _USER_FILES = ("config.toml", "config.json", "config.yaml", "config.yml")
 
 
@@ -64,20 +69,56 @@ def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
 
     `is_ours` decides about a `config.json`, a name that anything may use: it is shown each setting's name.
     """
+    for folder in _folders(cwd):
+        found = _those_in(folder, _PROJECT_FILES)
+        found = [path for path in found if not path.endswith("config.json") or _any_setting(path, is_ours)]
+        if found:
+            return found
+    return []
+
+
+def unread(cwd: str, folder: str, is_ours: Callable[[str], bool]) -> list[str]:
+    """Files that somebody took for settings of a project around `cwd`, or of the user's `folder`, and that are none."""
+    found = [path for above in _folders(cwd) for path in _those_in(above, (*_MISTAKEN, *_OF_ANYTHING))]
+    found = [path for path in found if os.path.basename(path) not in _OF_ANYTHING or _has_section(path, is_ours)]
+    return [*found, *_those_in(folder, (*_MISTAKEN, *_PROJECT_FILES[:-1]))]
+
+
+def _folders(cwd: str) -> Iterator[str]:
+    """The folder and those above it, up to the git top level."""
     folder = os.path.abspath(cwd)
     while True:
-        found = [path for name in _PROJECT_FILES if os.path.isfile(path := os.path.join(folder, name))]
-        found = [path for path in found if not path.endswith("config.json") or _any_setting(path, is_ours)]
+        yield folder
         parent = os.path.dirname(folder)
-        if found or parent == folder or os.path.lexists(os.path.join(folder, ".git")):
-            return found
+        if parent == folder or os.path.lexists(os.path.join(folder, ".git")):
+            return
         folder = parent
+
+
+def _those_in(folder: str, names: Iterable[str]) -> list[str]:
+    return [path for name in names if os.path.isfile(path := os.path.join(folder, name))]
+
+
+def _has_section(path: str, is_ours: Callable[[str], bool]) -> bool:
+    """Whether a file of YAML or TOML has a section `memory` with a setting of ours."""
+    import re
+
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        section = re.search(
+            r"(?ms)^(?:memory:[^\S\n]*(?:#[^\n]*)?$|\[memory[\].])(.*?)(?=^[^\s#\w]|^\w+:|\Z)", file.read()
+        )
+        return section is not None and any(map(is_ours, re.findall(r"(?m)^\s*([\w.-]+)\s*[:=]", section[1])))
+    return False
 
 
 def _any_setting(path: str, is_ours: Callable[[str], bool]) -> bool:
     try:
         return any(is_ours(given.name) for given in read(path))
     except ConfigError:
+        import re
+
+        with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            return re.search(_SECTION, file.read()) is not None  # left out, what it chooses would be lost unsaid
         return False
 
 
@@ -147,10 +188,21 @@ def _parse_toml(text: str) -> Any:
     return tomllib.loads(text)
 
 
+_STRING = r'"(?:[^"\\\n]|\\.)*"?'
+_COMMENT = r"(?s://[^\n]*|/\*(?:.*?\*/|.*))"
+_LAST_COMMA = r",(?=\s*[}\]])"
+
+
 def _parse_json(text: str) -> Any:
     import json
+    import re
 
-    return json.loads(text)
+    try:
+        return json.loads(text)
+    except ValueError:  # with comments, and commas that end a list, it may be JSON as editors take it
+        for noise in (_COMMENT, _LAST_COMMA):
+            text = re.sub(rf"{_STRING}|({noise})", lambda m: re.sub(r"[^\n]", " ", m[1]) if m[1] else m[0], text)
+        return json.loads(text)
 
 
 def _parse_yaml(text: str) -> Any:

@@ -31,6 +31,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "embeddings.batch": (1, 2048),
     "embeddings.dimensions": (0, 65536),
     "llm.timeout": (0.1, 86400),
+    "llm.temperature": (-1, 2),
     "server.timeout": (0.1, 86400),
     "server.port": (0, 65535),
     "server.max_body": (1024, 1 << 40),
@@ -45,11 +46,8 @@ _FILES = (
 )
 _PATHS = frozenset({"workspace_dir", "root_dir", *_FILES})
 _NEEDS_TRUST = _PATHS | {
-    "llm.base_url",
-    "llm.api_key",
-    "llm.api",
-    "embeddings.base_url",
-    "embeddings.api_key",
+    *("project_key", "require_user_confirmation", "conflicts", "tidy.apply"),
+    *("embeddings.model", "embeddings.base_url", "embeddings.api_key"),
     "transcripts.url",
     "transcripts.auth_token",
     "redaction.enabled",
@@ -58,7 +56,6 @@ _NEEDS_TRUST = _PATHS | {
 }
 _SERVERS = ("libsql://", "https://", "http://")
 _LOCAL = "local/"
-_REACHES_OUT = {"embeddings.model": _LOCAL, "llm.model": "pydantic-ai/"}  # to files, or with other keys
 _FOLDERS = tuple(_LOCAL + first for first in "/~.")
 _LARGEST = 1e15
 _SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -69,7 +66,7 @@ def needs_trust(key: str, value: Any) -> bool:
     if key == "redaction.patterns":  # an expression may mask every word, or never come to an end
         words = value if isinstance(value, list) else [value]
         return any(isinstance(word, str) and word[:1] == word[-1:] == "/" for word in words)
-    return key in _NEEDS_TRUST or (key in _REACHES_OUT and str(value).startswith(_REACHES_OUT[key]))
+    return key in _NEEDS_TRUST or key.startswith("llm.")
 
 
 def value_of(key: str, default: Any, given: Given, home: str) -> Any:

@@ -42,7 +42,7 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.sessions(self._talks, limit=limit, since=since, until=until)
+        return recollect.sessions(self._talks._there, limit=limit, since=since, until=until)
 
     def recall_history(
         self,
@@ -67,7 +67,7 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recall_history(
-            self._talks, limit, since=since, until=until, current=current, max_tokens=max_tokens
+            self._talks._there, limit, since=since, until=until, current=current, max_tokens=max_tokens
         )
 
     def recall_topic(
@@ -97,7 +97,7 @@ class Conversations:
         from memorybook.verbs import recollect
 
         return recollect.recall_topic(
-            self._talks, query, top=top, since=since, until=until, current=current, max_tokens=max_tokens
+            self._talks._there, query, top=top, since=since, until=until, current=current, max_tokens=max_tokens
         )
 
     def recall_session(
@@ -119,7 +119,7 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_session(self._talks, which, limit=limit, current=current, max_tokens=max_tokens)
+        return recollect.recall_session(self._talks._there, which, limit=limit, current=current, max_tokens=max_tokens)
 
     def recall_within(
         self, session: str, query: str, *, top: int | None = None, max_tokens: int | None = None
@@ -137,7 +137,7 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.recall_within(self._talks, session, query, top=top, max_tokens=max_tokens)
+        return recollect.recall_within(self._talks._there, session, query, top=top, max_tokens=max_tokens)
 
     def detect(self, text: str) -> Recall | None:
         """Which recall a text asks for, by the settings' keywords and the built-in rules; None if it asks for none."""
@@ -161,7 +161,7 @@ class Conversations:
         """
         from memorybook.verbs import recollect
 
-        return recollect.recollect(self._talks, text, current=current, max_tokens=max_tokens)
+        return recollect.recollect(self._talks._there, text, current=current, max_tokens=max_tokens)
 
     # --- sessions that are held from outside -----------------------------------------------------
 
@@ -260,7 +260,7 @@ class Conversations:
         """
         from memorybook.verbs import export
 
-        return export.export(self._talks._on, path, session=session, progress=progress)
+        return export.export(self._talks._on._there, path, session=session, progress=progress)
 
     def backup(self, path: str, *, progress: Progress | None = None) -> Backup:
         """Write the whole book into one archive: documents, turns and journal, at one moment, each file with a digest.
@@ -278,7 +278,7 @@ class Conversations:
         """
         from memorybook.verbs import backup
 
-        return backup.backup(self._talks._on, path, progress=progress)
+        return backup.backup(self._talks._on._there, path, progress=progress)
 
     def restore(
         self, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None

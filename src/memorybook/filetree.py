@@ -44,7 +44,7 @@ class FileTree:
     def files(self, folder: str = "") -> dict[str, int]:
         """The files in a folder, at any depth: sizes in bytes by name, told from that folder; "" is the topmost."""
         top = f"{folder}/" if folder else ""
-        names = {name_of(info.path): info.size for info in self._memory.documents()}
+        names = {name_of(info.path): info.size for info in documents.documents(self._memory)}
         return {name[len(top) :]: size for name, size in names.items() if name.startswith(top)}
 
     def read(self, name: str) -> Document:

@@ -13,6 +13,7 @@ from memorybook.errors import InvalidInput, MissingDocument
 from memorybook.formats import item_md
 from memorybook.formats.item_md import Item, path_of
 from memorybook.hits import Query
+from memorybook.verbs import documents
 from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Items:
         """
         self._memory.config.check_enabled()
         known = {}
-        for info in self._memory.documents():
+        for info in documents.documents(self._memory):
             if info.path.startswith(f"{item_md.FOLDER}/"):
                 before = self._known.get(info.path)
                 if before and info.stamp and before[0] == info.stamp:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+from memorybook.errors import NotFound
 from memorybook.standard import Callable, Mapping, Sequence, date
 from memorybook.typed import TYPE_CHECKING, Any, cast
+from memorybook.workspace import absence, keep
 
 if TYPE_CHECKING:
     import threading
@@ -32,8 +36,24 @@ class Lifetime:
     @property
     def _on(self) -> Memory:
         """This memory, for whatever may write. Raises Unavailable while it is switched off."""
-        self._memory.config.check_enabled()
+        memory = self._memory
+        memory.config.check_enabled()
+        memory.project = keep(memory.root, memory.project)
+        return memory
+
+    @property
+    def _there(self) -> Memory:
+        """This memory, for whatever needs a book that is there. Raises NotFound, with the nearest ones."""
+        if not self._memory.missing_ok and (absent := self.absence()):
+            raise NotFound(absent)
         return self._memory
+
+    def absence(self) -> str:
+        """That there is no book yet, and which ones are nearest; "" where there is one, or memory is switched off."""
+        memory = self._memory
+        if os.path.isdir(memory.root) or not memory.config.enabled:
+            return ""
+        return absence(memory.root, memory.project)
 
     def _spent(self) -> Usage:
         """What its language model used today, as budgets ask for it."""
@@ -77,7 +97,7 @@ class Lifetime:
         """
         from memorybook.verbs import history
 
-        return history.history(self._memory, id, limit=limit)
+        return history.history(self._there, id, limit=limit)
 
     def why(self, id: str) -> answers.Why:
         """Why an entry is in the book: turns and quotes it rests on, what changed it, which prompts it entered.
@@ -87,7 +107,7 @@ class Lifetime:
         """
         from memorybook.verbs import history
 
-        return history.why(self._memory, id)
+        return history.why(self._there, id)
 
     def undo(self, operation: str, *, dry_run: bool = False) -> answers.Undone:
         """Take back an operation; undoing an undo does it again.
@@ -212,7 +232,7 @@ class Lifetime:
         """
         from memorybook.prompt import standing
 
-        return standing.get_prompt_memories(self._memory, top_k)
+        return standing.get_prompt_memories(self._there, top_k)
 
     def summarize_existing(self, limit: int = 50) -> str:
         """What is known, as one text by category in the book's language: the strongest active entries; "" if none.
@@ -222,7 +242,7 @@ class Lifetime:
         """
         from memorybook.prompt import standing
 
-        return standing.summarize_existing(self._memory, limit)
+        return standing.summarize_existing(self._there, limit)
 
     def retry_parked(self, *, limit: int | None = None) -> tuple[answers.Memorized, ...]:
         """Try again to remember the sessions that wait and whose time has come, at most `limit`, oldest first."""
@@ -285,7 +305,7 @@ class Lifetime:
         """
         from memorybook.verbs import review
 
-        return review.review(self._memory, kind=kind, state=state, limit=limit)
+        return review.review(self._there, kind=kind, state=state, limit=limit)
 
     def accept(self, *ids: str, kind: str | None = None, every: bool = False) -> Reviewed:
         """Carry out proposals, each as one operation on the documents as they are now.
@@ -333,7 +353,7 @@ class Lifetime:
         """
         from memorybook.verbs import tidy
 
-        return tidy.tidy(self._on, dry_run=dry_run, apply=apply)
+        return tidy.tidy(self._on._there, dry_run=dry_run, apply=apply)
 
     def heartbeat(
         self,
@@ -378,9 +398,12 @@ class Lifetime:
         """
         from memorybook.prompt import inject
 
-        return inject.retrieve_and_inject(
+        found = inject.retrieve_and_inject(
             self._memory, query, session_id, min_score=min_score, max_memories=max_memories
         )
+        if absent := "" if self._memory.missing_ok else self.absence():  # the task that follows will make it
+            found = found._replace(state={**found.state, "degraded": [absent, *found.state.get("degraded", ())]})
+        return found
 
     def store_if_worthwhile(
         self,
@@ -465,11 +488,11 @@ class Lifetime:
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
-        return self._on.book.sync(progress=progress).json()
+        return self._on._there.book.sync(progress=progress).json()
 
     def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Make the index anew from the documents while searches go on; answers as `sync` does."""
-        return self._on.book.rebuild(progress=progress).json()
+        return self._on._there.book.rebuild(progress=progress).json()
 
     def status(self) -> dict[str, Any]:
         """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""

@@ -13,7 +13,7 @@ from memorybook.lifetime import Lifetime
 from memorybook.shelf import Shelf
 from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, tzinfo
 from memorybook.typed import TYPE_CHECKING, Any, cast
-from memorybook.workspace import book_root
+from memorybook.workspace import Project, copied, keep, locate
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
 
+_NAMED = Project()
+
 
 class Memory(Lifetime, Conversations, Shelf):
     """One open memory: remember, find and keep up a book.
@@ -42,6 +44,8 @@ class Memory(Lifetime, Conversations, Shelf):
             through `cli` is trusted as the user's word, the rest as an agent's.
         embedder: What makes its vectors; None for words alone.
         llm: A language model, or a function that is one; None takes the configured one.
+        project: What the book was found by, and stays the book of.
+        missing_ok: Whether a book that is not there is read as an empty one.
 
     Attributes:
         keeper: What stores finished tasks in the background; None before the first.
@@ -55,6 +59,8 @@ class Memory(Lifetime, Conversations, Shelf):
         door: str = "python",
         embedder: Embedder | None = None,
         llm: LLM | Function | None = None,
+        project: Project = _NAMED,
+        missing_ok: bool = False,
     ) -> None:
         self.book = book
         self.root: str = book.documents.root
@@ -67,6 +73,8 @@ class Memory(Lifetime, Conversations, Shelf):
         self._others: dict[str, LLM] = {}
         self._unkept: list[Any] = []  # what the model used while memory was switched off
         self.keeper: Keeper | None = None
+        self.project = project
+        self.missing_ok = missing_ok
         self._begin()
 
     def __enter__(self) -> Memory:
@@ -88,6 +96,7 @@ class Memory(Lifetime, Conversations, Shelf):
         if self.keeper is not None:
             self.keeper.close()
         self._end()
+        self.project = keep(self.root, self.project)
         opened = [*self._others.values(), *([self._llm] if self._given is None else [])]
         for close in filter(None, (getattr(llm, "close", None) for llm in opened)):
             close()
@@ -178,7 +187,7 @@ class Memory(Lifetime, Conversations, Shelf):
         limit = given.size_of(max_results, self.config.max_results)
         least = given.relevance_of(min_score, self.config.min_score)
         asked = given.query_of(query, limit=limit, category=category, since=since, until=until, session=session)
-        if not self.config.enabled:
+        if not self._there.config.enabled:
             return self._nothing(least)
         unknown = self._unknown(session) if session else None
         answer = self.book.search(asked, limit=limit, min_score=least, explain=explain)
@@ -202,7 +211,7 @@ class Memory(Lifetime, Conversations, Shelf):
         """Find archived entries and those too weak for the prompt; raises InvalidInput as `search` does."""
         limit, least = given.size_of(max_results, self.config.max_results), self.config.min_score
         asked = Query(given.words_of(query), pool=max(200, 2 * limit), sources=frozenset({"entry"}))
-        if not self.config.enabled:
+        if not self._there.config.enabled:
             return self._nothing(least)
         return self.book.search(asked, limit=limit, min_score=least, keep=self.book.below_prompt)
 
@@ -227,7 +236,11 @@ class Memory(Lifetime, Conversations, Shelf):
         """
         from memorybook.verbs import read
 
-        return read.get(self.book, given.text_of(target, "target"), start=start, lines=lines)
+        try:
+            return read.get(self.book, given.text_of(target, "target"), start=start, lines=lines)
+        except NotFound:
+            _ = self._there
+            raise
 
     def entries(
         self,
@@ -251,7 +264,7 @@ class Memory(Lifetime, Conversations, Shelf):
         from memorybook.verbs import read
 
         wanted = given.category_of(category) if category else None
-        return read.entries(self.book, category=wanted, group=group, state=state, limit=limit)
+        return read.entries(self._there.book, category=wanted, group=group, state=state, limit=limit)
 
     def recall(self, query: str, *, max_tokens: int | None = None) -> answers.Recalled:
         """The block for a prompt, as the setting `provider` has it; raises InvalidInput for `max_tokens` below 1.
@@ -264,10 +277,10 @@ class Memory(Lifetime, Conversations, Shelf):
 
         budget = given.budget_of(max_tokens)
         if self.config.provider == "tiered":  # without the other two, which would cost the command line time
-            return recall(self, query, max_tokens=budget)
+            return recall(self._there, query, max_tokens=budget)
         from memorybook.providers import open_provider
 
-        return open_provider(self).recalled(query, max_tokens=budget)
+        return open_provider(self._there).recalled(query, max_tokens=budget)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -400,8 +413,11 @@ def open(
     clock: Callable[[], datetime] | None = None,
     embedder: Embedder | None = None,
     llm: LLM | Function | None = None,
+    missing_ok: bool = False,
 ) -> Memory:
     """Open the memory of a book; nothing is created on disk until something is written.
+
+    Reading a book that is not there raises NotFound, which names the nearest ones.
 
     Args:
         book: Its directory; None finds it by project, see `workspace.book_root`.
@@ -411,6 +427,7 @@ def open(
         clock: The time now, timezone-aware; None takes the system's.
         embedder: Your own; None takes the configured one, else the bundled one.
         llm: Your own, or a function of messages; None takes the configured one, else rules do the work.
+        missing_ok: Read one that is not there as an empty book.
 
     Raises:
         ConfigError: A setting that cannot be used.
@@ -420,7 +437,7 @@ def open(
         from memorybook.config import load
 
         config = load(cwd=cwd, env=os.environ)
-    root = book_root(config, cwd=cwd, book=book, project=project)
+    root, found = locate(config, cwd=cwd, book=book, project=project)
     machine = os.path.join(root, MACHINE)
     kept = config.transcripts
     from memorybook.storage.directory import DirectoryDocuments
@@ -444,7 +461,10 @@ def open(
         claim=lambda: _claimed(machine, "embedding"),
     )
     opened.background = door != "cli"
-    return Memory(opened, config, door=door, embedder=embedder, llm=llm)
+    found = keep(root, found)
+    if found.copy_of[0] and not missing_ok:
+        config = config._replace(warnings=(*config.warnings, copied(found)))
+    return Memory(opened, config, door=door, embedder=embedder, llm=llm, project=found, missing_ok=missing_ok)
 
 
 def _claimed(machine: str, work: str) -> AbstractContextManager[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memorybook.errors import MissingDocument
 from memorybook.typed import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ class Shelf:
         return cast("Memory", self)
 
     def documents(self) -> tuple[DocumentInfo, ...]:
-        """All documents, by path."""
+        """All documents, by path. Raises NotFound while there is no book."""
         from memorybook.verbs import documents
 
-        return documents.documents(self._shelved)
+        return documents.documents(self._shelved._there)
 
     def document(self, path: str) -> Document:
         """The whole text of a document, with its revision.
@@ -38,7 +39,12 @@ class Shelf:
         """
         from memorybook.verbs import documents
 
-        return documents.document(self._shelved, path)
+        try:
+            return documents.document(self._shelved, path)
+        except MissingDocument:
+            if absent := self._shelved.absence():
+                raise MissingDocument(absent) from None
+            raise
 
     def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
         """Let this be the text of the document; secrets in it are masked.

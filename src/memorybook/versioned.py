@@ -160,7 +160,7 @@ class VersionedFiles:
         """The names of all files that begin so, sorted."""
         self._memory.config.check_enabled()
         top = f"{self._folder}/"
-        paths = (info.path for info in self._memory.documents())
+        paths = (info.path for info in documents.documents(self._memory))
         names = (name_of(path)[len(top) :] for path in paths if path.startswith(top))
         return sorted(name for name in names if name.startswith(prefix))
 

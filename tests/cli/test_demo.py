@@ -94,7 +94,7 @@ def test_the_demo_as_one_document(shell: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_command_that_fails_ends_the_demo_with_its_message(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable, match=r"'get nothing\.md' failed: .*missing_document"):
+    with pytest.raises(Unavailable, match=r"'get nothing\.md' failed: .*there is no book"):
         _Stage(str(tmp_path), str(tmp_path / "book"), False).run("get", "nothing.md")
 
 

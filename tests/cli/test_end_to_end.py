@@ -65,6 +65,7 @@ def test_an_unrelated_question_finds_nothing_relevant_and_is_no_error(ask: Any, 
 
 
 def test_an_empty_book_answers_an_empty_document(ask: Any) -> None:
+    ask("init")
     answer = ask("search", "anything")
     assert (answer["results"], answer["has_relevant"]) == ([], False)
     assert ask("list") == {"entries": [], "total": 0}
@@ -88,6 +89,7 @@ def test_a_secret_is_masked_on_every_way_in(ask: Any, shell: Any, tmp_path: Path
 
 
 def test_flush_shows_what_it_would_write_before_it_asks(shell: Any, ask: Any) -> None:
+    ask("init")
     text = f"- We decided to use Kafka.\n- The key is {SECRET}"
     done = shell("flush", text, "--confirm")
     assert done.code == 2

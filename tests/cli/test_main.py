@@ -216,6 +216,7 @@ def test_text_that_stdout_cannot_hold_is_escaped_and_json_is_utf8(tmp_path: Path
 )
 def test_streams_that_cannot_be_used_are_one_sentence(line: str, code: int, said: bytes, unbuffered: str) -> None:
     env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    main(["init"])
     script = f"{sys.executable} -m memorybook {line}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, env=env)
     assert done.returncode == code

@@ -160,13 +160,28 @@ def test_nothing_to_trust(shell: Any, words: list[str]) -> None:
     assert shell(*words).code == 3
 
 
-def test_the_status_of_a_book_that_cannot_be_opened_says_what_was_left_out(shell: Any, nowhere: Path) -> None:
-    (nowhere / "memorybook.toml").write_text("[vector]\nmodel = 'm'\nbase_url = 'http://127.0.0.1:9/v1'")
+def test_the_status_of_a_book_that_cannot_be_opened_says_what_was_left_out(
+    shell: Any, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nowhere / "memorybook.toml").write_text("[vector]\nbase_url = 'http://127.0.0.1:9/v1'")
+    monkeypatch.setenv("MEMORYBOOK_EMBEDDINGS_MODEL", "m")
     for words in ([], ["--json"]):
         found = shell("status", *words)
         assert found.code
         assert "vector.base_url left out" in found.err.splitlines()[0]
         assert "set embeddings.base_url" in found.err.splitlines()[1]
+
+
+@pytest.mark.parametrize("part", ["embeddings", "vector", "llm"])
+@pytest.mark.parametrize("model", ["m", "local/org/name", "pydantic-ai/openai:gpt-5"])
+def test_a_model_that_an_untrusted_file_names_stops_no_command(
+    shell: Any, nowhere: Path, part: str, model: str
+) -> None:
+    (nowhere / "memorybook.toml").write_text(f"[{part}]\nmodel = {model!r}\nbase_url = 'http://127.0.0.1:9/v1'")
+    for words in (["add", "Ann drinks green tea."], ["search", "tea"], ["flush", "We decided to use pnpm."]):
+        found = shell(*words)
+        assert not found.code
+        assert f"its {part}.model, {part}.base_url left out" in found.err
 
 
 def test_an_untrusted_file_is_remarked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,11 +199,35 @@ def test_nothing_is_kept_while_memory_or_capture_is_switched_off(
 
 
 def test_where_there_is_no_book_nothing_is_made(tell: Tell, tmp_path: Path) -> None:
-    for name in event.KINDS:
-        assert tell(name, "--book", str(tmp_path / "none"), prompt="which port?") == ""
+    for name, kind in event.KINDS.items():
+        found = tell(name, "--book", str(tmp_path / "none"), prompt="which port?")
+        assert found == "" if kind != "start" else "there is no book at" in found
         assert tell(name, "--ingest", prompt="which port?") == ""
     assert not (tmp_path / "none").exists()
     assert not (tmp_path / "home").exists()
+
+
+def test_a_session_is_told_of_a_book_that_was_named_and_is_not_there(
+    tell: Tell, book: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = json.loads(tell("SessionStart", "--book", str(tmp_path / "bok")))["hookSpecificOutput"]
+    assert f"there is no book at '{tmp_path / 'bok'}'; the nearest is 'book'" in found["additionalContext"]
+    event.answer(["SessionStart", "--host", "codex"])
+    shown = capfd.readouterr()
+    assert shown.out == "", "a project that never had one is left in peace"
+    assert "memorybook: there is no book at" in shown.err
+    monkeypatch.setenv("MEMORYBOOK_PROJECT_KEY", "项目")
+    assert "there is no book at" in tell("SessionStart", "--host", "gemini")
+    with memorybook.open() as memory:
+        memory.init()
+    monkeypatch.delenv("MEMORYBOOK_PROJECT_KEY")
+    with memorybook.open() as memory:
+        memory.init()
+    shutil.rmtree(memory.root)
+    assert (
+        "the nearest is '项目'"
+        in json.loads(tell("SessionStart", "--host", "gemini"))["hookSpecificOutput"]["additionalContext"]
+    )
 
 
 def test_the_book_is_that_of_the_project_in_which_the_host_works(tell: Tell, tmp_path: Path) -> None:

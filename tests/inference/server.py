@@ -121,6 +121,16 @@ def raw(body: bytes, kind: str = "application/json") -> Answer:
     return lambda handler, _: handler.reply(200, body, kind)
 
 
+def late(seconds: float, then: Answer = normal) -> Answer:
+    """An answer that takes its time."""
+
+    def answer(handler: Handler, body: dict[str, Any]) -> None:
+        handler.server.released.wait(seconds)
+        then(handler, body)
+
+    return answer
+
+
 def hang(handler: Handler, body: dict[str, Any]) -> None:
     handler.server.released.wait(10)
     handler.close_connection = True

@@ -139,6 +139,28 @@ def test_a_form_is_asked_for_by_schema(service: Service) -> None:
     assert service.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0, None])
+@pytest.mark.parametrize("stream", [False, True])
+def test_temperature_and_limit_are_sent_as_they_are_set(
+    service: Service, wire: str, temperature: float | None, stream: bool
+) -> None:
+    given = {"max_tokens": 321} | ({} if temperature is None else {"temperature": temperature})
+    with opened(service, wire, **given) as llm:
+        if stream:
+            list(llm.stream(ASKED))
+        else:
+            llm.complete(ASKED)
+    [sent] = service.requests
+    assert (sent["max_tokens"], sent.get("temperature")) == (321, temperature)
+
+
+def test_a_server_that_takes_no_temperature_says_so(service: Service) -> None:
+    service.script = [status(400, b'{"error": {"message": "Unsupported value: temperature does not support 0.3"}}')]
+    with opened(service, temperature=0.3) as llm:
+        assert "temperature does not support 0.3" in str(failure(llm))
+
+
 def test_a_schema_that_leaves_things_open_is_not_called_strict(service: Service) -> None:
     loose = Form("f", "", {"type": "object", "properties": {"a": {"type": "string"}}}, lambda found: found)
     service.script = [fill({"a": "b"})]

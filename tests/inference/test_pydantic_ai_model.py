@@ -64,7 +64,10 @@ class Scripted(LLMConformance):
                 return ModelResponse(parts=[ToolCallPart(name, json.dumps(given), "t1") for name, given in item])
             return ModelResponse(parts=[TextPart(as_text(item))])
 
-        llm = open_model(FunctionModel(answer), LLMSettings(model="pydantic-ai/function", mode=self.mode, timeout=10))
+        llm = open_model(
+            FunctionModel(answer),
+            LLMSettings(model="pydantic-ai/function", mode=self.mode, timeout=10, temperature=0.3),
+        )
         yield llm
         llm.close()
 
@@ -88,6 +91,7 @@ class TestByTool(Scripted):
         assert messages[-1].parts[0].tool_name == "search"
         assert info.function_tools[0].name == "search"
         assert seen[0][1].model_settings["max_tokens"] == 70
+        assert seen[0][1].model_settings["temperature"] == 0.3
 
     def test_it_works_inside_a_running_loop(self, llm: LLM, script: Callable[[Sequence[Item]], None]) -> None:
         async def inside() -> str:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -299,7 +301,7 @@ def test_proxies_of_the_environment_are_not_used(
 
 @pytest.mark.timeout(10)
 def test_a_query_is_tried_once_within_its_own_time(service: Service) -> None:
-    remote = client(service, query_timeout=0.2)
+    remote = client(service, timeout=0.2)
     service.script = [server.hang]
     with pytest.raises(EmbedderFailed, match=r"did not answer within 0.2 seconds; check that it runs"):
         remote.embed(["one question"])
@@ -309,10 +311,77 @@ def test_a_query_is_tried_once_within_its_own_time(service: Service) -> None:
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("drip", [server.drip, server.drip_headers])
 def test_an_answer_that_drips_ends_in_time_too(service: Service, drip: Answer) -> None:
-    remote = client(service, query_timeout=0.3)
+    remote = client(service, timeout=0.3)
     service.script = [drip]
     with pytest.raises(EmbedderFailed, match=r"did not answer within 0.3 seconds"):
         remote.embed(["one question"])
+    remote.close()
+
+
+def test_a_query_has_all_the_time_that_is_set(service: Service) -> None:
+    remote = client(service, timeout=4.0)
+    service.script = [server.late(2.2)]
+    assert rows(remote, ["one question"]).any()
+    remote.close()
+
+
+NO_LENGTH = server.late(0.35, status(400, b"dimensions are not supported"))
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    ("dimensions", "script"),
+    [
+        (1024, [server.late(0.6)]),
+        (1024, [NO_LENGTH, server.late(0.35)]),
+        (1024, [NO_LENGTH, server.hang]),
+        (1024, [NO_LENGTH, server.drip]),
+        (None, [server.late(0.6)]),
+        (None, [server.drip_headers]),
+    ],
+)
+def test_a_query_takes_no_longer_than_is_set_however_many_requests_it_needs(
+    service: Service, dimensions: int | None, script: list[Answer]
+) -> None:
+    remote = client(service, timeout=0.5, dimensions=dimensions)
+    service.script = list(script)
+    started = time.monotonic()
+    with pytest.raises(EmbedderFailed, match=r"did not answer within 0.5 seconds; .*raise embeddings.timeout"):
+        remote.embed(["one question"])
+    assert time.monotonic() - started < 0.7
+    remote.close()
+
+
+@pytest.mark.timeout(10)
+def test_all_addresses_of_a_service_share_its_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as opened:
+        full = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(2):  # what comes now waits for a place
+            waiting = opened.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", full.getsockname())
+        remote = client(service, base_url=f"http://localhost:{full.getsockname()[1]}/v1", timeout=0.3)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: [place] * (4 if host == "localhost" else 1))
+        started = time.monotonic()
+        with pytest.raises(EmbedderFailed, match=r"did not answer within 0.3 seconds"):
+            remote.embed(["one question"])
+        assert time.monotonic() - started < 0.5
+
+
+def test_an_address_that_refuses_leaves_the_next(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = socket.getaddrinfo("127.0.0.1", service.server_port, type=socket.SOCK_STREAM)
+    refuses = [(*one[:4], ("127.0.0.2", service.server_port)) for one in usual]
+    remote = client(service)
+    calls = []
+
+    def both(host: str, *_: Any, **__: Any) -> Any:
+        calls.append(host)
+        return [*refuses, *usual] if len(calls) == 1 else [one for one in (*refuses, *usual) if one[4][0] == host]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    assert rows(remote, ["one question"]).any()
+    assert calls[1:] == ["127.0.0.2", "127.0.0.1"]
     remote.close()
 
 
@@ -402,7 +471,7 @@ def test_messages_never_hold_the_key(
         {"dimensions": -1},
         {"batch": 0},
         {"timeout": 0},
-        {"query_timeout": float("nan")},
+        {"timeout": float("nan")},
     ],
 )
 def test_settings_that_cannot_be_used_are_refused_without_being_told(settings: dict[str, Any]) -> None:

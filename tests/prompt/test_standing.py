@@ -118,6 +118,7 @@ def test_prompt_memories_are_the_strongest_and_as_many_as_wanted(memory: Memory)
 
 
 def test_what_is_known_is_one_text_by_category(memory: Memory) -> None:
+    memory.init()
     assert memory.summarize_existing() == ""
     memory.remember("Prefers tea.", category="preference", importance="high")
     memory.remember("Lives in\nLyon --> now.", importance="low")

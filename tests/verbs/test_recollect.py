@@ -589,6 +589,7 @@ def test_switched_off_nothing_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_an_empty_book_has_nothing_to_tell(book: Memory) -> None:
+    book.init()
     assert book.recall_history().sessions == ()
     assert book.recall_topic("anything").json()["has_relevant"] is False
     with pytest.raises(NotFound, match="there are none yet"):

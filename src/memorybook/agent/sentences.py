@@ -30,6 +30,16 @@ _PARTS = (
     ),
     (r"no session is known that these words mean", "没有与这些词相符的会话"),
     (r"its uuid begins with (.+)", "编号以 {0} 开头"),
+    (
+        r"(there is no book at .+?)\. It is made by what is remembered first, or with: memorybook init",
+        "{0}。记住第一件事时就会创建，也可以运行 memorybook init",
+    ),
+    (r"(there is no book at .+); the nearest (?:is|are) (.+?)(?: in (/.+))?", "{0}；最接近的是 {1}"),
+    (
+        r"there is no book at (.+), for (.+) is a copy of (.+) and has none of its own",
+        "{0} 处没有记忆库：{1} 是 {2} 的副本，自己还没有",
+    ),
+    (r"there is no book at (.+)", "{0} 处没有记忆库"),
     # why it is less
     (
         r"the turns of this session are not kept here: its summary is all there is",

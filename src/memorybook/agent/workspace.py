@@ -234,6 +234,7 @@ class Workspace:
             clock=self._clock,
             embedder=self._embedder,
             llm=self._llm,
+            missing_ok=True,
         )
         self._embedder = self._embedder or memory.embedder
         try:

@@ -22,7 +22,7 @@ from memorybook.chat.screen import Screen
 from memorybook.chat.status import Status, parts
 from memorybook.chat.words import Words, counted, error_text
 from memorybook.cli.call import Call
-from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.lifecycle.talk import is_worded
 from memorybook.recollection import short
 from memorybook.text.tokens import count_tokens, language_of
@@ -40,6 +40,7 @@ COMPACT_FROM = 16_000
 """Tokens of a talk from which on it is compacted."""
 
 _WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
+_BEGINS = ("/new", "/remember")  # commands that make a book
 _READ = 20  # entries and sessions whose language is a book's
 
 
@@ -79,6 +80,8 @@ class Chat:
         self._turns: list[dict[str, Any]] = []
         self._session: AgentSession
         self._doing: Doing
+        self._settle: Callable[[], None]
+        self._settles = False  # once something is written, for the place of a chat is in its book
         self._llm: LLM | None = None
 
     @property
@@ -90,7 +93,6 @@ class Chat:
         logging.getLogger("memorybook").addHandler(logging.NullHandler())  # what it would say is shown here
         with ExitStack() as opened:
             self._llm = self._memory.llm
-            chat = opened.enter_context(_place(self._memory))
             workspace = Workspace(
                 book=self._memory.root,
                 config=self._memory.config,
@@ -101,10 +103,12 @@ class Chat:
                 door=CHANNEL,
             )
             opened.callback(workspace.close)
-            self._session = workspace.session(CHANNEL, chat)
-            self._doing = Doing(
-                self._call.options, self._memory, self._session, self._screen, events=self._events, made=self._made
-            )
+            self._settle = lambda: self._begin(workspace, opened.enter_context(_place(self._memory)))
+            if self._memory.absence():
+                self._begin(workspace, "1")
+                self._settles = True
+            else:
+                self._settle()
             self._greet()
             self._talk()
             remembered = self._leave(workspace)
@@ -113,6 +117,14 @@ class Chat:
         return {"turns": self._turns, **remembered} if self._call.options.json else None
 
     # --- beginning -----------------------------------------------------------------------------
+
+    def _begin(self, workspace: Workspace, chat: str) -> None:
+        """Talk in the session of that chat from now on."""
+        self._settles = False
+        self._session = workspace.session(CHANNEL, chat)
+        self._doing = Doing(
+            self._call.options, self._memory, self._session, self._screen, events=self._events, made=self._made
+        )
 
     def _greet(self) -> None:
         words, memory = self._words, self._memory
@@ -129,6 +141,8 @@ class Chat:
         if lacks_editing():
             self._screen.remark(words.extra)
         self._screen.remark(words.hint)
+        if absent := memory.absence():
+            self._screen.remark(told_in(self._screen.language, absent))
         before = self._session.messages
         if self._goes_on:
             self._go_on(memory)
@@ -160,6 +174,8 @@ class Chat:
                 yield from (turn.text for turn in transcripts.turns(session.uuid) if turn.role == "user")
 
     def _ids(self, what: str) -> Iterable[tuple[str, str]]:
+        if self._memory.absence():
+            return []
         if what == "entries":
             return [(each.entry.id, each.entry.text) for each in self._memory.entries(limit=50).entries]
         return [(each.name or short(each.uuid), each.title) for each in self._memory.sessions(limit=50).sessions]
@@ -196,6 +212,8 @@ class Chat:
         """Do what a line says; False if it says to leave."""
         try:
             order = commands.order_in(line, self._screen.language)
+            if self._settles and (order is None or order.command.name in _BEGINS):
+                self._settle()
             if order is None:
                 self._turn(line)
                 return True
@@ -322,7 +340,7 @@ def _language(memory: Memory, otherwise: str) -> str:
     if setting != "auto":
         return setting
     texts = [entry.text for entry in memory.book.entries()][-_READ:]
-    with suppress(Unavailable):
+    with suppress(Unavailable, NotFound):
         texts += [session.title for session in memory.sessions(limit=_READ).sessions]
     return language_of(setting, texts) if any(texts) else otherwise
 

@@ -56,7 +56,7 @@ VERBS = {
     "sync": ("upkeep", "bring the index up to the documents"),
     "rebuild": ("upkeep", "make the index anew"),
     "watch": ("upkeep", "keep the index up to the documents until Ctrl-C"),
-    "trust": ("upkeep", "let a project's settings file set keys, addresses and paths"),
+    "trust": ("upkeep", "let a project's settings file choose book, model, server and paths"),
     "completion": ("upkeep", "print a completion script for a shell"),
     "serve": ("serve", "serve the book over HTTP, with a token"),
     "compare": ("compare", "run a conversation through two providers, on copies of the book"),

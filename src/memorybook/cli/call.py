@@ -275,6 +275,8 @@ class Call:
 
             try:
                 self._memory = open_memory(self.options.book, project=self.options.project, config=config, door="cli")
+                for warning in self._memory.config.warnings[len(config.warnings) :] if self.verb != "status" else ():
+                    self.warn(warning)
             except MemoryBookError:
                 if self.verb == "status":  # what was left out may be why
                     self._warn_of(config)

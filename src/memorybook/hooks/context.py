@@ -38,6 +38,9 @@ TALKING = (
 )
 """Of which such a question has one."""
 
+PATIENCE = 1.5
+"""Seconds at most that an embedding service has for a prompt: words answer it in time, too."""
+
 LATELY = 3
 """Past sessions that one that begins is told of: the newest of which there is something to tell."""
 
@@ -94,7 +97,8 @@ def _opened(config: Config, root: str) -> Memory:
     find_dependencies()
     from memorybook.memory import open as open_memory
 
-    memory = open_memory(root, config=config, door="hook")
+    service = config.embeddings._replace(timeout=min(config.embeddings.timeout, PATIENCE))
+    memory = open_memory(root, config=config._replace(embeddings=service), door="hook")
     memory.book.background = False
     return memory
 

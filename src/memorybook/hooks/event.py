@@ -1,7 +1,8 @@
 """One event of an agent host, from its arrival on stdin to the answer on stdout, within a limit of time.
 
 A session that begins and a prompt are answered with a block of memories; what was said, a compaction and an end are
-put into the book's spool. Nothing is created where there is no book.
+put into the book's spool. Where there is no book nothing is created; a session that begins is told of it if one was
+named, or was there.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def answer(words: Sequence[str]) -> None:
     os.chdir(cwd)
     from memorybook.config import load
     from memorybook.errors import MemoryBookError
-    from memorybook.workspace import book_root
+    from memorybook.workspace import absence, keep, locate
 
     readable = True
     try:
@@ -92,13 +93,21 @@ def answer(words: Sequence[str]) -> None:
         from memorybook.hooks import unsettled
 
         config, readable = unsettled.settings(cwd)
-    root = book_root(config, cwd=cwd, book=asked.book)
+    root, found = locate(config, cwd=cwd, book=asked.book)
+    keep(root, found)
     if readable and _any_unsettled(root):
         from memorybook.hooks.unsettled import settle
 
         settle(root)
     if config.enabled and os.path.isdir(root):
         _carry_out(asked, told, config, root, readable)
+    elif config.enabled and KINDS[asked.event] == "start":
+        absent = absence(root, found)
+        os.write(2, f"memorybook: {absent}\n".encode("utf-8", "backslashreplace"))
+        if not found.home or found.id or found.copy_of[0]:  # one is meant that there should be
+            from memorybook.recall.format import marked
+
+            respond(asked.event, marked(absent))
 
 
 def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str, readable: bool) -> None:

@@ -45,6 +45,8 @@ def body(request: Request, dialect: Dialect, model: str, *, stream: bool = False
     system = "\n\n".join(filter(None, (text_of(m.get("content")) for m in messages if m["role"] == "system")))
     if system:
         sent["system"] = system
+    if dialect.temperature is not None:
+        sent["temperature"] = dialect.temperature
     if form and dialect.mode != "prompted":
         sent["tools"] = [_tool(form.name, form.description, form.schema)]
         sent["tool_choice"] = {"type": "tool", "name": form.name}

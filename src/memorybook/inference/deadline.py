@@ -6,6 +6,7 @@ late. Here each wait is cut to what is left of the time that `ends_within` gives
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 import time
@@ -28,8 +29,12 @@ _time = _Time()
 
 @contextmanager
 def ends_within(seconds: float) -> Iterator[None]:
-    """All waiting for the network in this block, in this thread, ends after so many seconds with a timeout."""
-    before, _time.ends = _time.ends, time.monotonic() + seconds
+    """All waiting for the network in this block, in this thread, ends after so many seconds with a timeout.
+
+    A block in another ends with that one at the latest.
+    """
+    before, ends = _time.ends, time.monotonic() + seconds
+    _time.ends = ends if before is None else min(before, ends)
     try:
         yield
     finally:
@@ -66,7 +71,18 @@ class _Network(httpcore2.SyncBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        return _Stream(super().connect_tcp(host, port, _left(timeout), local_address, socket_options))
+        try:  # by hand: each of a host's addresses would have the whole time to itself
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        problem: Exception = httpcore2.ConnectError(f"{host} has no address")
+        for *_, address in found:
+            try:
+                connected = super().connect_tcp(str(address[0]), port, _left(timeout), local_address, socket_options)
+                return _Stream(connected)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                problem = error
+        raise problem
 
 
 class _Stream(httpcore2.NetworkStream):

@@ -67,6 +67,7 @@ def open_llm(settings: LLMSettings) -> LLM | None:
         mode=settings.mode,
         timeout=settings.timeout,
         max_tokens=settings.max_tokens,
+        temperature=settings.temperature if settings.temperature >= 0 else None,
     )
     return Asking(f"{spoken}/{host}/{settings.model}", server.once, pieces=server.pieces, close=server.close)
 
@@ -97,17 +98,27 @@ class Server:
         mode: `auto` begins with `json_schema` and learns what the server takes.
         timeout: Seconds that one request may take.
         max_tokens: Of an answer, where the request does not say; 0 leaves it to the server.
+        temperature: None leaves it to the server.
     """
 
     def __init__(
-        self, service: Service, wire: Wire, model: str, *, mode: str, timeout: float, max_tokens: int = 0
+        self,
+        service: Service,
+        wire: Wire,
+        model: str,
+        *,
+        mode: str,
+        timeout: float,
+        max_tokens: int = 0,
+        temperature: float | None = None,
     ) -> None:
         self._service = service
         self._wire = wire
         self._model = model
         self._timeout = timeout
         self._max_tokens = max_tokens
-        self._dialect = Dialect("json_schema" if mode == "auto" else mode, fixed=mode != "auto")
+        plain = "json_schema" if mode == "auto" else mode
+        self._dialect = Dialect(plain, fixed=mode != "auto", temperature=temperature)
         self.close = service.close
 
     def once(self, request: Request, tally: Tally) -> Raw:

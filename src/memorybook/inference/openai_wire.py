@@ -38,6 +38,8 @@ def body(request: Request, dialect: Dialect, model: str, *, stream: bool = False
     }
     if request.max_tokens:
         sent[dialect.limit] = request.max_tokens
+    if dialect.temperature is not None:
+        sent["temperature"] = dialect.temperature
     if form and mode == "json_schema":
         schema = {"name": form.name, "description": form.description, "schema": dict(form.schema)}
         strict = {"strict": True} if _is_strict(form.schema) else {}

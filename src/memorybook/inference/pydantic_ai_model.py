@@ -67,7 +67,9 @@ class _Asked:
         asked = model_request(
             self._model,
             _messages(spelled_out(request) if words else request.messages),
-            model_settings={"timeout": timeout} | ({"max_tokens": limit} if limit else {}),
+            model_settings={"timeout": timeout}
+            | ({"max_tokens": limit} if limit else {})
+            | ({"temperature": self._settings.temperature} if self._settings.temperature >= 0 else {}),
             model_request_parameters=_parameters(request, self._settings.mode),
         )
         try:

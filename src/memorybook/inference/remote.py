@@ -30,10 +30,10 @@ _LONGEST_TEXT = 6000  # characters; services refuse whole batches for one text a
 class RemoteEmbedder:
     """Embeds through one service, and contacts nothing else: no redirects, no proxies from the environment.
 
-    A single text is taken for a question that somebody waits for: one try, `query_timeout`; after a failure
-    single texts fail at once for ten seconds. Several texts are tried up to four times, with the pauses that
-    the service asks for (`Retry-After`) or of 0.5, 1 and 2 seconds. Blank texts are never sent (a row of
-    zeros), texts beyond 6,000 characters are cut. Safe to share between threads.
+    A single text is taken for a question that somebody waits for: it has its vector within `timeout`, in one try, or
+    fails; after a failure single texts fail at once for ten seconds. Several texts are tried up to four times, with
+    the pauses that the service asks for (`Retry-After`) or of 0.5, 1 and 2 seconds. Blank texts are never sent (a row
+    of zeros), texts beyond 6,000 characters are cut. Safe to share between threads.
 
     Args:
         base_url: Up to but without `/embeddings`, such as `https://api.siliconflow.cn/v1`.
@@ -41,8 +41,7 @@ class RemoteEmbedder:
         model: As the service calls it, such as `BAAI/bge-m3`.
         dimensions: Length of the vectors, asked for and insisted on; None takes what comes first.
         batch: Most texts in one request; halved when the service says that these are too many.
-        timeout: Seconds that one request may take (half of it more if connecting is slow).
-        query_timeout: The same for a single text; `timeout` if that is less.
+        timeout: Seconds that one request may take, and all that a single text needs.
 
     Attributes:
         dimensions: 0 until the first answer, if not given.
@@ -62,20 +61,18 @@ class RemoteEmbedder:
         dimensions: int | None = None,
         batch: int = 32,
         timeout: float = 30.0,
-        query_timeout: float = 2.0,
     ) -> None:
         url, host = endpoint(base_url, "embeddings", part="embeddings", what=_WHAT)
         if not model.strip():
             raise ConfigError("the embedding service needs a model name, such as 'BAAI/bge-m3'; set embeddings.model")
         key = sound_key(api_key, part="embeddings", what=_WHAT)
-        _positive(dimensions=dimensions, batch=batch, timeout=timeout, query_timeout=query_timeout)
+        _positive(dimensions=dimensions, batch=batch, timeout=timeout)
         self.name = f"remote/{host}/{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or 0
         self._model = model
         self._ask_dimensions = dimensions is not None
         self._batch = batch
         self._timeout = timeout
-        self._query_timeout = min(query_timeout, timeout)
         self._service = Service(url, host, key=key, headers={"authorization": f"Bearer {key}"} if key else {})
         self._served: str | None = None
         self._down: tuple[float, str] = (0.0, "")
@@ -85,6 +82,14 @@ class RemoteEmbedder:
 
         Raises EmbedderFailed; the message says what to do and never holds the key.
         """
+        if len(texts) == 1:
+            from memorybook.inference.deadline import ends_within
+
+            with ends_within(self._timeout):
+                return self._embedded(texts)
+        return self._embedded(texts)
+
+    def _embedded(self, texts: Sequence[str]) -> Vectors:
         sent = [number for number, text in enumerate(texts) if text and not text.isspace()]
         found: dict[int, bytes] = {}
         while len(found) < len(sent):
@@ -125,7 +130,7 @@ class RemoteEmbedder:
             raise EmbedderFailed(self._down[1])
         tries = 0
         while True:
-            reply = self._post(texts, self._query_timeout if query else self._timeout)
+            reply = self._post(texts)
             if reply.fine:
                 self._down = (0.0, "")
                 return reply.body
@@ -144,14 +149,14 @@ class RemoteEmbedder:
             self._down = (time.monotonic() + _REST, str(failure))
         raise failure
 
-    def _post(self, texts: list[str], timeout: float) -> Response:
+    def _post(self, texts: list[str]) -> Response:
         """One request; no more is taken for an answer than these vectors can be."""
         payload: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._ask_dimensions:
             payload["dimensions"] = self.dimensions
         most = 65536 + len(texts) * (self.dimensions or _UNKNOWN_DIMENSIONS) * _BYTES_PER_NUMBER
         body = json.dumps(payload, ensure_ascii=False).encode()
-        return self._service.post(body, timeout=timeout, most=most)
+        return self._service.post(body, timeout=self._timeout, most=most)
 
     def _failed(self, what: str, advice: str) -> EmbedderFailed:
         return EmbedderFailed(self._service.masked(f"{_WHAT} {self._service.host!r} {what}; {advice}"))

@@ -21,6 +21,7 @@ class Dialect(NamedTuple):
         limit: What the limit of tokens is called.
         forced: Whether a call of a tool can be demanded.
         counted: Whether a stream can be asked for its usage.
+        temperature: Asked for; None leaves it to the server.
     """
 
     mode: str
@@ -28,6 +29,7 @@ class Dialect(NamedTuple):
     limit: str = "max_tokens"
     forced: bool = True
     counted: bool = True
+    temperature: float | None = None
 
 
 class Draft:

@@ -120,8 +120,6 @@ class Restored(NamedTuple):
 def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Backup:
     """See `Memory.backup`."""
     root = memory.root
-    if not os.path.isdir(root):
-        raise NotFound(f"there is no book at {root!r}: nothing to back up")
     with put_in_place(path) as new, _parts(new) as parts:
         check_place(path)
         files = _cut(memory, parts)

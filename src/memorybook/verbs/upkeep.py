@@ -60,6 +60,8 @@ def status(memory: Memory) -> dict[str, Any]:
     }
     if exists:
         _count(memory, shown)
+    elif absent := memory.absence():
+        shown["degraded"].append(absent)
     return shown
 
 

@@ -149,5 +149,6 @@ def test_a_prompt_that_cannot_be_made_is_told_in_one_sentence(
 def test_a_prompt_from_an_empty_book_says_that_nothing_was_found(tmp_path: Path) -> None:
     with memorybook.open(str(tmp_path / "book"), config=CONFIG._replace(language="zh")) as memory:
         host = Host(lambda: memory, "auto")
+        memory.init()
         assert "(nothing was found at a first look)" in prompt(host, "recall", question="which tea?")
         assert "本次会话即将结束" in prompt(host, "end_of_session"), "as the settings have it"

@@ -232,7 +232,10 @@ def test_conversations_are_recalled(host: Host, memory: Memory, tmp_path: Path) 
         ("memory_remember", {"text": "tea", "category": "\ud800"}, "category"),
     ],
 )
-def test_a_wrong_call_is_told_in_one_sentence(host: Host, name: str, arguments: dict[str, object], told: str) -> None:
+def test_a_wrong_call_is_told_in_one_sentence(
+    host: Host, memory: Memory, name: str, arguments: dict[str, object], told: str
+) -> None:
+    memory.init()
     result = host.call(name, **arguments)
     assert result.is_error
     assert told in text_of(result)

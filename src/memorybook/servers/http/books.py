@@ -127,7 +127,9 @@ class Books:
             if memory.config.llm.model:
                 with suppress(MemoryBookError):  # said when it is needed
                     _ = memory.llm  # made once, not by each that sees it through a door
-            yield Through(memory, door=door, person=person)
+            seen = Through(memory, door=door, person=person)
+            seen.missing_ok = self.many  # a tenant is there before its book
+            yield seen
 
     @contextmanager
     def _used(self, tenant: str) -> Iterator[AgentSession]:

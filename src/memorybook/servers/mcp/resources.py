@@ -37,7 +37,7 @@ class Resources:
 
     def document(self, path: str) -> str:
         """A document of the book, such as MEMORY.md or daily/2026-02-24.md."""
-        return self._read(lambda memory: memory.book.documents.read(path).text)
+        return self._read(lambda memory: memory.document(path).text)
 
     def entry(self, id: str) -> str:
         """The statement of an entry."""
