@@ -365,6 +365,9 @@ The password is the key is what I meant
 Python3 is required for the password check
 iPhone15 is my work phone; the password is in 1Password
 B2B is the key
+订单 88231，为我重置密码
+工单 20931，是关于忘记密码
+order 88231, which is about a lost password
 iPhone15 是我的手机，密码在 1Password
 他用 Python3 当密码课的例子
 The wifi: cafe-2F / free of charge

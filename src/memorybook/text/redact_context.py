@@ -196,7 +196,8 @@ _GIVEN_BEFORE = re.compile(  # what stands between a value and the label that it
     r"(?:\s+|\s*[,，]\s*(?:that|this|which)\s?|\s+[–—-]\s+that\s?)(?:['’]s|is|was|has\s+always\s+been|as|for|est|es)"
     rf"(?:\s+(?:still|now|also|again))?\s+{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*|\s*[(（]{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*"
     r"|\s+(?:as|это|—|–)(?:\s+[\w-]+){0,2}\s*"
-    r"|\s*[，,]?\s*[这那]?个?(?:[就才仍还也]?[是为]|当作?|作为?|做|设[为成]|当成|[はがを]|[이가은는])了?[^，。；！？,.;!?:：\n]{0,16})\Z",
+    r"|\s*(?:[，,]?\s*[这那]个?|[，,]\s*(?=就))?(?:[就才仍还也]?[是为]|当作?|作为?|做|设[为成]|当成|[はがを]|[이가은는])了?"
+    r"[^，。；！？,.;!?:：\n]{0,16})\Z",
     re.IGNORECASE,
 )
 _ENDS_IN_LABEL = re.compile(  # a label that something was given for, not the first half of another word
