@@ -150,3 +150,24 @@ def test_an_edit_of_what_changed_meanwhile_is_refused(memory: Memory, monkeypatc
 @given(st.text("a.mdplin/").map(lambda name: name + ".plain.md") | st.text("a.mdplin/").map(lambda name: name + ".md"))
 def test_each_document_is_a_file_of_a_name_of_its_own(path: str) -> None:
     assert document_of(name_of(path)) == path
+
+
+@pytest.mark.parametrize("said", ["The user drinks green tea every day.", "用户每天早上喝绿茶。"])
+def test_a_model_cannot_edit_away_what_a_person_said(tmp_path: Path, said: str) -> None:
+    root = str(tmp_path / "book")
+    with memorybook.open(root, config=Config(), door="cli") as person:
+        person.remember(said)
+        person.append("answers in English 用英文回答", section="Preferences")
+        page = person.document("MEMORY.md").text
+    with memorybook.open(root, config=Config(), door="mcp") as agent:
+        for old, new in ((page, ""), (page, "# Agent Memory\n"), ("- answers in English 用英文回答\n", "\n")):
+            with pytest.raises(InvalidInput, match="lines that a person wrote, which stay"):
+                run(agent, "str_replace", "/MEMORY.md", old_str=old, new_str=new)
+        run(agent, "str_replace", "/MEMORY.md", old_str=said, new_str="x")
+        for command, more in (
+            ("delete", {}),
+            ("rename", {"old_path": "/memories/MEMORY.md", "new_path": "/memories/x"}),
+        ):
+            with pytest.raises(InvalidInput, match="it stays"):
+                run(agent, command, "/MEMORY.md", **more)
+        assert said in [known.entry.text for known in agent.entries().entries if known.entry.trust == "user"]

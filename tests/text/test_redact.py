@@ -236,6 +236,7 @@ API 키: {t32}
 мой пароль {password}
 пароль это {simple}
 код подтверждения: {digits6}
+код от домофона {digits4}
 API-ключ: {t32}
 {simple}, that's my password
 {simple} – that is the wifi password
@@ -364,6 +365,9 @@ The password is the key is what I meant
 Python3 is required for the password check
 iPhone15 is my work phone; the password is in 1Password
 B2B is the key
+订单 88231，为我重置密码
+工单 20931，是关于忘记密码
+order 88231, which is about a lost password
 iPhone15 是我的手机，密码在 1Password
 他用 Python3 当密码课的例子
 The wifi: cafe-2F / free of charge
@@ -371,6 +375,7 @@ pay 1234 5678 9012 3456 to nobody
 la clave primaria es tenant_id
 el token caducó en 2024
 код на Python3 лежит в репозитории
+код ошибки: 1045, почтовый код: 101000
 パスポート番号の更新は2030年
 인증서 만료일은 2027-01-01
 """.strip().split("\n")
@@ -441,6 +446,7 @@ DER = {
     "": "308204bd020100300d06092a864886f70d0101010500048204a7308204a3020100",
     "EC ": "30770201010420",
     "ENCRYPTED ": "308204fe3028060a2a864886f70d010c0103301a0414",
+    "PKCS12 ": "308204fe020103308204",
     "OPENSSH ": b"openssh-key-v1\0\0\0\0\4none".hex(),
 }
 

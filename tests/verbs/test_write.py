@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import memorybook
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.memory import Memory
+from verbs.conftest import CONFIG, NOW
 
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
 
@@ -109,3 +111,19 @@ def test_a_flush_of_nothing_readable_says_why(memory: Memory) -> None:
     memory.flush("- We decided to use PostgreSQL.")
     again = memory.flush("- We decided to use PostgreSQL.")
     assert (again.written, again.operation) == ((), None)
+
+
+@pytest.mark.parametrize("expires", ["2020-01-01", "2026-02-23"])
+def test_what_a_person_said_does_not_lapse_at_an_agents_word(tmp_path: Path, expires: str) -> None:
+    root = str(tmp_path / "book")
+    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
+        said = [person.remember(text).known.entry for text in ("The user is allergic to nuts.", "用户对花生过敏。")]
+    with memorybook.open(root, config=CONFIG, door="mcp", clock=lambda: NOW) as agent:
+        own = agent.remember("The build takes ten minutes.").known.entry
+        agent.update(own.id, expires=expires)
+        for entry in said:
+            with pytest.raises(InvalidInput, match="does not lapse at an agent's word"):
+                agent.update(entry.id, expires=expires)
+            agent.update(entry.id, expires="2026-03-01")
+    with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
+        person.update(said[0].id, expires=expires)

@@ -34,31 +34,28 @@ _ALPHABET = re.compile(r"[A-Za-z0-9+/]*")
 _SEALED = re.compile(r"[A-Za-z0-9+/_-]{1000,}={0,2}")
 
 _MEDIA = (
+    *(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"OggS", b"ID3", b"fLaC", b"wOF"),
     *(
-        b"\x89PNG",
-        b"\xff\xd8\xff",
-        b"GIF8",
-        b"RIFF",
-        b"%PDF",
         b"PK\3\4",
-        b"OggS",
-        b"ID3",
-        b"fLaC",
-        b"wOF",
         b"\x1f\x8b\x08",
+        b"II*\0",
+        b"MM\0*",
+        b"\0\0\1\0",
+        b"BZh",
+        b"7z\xbc\xaf",
+        b"\xfd7zXZ",
+        b"(\xb5/\xfd",
+        b"\0asm",
+        b"SQLite format",
     ),
-    *(b"II*\0", b"MM\0*", b"\0\0\1\0", b"BZh", b"7z\xbc\xaf", b"\xfd7zXZ", b"(\xb5/\xfd", b"\0asm", b"SQLite format"),
 )
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]")
 _ANY = "x7Kq2mZp9Lw4Rt6Vb1"
 """A word that looks like any secret."""
 
 _OPENSSH = b"openssh-key-v1\0"
-_DER_KEY = (
-    re.compile(  # a sequence that opens with a version, as no certificate and no public key does; then what follows
-        rb"0(?:\x82..|\x81.|[\x20-\x7f])\x02\x01(?:\0[\x02\x30]|\x01[\x04\x30])", re.DOTALL
-    )
-)
+# a sequence that opens with a version, as no certificate and no public key does; then what follows
+_DER_KEY = re.compile(rb"0(?:\x82..|\x81.|[\x20-\x7f])\x02\x01(?:\0[\x02\x30]|\x01[\x04\x30]|\x03\x30)", re.DOTALL)
 
 
 def blocks(text: str, secret_in: Callable[[str], str]) -> Iterator[Block]:

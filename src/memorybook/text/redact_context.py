@@ -68,7 +68,7 @@ _LABEL = (
     r"|(?P<code>(?:授权|验证|校验|动态|提取|解压|安全|恢复|备份|门禁|报警|访问|识别|激活|解锁|认证|开锁|开门|确认|取款)码"
     r"|code (?:secret|d['’]accès|de vérification)|código (?:secreto|de (?:acceso|verificación|seguridad))|暗証番号"
     r"|(?:認証|確認)(?:コード|番号)|인증 ?(?:번호|코드)"
-    r"|(?<![\w-])(?:(?:пин-?)?код(?: подтверждения| доступа| из смс)?|пин)(?!\w))"
+    r"|(?<![\w-])(?:пин(?:-?код)?|код (?:подтверждения|доступа|из смс|от \w+))(?!\w))"
     r"|(?P<pin>pin)(?![a-z])(?:[ -]?(?:codes?|numbers?|码))?|(?P<otp>otp|cvv2?|cvc)(?![a-z])"
     r"|(?P<of_code>codes?)(?![a-z])"
     r"|(?P<secret>secrets?(?![a-z])|tokens?(?![a-z])|cred(?:ential)?s?(?![a-z])|密钥|秘钥|密匙|令牌|凭证|凭据|私钥|加密串"
@@ -196,7 +196,8 @@ _GIVEN_BEFORE = re.compile(  # what stands between a value and the label that it
     r"(?:\s+|\s*[,，]\s*(?:that|this|which)\s?|\s+[–—-]\s+that\s?)(?:['’]s|is|was|has\s+always\s+been|as|for|est|es)"
     rf"(?:\s+(?:still|now|also|again))?\s+{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*|\s*[(（]{_WHOSE}(?:\s+[\w-]+){{0,2}}\s*"
     r"|\s+(?:as|это|—|–)(?:\s+[\w-]+){0,2}\s*"
-    r"|\s*[，,]?\s*[这那]?个?(?:[就才仍还也]?[是为]|当作?|作为?|做|设[为成]|当成|[はがを]|[이가은는])了?[^，。；！？,.;!?:：\n]{0,16})\Z",
+    r"|\s*(?:[，,]?\s*[这那]个?|[，,]\s*(?=就))?(?:[就才仍还也]?[是为]|当作?|作为?|做|设[为成]|当成|[はがを]|[이가은는])了?"
+    r"[^，。；！？,.;!?:：\n]{0,16})\Z",
     re.IGNORECASE,
 )
 _ENDS_IN_LABEL = re.compile(  # a label that something was given for, not the first half of another word
