@@ -443,10 +443,10 @@ def test_a_slow_service_holds_no_search_longer_than_is_set(
     with remote(service, note(tmp_path / "book", 12), 5) as memory:
         assert memory.sync()["pending_vectors"] == 0
     service.usual = answer
-    with remote(service, tmp_path / "book", 0.5) as memory:
+    with remote(service, tmp_path / "book", 0.3) as memory:
         started = time.monotonic()
         assert ask(memory), "found by words"
-        assert time.monotonic() - started < 0.9
+        assert time.monotonic() - started < 0.8
 
 
 def test_a_search_waits_for_a_service_as_long_as_is_set(tmp_path: Path, service: server.Service) -> None:

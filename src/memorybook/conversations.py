@@ -260,7 +260,7 @@ class Conversations:
         """
         from memorybook.verbs import export
 
-        return export.export(self._talks._on._there, path, session=session, progress=progress)
+        return export.export(self._talks._on, path, session=session, progress=progress)
 
     def backup(self, path: str, *, progress: Progress | None = None) -> Backup:
         """Write the whole book into one archive: documents, turns and journal, at one moment, each file with a digest.
@@ -278,7 +278,7 @@ class Conversations:
         """
         from memorybook.verbs import backup
 
-        return backup.backup(self._talks._on._there, path, progress=progress)
+        return backup.backup(self._talks._on, path, progress=progress)
 
     def restore(
         self, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None

@@ -44,15 +44,18 @@ class Lifetime:
     @property
     def _there(self) -> Memory:
         """This memory, for whatever needs a book that is there. Raises NotFound, with the nearest ones."""
-        if not self._memory.missing_ok and (absent := self.absence()):
-            raise NotFound(absent)
+        if self.absent and not self._memory.missing_ok:
+            raise NotFound(self.absent)
         return self._memory
 
-    def absence(self) -> str:
+    @property
+    def absent(self) -> str:
         """That there is no book yet, and which ones are nearest; "" where there is one, or memory is switched off."""
         memory = self._memory
         if os.path.isdir(memory.root) or not memory.config.enabled:
             return ""
+        if memory.missing_ok:  # to whom it is no mistake, others' books are no help
+            return "there is no book yet: it is made by what is remembered first"
         return absence(memory.root, memory.project)
 
     def _spent(self) -> Usage:
@@ -401,8 +404,8 @@ class Lifetime:
         found = inject.retrieve_and_inject(
             self._memory, query, session_id, min_score=min_score, max_memories=max_memories
         )
-        if absent := "" if self._memory.missing_ok else self.absence():  # the task that follows will make it
-            found = found._replace(state={**found.state, "degraded": [absent, *found.state.get("degraded", ())]})
+        if self.absent and not self._memory.missing_ok:  # the task that follows will make it
+            found = found._replace(state={**found.state, "degraded": [self.absent, *found.state.get("degraded", ())]})
         return found
 
     def store_if_worthwhile(

@@ -42,7 +42,7 @@ class Shelf:
         try:
             return documents.document(self._shelved, path)
         except MissingDocument:
-            if absent := self._shelved.absence():
+            if absent := self._shelved.absent:
                 raise MissingDocument(absent) from None
             raise
 

@@ -218,4 +218,5 @@ def test_a_threshold_and_the_parts_of_a_score_are_told(memory: Memory) -> None:
 
 
 def test_an_empty_book_has_nothing(memory: Memory) -> None:
+    memory.init()
     assert tools.text(found(memory, "tea")) == "Nothing relevant found."

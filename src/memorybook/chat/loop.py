@@ -104,7 +104,7 @@ class Chat:
             )
             opened.callback(workspace.close)
             self._settle = lambda: self._begin(workspace, opened.enter_context(_place(self._memory)))
-            if self._memory.absence():
+            if self._memory.absent:
                 self._begin(workspace, "1")
                 self._settles = True
             else:
@@ -141,7 +141,7 @@ class Chat:
         if lacks_editing():
             self._screen.remark(words.extra)
         self._screen.remark(words.hint)
-        if absent := memory.absence():
+        if absent := memory.absent:
             self._screen.remark(told_in(self._screen.language, absent))
         before = self._session.messages
         if self._goes_on:
@@ -174,7 +174,7 @@ class Chat:
                 yield from (turn.text for turn in transcripts.turns(session.uuid) if turn.role == "user")
 
     def _ids(self, what: str) -> Iterable[tuple[str, str]]:
-        if self._memory.absence():
+        if self._memory.absent:
             return []
         if what == "entries":
             return [(each.entry.id, each.entry.text) for each in self._memory.entries(limit=50).entries]

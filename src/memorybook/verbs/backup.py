@@ -120,6 +120,8 @@ class Restored(NamedTuple):
 def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Backup:
     """See `Memory.backup`."""
     root = memory.root
+    if absent := memory.absent:
+        raise NotFound(absent)
     with put_in_place(path) as new, _parts(new) as parts:
         check_place(path)
         files = _cut(memory, parts)

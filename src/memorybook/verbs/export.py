@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from memorybook.errors import InvalidInput, MemoryBookError, Unavailable
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.formats import sessions_json
 from memorybook.formats.sessions_json import Exported
 from memorybook.model import Session, SessionSummary, Turn
@@ -79,6 +79,8 @@ def _to_stream(memory: Memory, stream: IO[bytes], session: str | None) -> Export
 
 
 def _check(memory: Memory, *, makes_state: bool) -> None:
+    if absent := memory.absent:
+        raise NotFound(absent)
     if makes_state:
         with memory.book.documents.lock():  # makes the folder that ignores itself for git
             pass

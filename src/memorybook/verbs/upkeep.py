@@ -60,8 +60,8 @@ def status(memory: Memory) -> dict[str, Any]:
     }
     if exists:
         _count(memory, shown)
-    elif absent := memory.absence():
-        shown["degraded"].append(absent)
+    elif memory.absent and not memory.missing_ok:
+        shown["degraded"].append(memory.absent)
     return shown
 
 
