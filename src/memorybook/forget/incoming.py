@@ -37,10 +37,11 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
     buried = book.journal.buried({mark for spans in by_text.values() for found in spans.values() for mark in found})
     if buried:  # what an entry says again was wanted again
         buried = buried.difference(mark for entry in book.entries() for mark in marks(entry.text))
-    echoed = Echo(book)
+    echoed, repeating = Echo(book), [turn.role in ("assistant", "tool") or is_list(turn.text) for turn in turns]
+    echoes = _echoes(book, (turn.text for turn, repeats in zip(turns, repeating, strict=True) if repeats))
     times: dict[datetime, frozenset[str]] = {}
     left = []
-    for turn in turns:
+    for turn, repeats in zip(turns, repeating, strict=True):
         time = turn.time or (now if now is not None and _asks_to_remember(turn) else None)
         stands = buried
         if buried and time is not None and turn.role in ("user", "") and not is_list(turn.text):
@@ -48,10 +49,9 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
                 times[time] = book.journal.buried(buried, since=time)
             stands = times[time]
         spans = [span for span, found in by_text[turn.text].items() if not stands.isdisjoint(found)]
-        repeats = turn.role in ("assistant", "tool") or is_list(turn.text)
         if repeats and (calls := echoed.left_in(turn.tool_calls)) != turn.tool_calls:
             turn = replace(turn, tool_calls=calls)
-        spans += [*echoed.spans(turn.text), *_echoes(book, turn.text)] if repeats else []
+        spans += [*echoed.spans(turn.text), *echoes.get(turn.text, ())] if repeats else []
         left.append(replace(turn, text=tidied(without_spans(turn.text, spans))) if spans else turn)
     return tuple(left)
 
@@ -81,14 +81,19 @@ def is_list(text: str) -> bool:
     return len(lines) >= 2 and (items >= 2 or len(lines) >= 5)
 
 
-def _echoes(book: Book, text: str) -> list[tuple[int, int]]:
-    """The clauses that repeat a name or two telling words of what was forgotten, also if it was purged."""
-    found: dict[tuple[int, int], frozenset[str]] = {}
-    for unit in units(text):
-        words = sorted(words_of(unit.text))[:MOST_PAIRED]
-        found[unit.start, unit.end] = frozenset(echo_marks(words, words))
+def _echoes(book: Book, texts: Iterable[str]) -> Mapping[str, list[tuple[int, int]]]:
+    """Clauses that repeat a name or two telling words of what was forgotten, also if it was purged, by text."""
+    found: dict[tuple[str, int, int], frozenset[str]] = {}
+    for text in dict.fromkeys(texts):
+        for unit in units(text):
+            words = sorted(words_of(unit.text))[:MOST_PAIRED]
+            found[text, unit.start, unit.end] = frozenset(echo_marks(words, words))
     buried = book.journal.buried({mark for each in found.values() for mark in each})
-    return [span for span, each in found.items() if not buried.isdisjoint(each)] if buried else []
+    echoes: dict[str, list[tuple[int, int]]] = {}
+    for (text, *span), each in found.items() if buried else ():
+        if not buried.isdisjoint(each):
+            echoes.setdefault(text, []).append((span[0], span[1]))
+    return echoes
 
 
 def texts_left(book: Book, texts: Iterable[str]) -> list[str]:

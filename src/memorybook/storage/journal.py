@@ -287,11 +287,19 @@ def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, t
 
 
 def _keyed_with(db: Connection) -> Callable[[str], str]:
-    """The keyed digest of a digest."""
-    import hmac
+    """The keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
+    from hashlib import sha256
 
     [(key,)] = db.execute("SELECT key FROM secret")
-    return lambda digest: hmac.digest(key, digest.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
+    inner, outer = (sha256(bytes(byte ^ pad for byte in key.ljust(64, b"\0"))) for pad in (0x36, 0x5C))
+
+    def keyed(digest: str) -> str:
+        within, around = inner.copy(), outer.copy()
+        within.update(digest.encode("utf-8", "surrogatepass"))
+        around.update(within.digest())
+        return around.hexdigest()[:32]
+
+    return keyed
 
 
 def _keys(db: Connection) -> Callable[[str], str] | None:
