@@ -74,6 +74,16 @@ class Book:
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
 
+    def faults(self, *, thorough: bool = False) -> list[str]:
+        """What happened to what cannot be derived behind the book's back, a sentence each; see `Journal.fault`."""
+        found: list[str] = []
+        for part in (self.transcripts, self.journal):
+            try:
+                found.append(part.fault(thorough=thorough))
+            except Unavailable as error:
+                found.append(str(error))
+        return [one for one in found if one]
+
     @property
     def degraded(self) -> tuple[str, ...]:
         """What is less than configured, one sentence each."""
@@ -124,7 +134,7 @@ class Book:
             keep=keep,
             explain=explain,
         )
-        degraded = tuple(dict.fromkeys((*self.degraded, *report.degraded, *candidates.degraded)))
+        degraded = together((*self.degraded, *report.degraded, *candidates.degraded), self.faults())
         state = {
             "fresh": not report.degraded,  # what sync could not bring in
             "backend": candidates.backend,
@@ -378,6 +388,13 @@ class Book:
             if part is not None:
                 part.close()
         self._embedding = None
+
+
+def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    """The reasons, each once, with those of the others that are not part of one."""
+    found = dict.fromkeys(reasons)
+    found.update((one, None) for one in more if not any(one in reason for reason in found))
+    return tuple(found)
 
 
 class _Closed:

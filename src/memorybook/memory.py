@@ -430,10 +430,13 @@ def open(
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
     embedder = (embedder or _embedder(config, machine)) if hybrid else None
     index, degraded = _index(config, machine, embedder)
+    documents = DirectoryDocuments(root)
     opened = Book(
-        documents=DirectoryDocuments(root),
-        transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token),
-        journal=SqliteJournal(os.path.join(machine, "journal.sqlite")),
+        documents=documents,
+        transcripts=open_transcripts(
+            machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare
+        ),
+        journal=SqliteJournal(os.path.join(machine, "journal.sqlite"), prepare=documents.prepare),
         index=index,
         fallback=_scan,
         clock=clock or (lambda: datetime.now(UTC)),

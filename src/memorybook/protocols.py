@@ -74,6 +74,9 @@ class Documents(Protocol):
     def lock(self) -> AbstractContextManager[None]:
         """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
 
+    def faults(self) -> Sequence[str]:
+        """Why the book cannot be written, one sentence each, for `status`; nothing if it can."""
+
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
 
@@ -224,6 +227,12 @@ class Transcripts(Protocol):
     def counts(self) -> Mapping[str, int]:
         """`sessions` and `turns`."""
 
+    def fault(self, *, thorough: bool = False) -> str:
+        """What happened to it behind the back of whoever wrote it (lost, an older copy, another one), one sentence.
+
+        "" if nothing did. Cheap; `thorough` looks at more, for `status`. Raises Unavailable.
+        """
+
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
 
@@ -366,6 +375,12 @@ class Journal(Protocol):
 
     def spent(self, day: date) -> Spent:
         """What LLM calls used on that day."""
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """What happened to it behind the back of whoever wrote it (lost, an older copy, another one), one sentence.
+
+        "" if nothing did. Cheap; `thorough` looks at more, for `status`. Raises Unavailable.
+        """
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""

@@ -27,6 +27,7 @@ HISTORY = (
     "ec2cb1c9d610cbd50cf749504bdb075e",
     "9a46f66dd4c8abdfba6cdb6156dd0285",
     "6245685c98fcf50a0a8e0987db55ba7f",
+    "b22dad29a3a4a69aff4072f943a72f1e",
 )
 
 WRITER = """

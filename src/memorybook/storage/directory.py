@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from errno import ENOSPC
 from math import inf
 
 from memorybook.documents import Document, DocumentInfo
@@ -48,6 +49,8 @@ Listed = dict[str, dict[str, _Known]]
 
 _TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
 _HOUR = 3_600_000_000_000
+_ROOM = 2**16  # bytes that a disk which is not full takes
+_SHOWN = 3
 _WATCHING = 0.02  # s that it takes to start being told of changes, and to end it
 
 
@@ -300,6 +303,31 @@ class DirectoryDocuments:
 
     # --- folders -------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Make the book's folder, and that of machine state in it, if need be. Raises Unavailable."""
+        with _refusals(f"the book {self.root!r} cannot be made"), self._state():
+            pass
+
+    def faults(self) -> Sequence[str]:
+        """Why the book cannot be written: it is gone, a folder, the lock or a page takes nothing, the disk is full."""
+        try:
+            self._check_place()
+            if not os.path.isdir(self.root):
+                return ()
+            with self._state() as state:
+                os.close(self._open_lock())
+                _probe(state)
+        except Unavailable as error:
+            return (str(error),)
+        except OSError as error:
+            return (f"the book {self.root!r} cannot be written ({error.strerror or error}): check its folder and disk",)
+        effective = os.access in os.supports_effective_ids
+        paths = ("", *(info.path for info in self.list()))
+        closed = [
+            path for path in paths if not os.access(os.path.join(self.root, path), os.W_OK, effective_ids=effective)
+        ]
+        return [f"{path or self.root!r} cannot be written: check its rights" for path in closed[:_SHOWN]]
+
     def _check_place(self) -> None:
         """Raise Unavailable if the book was there and is not any more, so that no other one is begun in its place."""
         place = _place_of(self.root)
@@ -338,6 +366,7 @@ class DirectoryDocuments:
         self._check_place()
         make_root(self.root)
         own_folder(os.path.join(self.root, STATE))
+        self._place = _place_of(self.root)
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             state = open_folder(root, [STATE], STATE)
@@ -364,6 +393,19 @@ class DirectoryDocuments:
                 yield target
             finally:
                 versions.close()
+
+
+def _probe(folder: int) -> None:
+    """Write into a folder what it has room for, and take it out again. Raises OSError."""
+    name = f"probe-{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        if os.write(descriptor, b"\0" * _ROOM) < _ROOM:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=folder)
 
 
 @contextmanager

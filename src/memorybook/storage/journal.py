@@ -60,10 +60,11 @@ class SqliteJournal(Queues):
 
     Args:
         path: The database file.
+        prepare: See `Store`.
     """
 
-    def __init__(self, path: str) -> None:
-        self._store = Store(path, MIGRATIONS)
+    def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
+        self._store = Store(path, MIGRATIONS, prepare=prepare)
 
     def begin(
         self,
@@ -250,6 +251,10 @@ class SqliteJournal(Queues):
         """Access count by id, 0 left out."""
         rows = among(self._store.existing(), "SELECT entry, count FROM access WHERE entry IN ({})", ids)
         return {readable(entry): count for entry, count in rows}
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
+        return self._store.fault(thorough=thorough)
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""

@@ -6,6 +6,7 @@ from memorybook.errors import Conflict, NotFound
 from memorybook.standard import Iterable, Mapping, Sequence
 from memorybook.storage.columns import (
     as_json,
+    list_of,
     bindable,
     maybe_bindable,
     maybe_readable,
@@ -258,15 +259,13 @@ def _parked(row: tuple[Any, ...]) -> Parked:
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
-    import json
-
     from memorybook.model import Proposal
 
     id, kind, changes, reason, time, state, operation = row
     return Proposal(
         id=readable(id),
         kind=readable(kind),
-        changes=tuple(json.loads(readable(changes))),
+        changes=tuple(list_of(changes)),
         reason=readable(reason),
         time=time_of(time),
         state=state,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from memorybook.book import together
 from memorybook.errors import MemoryBookError, MissingDocument, Unavailable
 from memorybook.formats import memory_md
 from memorybook.pages import MEMORY
@@ -60,6 +61,7 @@ def status(memory: Memory) -> dict[str, Any]:
     }
     if exists:
         _count(memory, shown)
+    shown["degraded"] = list(together(shown["degraded"], (*book.faults(thorough=True), *book.documents.faults())))
     return shown
 
 

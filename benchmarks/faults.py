@@ -1,0 +1,312 @@
+"""Every verb on a book of which something is broken: what fails otherwise than in one clear sentence, what is lost?
+
+Usage: python benchmarks/faults.py [--part databases disk pages kills] [--kills 200] [--every 1] [--seed 1]
+
+- `databases`: each database is deleted, emptied, cut, overwritten, replaced, put back to an older state, made a folder;
+  then every verb runs, with the book open all the while and opened anew. A search finds the entries, nothing but the
+  project's own errors is raised, and the status says what is wrong with what cannot be derived.
+- `disk`: the n-th operation on a file fails (EIO, ENOSPC, EACCES), once or for ever, for every n of every verb. What
+  was acknowledged is there, what failed is there once or not at all, and once after it was tried again.
+- `pages`: MEMORY.md is emptied, cut or deleted by another program, and an agent goes on writing. It is told, and can
+  be taken back.
+- `kills`: a process that does all verbs in turn is killed at a random moment, again and again; everything
+  acknowledged is there once.
+
+Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import memorybook
+from memorybook.config import Config
+from memorybook.errors import MemoryBookError
+from memorybook.memory import Memory
+
+FACT = "The staging database is called heron."
+NOTE = "We met at the harbour."
+SAID = "Please remember that Mira drinks green tea."
+CONFIG = Config(timezone="UTC", vector_enabled=False)
+
+Verb = Callable[[Memory], Any]
+
+
+def message(text: str, id: str) -> dict[str, str]:
+    """One thing that the user said."""
+    return {"role": "user", "content": text, "id": id, "timestamp": "2026-02-24T10:00:00Z"}
+
+
+def entry(memory: Memory) -> str:
+    """The id of the first entry."""
+    return memory.entries().entries[0].entry.id
+
+
+VERBS: dict[str, Verb] = {
+    "search": lambda memory: memory.search("staging database"),
+    "recall": lambda memory: memory.recall("what is the staging database called?"),
+    "get": lambda memory: memory.get("MEMORY.md"),
+    "entries": lambda memory: memory.entries(),
+    "history": lambda memory: memory.history(),
+    "sessions": lambda memory: memory.sessions(),
+    "recollect": lambda memory: memory.recollect("what did we say about Mira last time?"),
+    "status": lambda memory: memory.status(),
+    "sync": lambda memory: memory.sync(),
+    "remember": lambda memory: memory.remember("Lena plays the cello."),
+    "append": lambda memory: memory.append("The cello was tuned."),
+    "update": lambda memory: memory.update(entry(memory), importance="low"),
+    "add_messages": lambda memory: memory.add_messages("live", [message("The boat leaves at nine.", "m9")]),
+    "memorize": lambda memory: memory.process_session_end([message("Please remember that Ida sails.", "m5")], "s5"),
+    "flush": lambda memory: memory.flush("Remember: the harbour closes at ten."),
+    "forget": lambda memory: memory.forget(entry(memory)),
+    "undo": lambda memory: [memory.undo(one.operation.id) for one in memory.history().operations[:1]],
+    "tidy": lambda memory: memory.tidy(),
+    "export": lambda memory: memory.export(os.path.join(os.path.dirname(memory.root), "out.json")),
+    "backup": lambda memory: memory.backup(os.path.join(os.path.dirname(memory.root), "out.tar.gz")),
+    "purge": lambda memory: memory.purge(entry(memory)),
+}
+
+
+def opened(root: str) -> Memory:
+    """The book, words alone."""
+    return memorybook.open(root, config=CONFIG)
+
+
+def filled(root: str) -> None:
+    """Make a book with an entry, a note, a session that was memorized and one that is held."""
+    with opened(root) as memory:
+        memory.remember(FACT)
+        memory.append(NOTE)
+        memory.process_session_end([message(SAID, "m1")], "s1")
+        memory.open_session("live")
+        memory.search("heron")
+
+
+class Findings:
+    """What was tried, and what went wrong, by kind."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+        self.wrong: Counter[str] = Counter()
+        self.examples: dict[str, str] = {}
+
+    def call(self, verb: Verb, memory: Memory, where: str) -> tuple[Any, MemoryBookError | None]:
+        """What the verb answers, or how it refuses; anything else it raises is a finding."""
+        self.tried += 1
+        try:
+            return verb(memory), None
+        except MemoryBookError as error:
+            if len(str(error).split("\n")) > 3:
+                self.found("a message of many lines", f"{where}: {error}")
+            return None, error
+        except Exception as error:
+            self.found(f"raw {type(error).__name__}", f"{where}: {error}\n{traceback.format_exc()}")
+            return None, None
+
+    def found(self, kind: str, example: str) -> None:
+        """Note something that must not be."""
+        self.wrong[kind] += 1
+        self.examples.setdefault(kind, example)
+
+    def json(self) -> dict[str, Any]:
+        """For the report."""
+        return {"tried": self.tried, "wrong": dict(self.wrong), "examples": self.examples}
+
+
+# --- databases -----------------------------------------------------------------------------------
+
+
+def _overwritten(path: str, size: int) -> None:
+    with open(path, "r+b") as file:
+        file.seek(size)
+        file.write(random.Random(7).randbytes(max(0, os.path.getsize(path) - size)))
+
+
+def _alone(path: str) -> None:
+    for end in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            os.unlink(path + end)
+
+
+def _deleted(path: str) -> None:
+    os.unlink(path)
+    _alone(path)
+
+
+def _emptied(path: str) -> None:
+    _alone(path)
+    os.truncate(path, 0)
+
+
+def _cut(path: str) -> None:
+    _alone(path)
+    os.truncate(path, os.path.getsize(path) // 2)
+
+
+def _garbage(path: str) -> None:
+    _alone(path)
+    _overwritten(path, 0)
+
+
+def _half_garbage(path: str) -> None:
+    _alone(path)
+    _overwritten(path, 4096)
+
+
+def _folder(path: str) -> None:
+    _deleted(path)
+    os.mkdir(path)
+
+
+def _replaced(path: str) -> None:
+    import apsw
+
+    _deleted(path)
+    other = apsw.Connection(path)
+    other.execute("CREATE TABLE something (other); INSERT INTO something VALUES (1); PRAGMA user_version=1").fetchall()
+    other.close()
+
+
+def _without_tables(path: str) -> None:
+    import apsw
+
+    db = apsw.Connection(path)
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'")]
+    db.execute("PRAGMA foreign_keys=OFF").fetchall()
+    for name in names[: len(names) // 2 + 1]:
+        with suppress(apsw.Error):
+            db.execute(f'DROP TABLE "{name}"').fetchall()
+    db.close()
+
+
+def _nonsense(path: str) -> None:
+    """Every text of it is no JSON, no time, no digest any more."""
+    import apsw
+
+    db = apsw.Connection(path)
+    db.execute("PRAGMA foreign_keys=OFF; PRAGMA ignore_check_constraints=ON").fetchall()
+    for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'").fetchall():
+        for _, column, kind, *_ in db.execute(f'PRAGMA table_info("{table}")').fetchall():
+            if kind.upper() in ("TEXT", "") and column not in ("uuid", "turn_id", "id", "name"):
+                with suppress(apsw.Error):
+                    db.execute(f"""UPDATE "{table}" SET "{column}"='{{no' WHERE "{column}" IS NOT NULL""").fetchall()
+    db.close()
+
+
+def _older(path: str) -> None:
+    """Put back to what it was before the last two things were done."""
+    _alone(path)
+    shutil.copyfile(path + ".old", path)
+
+
+def _another(path: str) -> None:
+    """Replaced by that of another book."""
+    _alone(path)
+    shutil.copyfile(path + ".other", path)
+
+
+DAMAGES: dict[str, Callable[[str], None]] = {
+    "deleted": _deleted,
+    "emptied": _emptied,
+    "cut": _cut,
+    "garbage": _garbage,
+    "half garbage": _half_garbage,
+    "a folder": _folder,
+    "another program's": _replaced,
+    "without tables": _without_tables,
+    "nonsense": _nonsense,
+    "older": _older,
+    "another book's": _another,
+}
+
+
+def databases(findings: Findings, folder: str) -> None:
+    """Every damage of every database, under every verb."""
+    template, other = os.path.join(folder, "template"), os.path.join(folder, "other")
+    filled(template)
+    filled(other)
+    for name in ("transcripts", "journal"):
+        path = f"{template}/.memorybook/{name}.sqlite"
+        shutil.copyfile(path, path + ".old")
+        shutil.copyfile(f"{other}/.memorybook/{name}.sqlite", path + ".other")
+    with opened(template) as memory:
+        memory.process_session_end([message("Please remember that Ada rows.", "m3")], "s3")
+        memory.search("heron")
+    for name in ("transcripts", "journal", "index"):
+        for damage, do in DAMAGES.items():
+            if name == "index" and damage in ("older", "another book's"):
+                continue
+            for verb in VERBS:
+                for warm in (False, True):
+                    _database(findings, template, f"{folder}/book", name, damage, do, verb, warm)
+
+
+def _database(
+    findings: Findings, template: str, root: str, name: str, damage: str, do: Callable[[str], None], verb: str, warm: bool
+) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(template, root)
+    where = f"{name} {damage}, {verb}, {'open' if warm else 'opened anew'}"
+    path = f"{root}/.memorybook/{name}.sqlite"
+    try:
+        memory = opened(root)
+    except Exception as error:
+        findings.found("cannot be opened whole", f"{where}: {error}")
+        return
+    with memory:
+        if warm:
+            memory.search("heron")
+            memory.history()
+            do(path)
+        else:
+            do(path)
+        if name != "index":
+            status, error = findings.call(VERBS["status"], memory, f"status of {where}")
+            if error is not None or (status is not None and not any(name in one or "session" in one for one in status["degraded"])):
+                findings.found(f"status is green: {name} {damage}", f"{where}: {error} {status and status['degraded']}")
+        answer, error = findings.call(VERBS["search"], memory, f"search of {where}")
+        if error is not None or (answer is not None and not any("heron" in hit.passage.text for hit in answer.hits)):
+            findings.found(f"search fails: {name} {damage}", f"{where}: {error}")
+        findings.call(VERBS[verb], memory, where)
+        if verb not in ("forget", "undo", "purge", "flush", "memorize", "update", "tidy"):
+            answer, error = findings.call(VERBS["search"], memory, f"search after {where}")
+            if error is not None or (answer is not None and not any("heron" in hit.passage.text for hit in answer.hits)):
+                findings.found(f"search fails afterwards: {name} {damage}", f"{where}: {error}")
+
+
+PARTS = {"databases": databases}
+
+
+def main() -> None:
+    """Run the parts and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    given = parser.parse_args()
+    report = {}
+    for part in given.part:
+        findings, started = Findings(), time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            PARTS[part](findings, folder)
+        report[part] = {**findings.json(), "seconds": round(time.monotonic() - started)}
+    print(json.dumps(report, indent=1, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
