@@ -18,22 +18,16 @@ Prints one JSON object.
 from __future__ import annotations
 
 import argparse
-import builtins
-import errno
 import json
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import memorybook
@@ -188,7 +182,9 @@ def _without_tables(path: str) -> None:
     import apsw
 
     db = apsw.Connection(path)
-    names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'")]
+    names = [
+        name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'")
+    ]
     db.execute("PRAGMA foreign_keys=OFF").fetchall()
     for name in names[: len(names) // 2 + 1]:
         with suppress(apsw.Error):
@@ -202,7 +198,9 @@ def _nonsense(path: str) -> None:
 
     db = apsw.Connection(path)
     db.execute("PRAGMA foreign_keys=OFF; PRAGMA ignore_check_constraints=ON").fetchall()
-    for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'").fetchall():
+    for (table,) in db.execute(
+        "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'"
+    ).fetchall():
         for _, column, kind, *_ in db.execute(f'PRAGMA table_info("{table}")').fetchall():
             if kind.upper() in ("TEXT", "") and column not in ("uuid", "turn_id", "id", "name"):
                 with suppress(apsw.Error):
@@ -259,7 +257,14 @@ def databases(findings: Findings, folder: str) -> None:
 
 
 def _database(
-    findings: Findings, template: str, root: str, name: str, damage: str, do: Callable[[str], None], verb: str, warm: bool
+    findings: Findings,
+    template: str,
+    root: str,
+    name: str,
+    damage: str,
+    do: Callable[[str], None],
+    verb: str,
+    warm: bool,
 ) -> None:
     shutil.rmtree(root, ignore_errors=True)
     shutil.copytree(template, root)
@@ -279,7 +284,9 @@ def _database(
             do(path)
         if name != "index":
             status, error = findings.call(VERBS["status"], memory, f"status of {where}")
-            if error is not None or (status is not None and not any(name in one or "session" in one for one in status["degraded"])):
+            if error is not None or (
+                status is not None and not any(name in one or "session" in one for one in status["degraded"])
+            ):
                 findings.found(f"status is green: {name} {damage}", f"{where}: {error} {status and status['degraded']}")
         answer, error = findings.call(VERBS["search"], memory, f"search of {where}")
         if error is not None or (answer is not None and not any("heron" in hit.passage.text for hit in answer.hits)):
@@ -287,7 +294,9 @@ def _database(
         findings.call(VERBS[verb], memory, where)
         if verb not in ("forget", "undo", "purge", "flush", "memorize", "update", "tidy"):
             answer, error = findings.call(VERBS["search"], memory, f"search after {where}")
-            if error is not None or (answer is not None and not any("heron" in hit.passage.text for hit in answer.hits)):
+            if error is not None or (
+                answer is not None and not any("heron" in hit.passage.text for hit in answer.hits)
+            ):
                 findings.found(f"search fails afterwards: {name} {damage}", f"{where}: {error}")
 
 

@@ -71,6 +71,7 @@ class Book:
         self._searches: list[None] = []
         self.background = False
         self._journal_fails = ""
+        self._settled: list[Operation] = []
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
 
@@ -82,7 +83,30 @@ class Book:
                 found.append(part.fault(thorough=thorough))
             except Unavailable as error:
                 found.append(str(error))
+        try:
+            found += self._losses()
+        except Unavailable as error:
+            found.append(str(error))
         return [one for one in found if one]
+
+    def _losses(self) -> list[str]:
+        """What another program took away from MEMORY.md and is not there again, one sentence each."""
+        lost = self.documents.lost()
+        if not lost:
+            return []
+        from memorybook.formats import memory_md
+
+        known = {entry.id for entry in self.entries()}
+        reasons = []
+        for file, text, _ in lost:
+            before = memory_md.parse(text, modified=self.now()).entries
+            gone = sum(entry.id not in known for entry in before)
+            if gone or not before:
+                reasons.append(
+                    f"another program took {gone} of {len(before)} entries out of MEMORY.md: have them back with "
+                    f"memorybook undo MEMORY.md, or delete {file!r} if they are meant to be gone"
+                )
+        return reasons
 
     @property
     def degraded(self) -> tuple[str, ...]:
@@ -196,6 +220,11 @@ class Book:
 
         read = self._read("MEMORY.md")
         return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
+
+    def memory_text(self) -> str:
+        """The text of MEMORY.md as it is on disk now, "" if there is none."""
+        read = self._read("MEMORY.md")
+        return "" if read is None else read.text
 
     def _read(self, path: str) -> Document | None:
         try:
@@ -322,7 +351,13 @@ class Book:
         from memorybook.writing import Writer
 
         return Writer(
-            self.documents, self.transcripts, self.journal, parse=self._parse, now=self.now, new_id=self._new_id
+            self.documents,
+            self.transcripts,
+            self.journal,
+            parse=self._parse,
+            settled=self._settled,
+            now=self.now,
+            new_id=self._new_id,
         )
 
     def _recover(self) -> None:

@@ -24,8 +24,22 @@ class DocumentInfo(NamedTuple):
     modified: float
 
 
+class Loss(NamedTuple):
+    """What another program took from a document: the file that keeps it, its text, and what was left of it."""
+
+    file: str
+    text: str
+    left: str
+
+
 class Document(NamedTuple):
-    """A document as read: its text, and the revision (a content hash) that `write` compares."""
+    """A document as read.
+
+    Attributes:
+        text: What it says; as it was before while somebody else is half-way through saving it.
+        revision: The content hash that `write` compares; "" while somebody else is half-way through saving it.
+        modified: Last change, seconds since the epoch.
+    """
 
     text: str
     revision: str

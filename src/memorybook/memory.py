@@ -433,9 +433,7 @@ def open(
     documents = DirectoryDocuments(root)
     opened = Book(
         documents=documents,
-        transcripts=open_transcripts(
-            machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare
-        ),
+        transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare),
         journal=SqliteJournal(os.path.join(machine, "journal.sqlite"), prepare=documents.prepare),
         index=index,
         fallback=_scan,

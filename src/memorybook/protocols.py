@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memorybook.answers import Known, Recalled, Receipt
-    from memorybook.documents import Document, DocumentInfo
+    from memorybook.documents import Document, DocumentInfo, Loss
     from memorybook.hits import Candidates, Passage, Query, SyncReport
     from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
@@ -73,6 +73,12 @@ class Documents(Protocol):
 
     def lock(self) -> AbstractContextManager[None]:
         """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
+
+    def lost(self, *, settle: bool = False) -> Sequence[Loss]:
+        """What other programs took from MEMORY.md, oldest first; `settle` takes what they just did for done."""
+
+    def forget_lost(self) -> None:
+        """Keep it no longer."""
 
     def faults(self) -> Sequence[str]:
         """Why the book cannot be written, one sentence each, for `status`; nothing if it can."""

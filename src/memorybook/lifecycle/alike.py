@@ -7,7 +7,7 @@ other, and by the one word in which two like sentences differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import takewhile
@@ -230,7 +230,7 @@ def _places(text: str, shared: frozenset[str]) -> list[str]:
 # --- neighbours by words -------------------------------------------------------------------------
 
 
-def arrivals(entries: Mapping[str, Entry]) -> Callable[[], Iterable[Entry]]:
+def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
     """Tells of the entries of a mapping, each time of those that were put in since the last; costs what these are."""
     seen: set[str] = set()
 
@@ -242,7 +242,7 @@ def arrivals(entries: Mapping[str, Entry]) -> Callable[[], Iterable[Entry]]:
     return arrived
 
 
-def by_words(entries: Mapping[str, Entry], *, most: int = MOST_NEAR) -> Callable[[str], Sequence[Entry]]:
+def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[str], Sequence[Entry]]:
     """Neighbours from words alone: what shares most words, rare ones first; new entries may be put in meanwhile.
 
     It costs the same however many there are: of a word that many have, only the last that have it count.

@@ -7,7 +7,7 @@ done. Whatever is doubtful is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
     return None
 
 
-def rivals(entries: Mapping[str, Entry]) -> Callable[[Candidate], list[Entry]]:
+def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
     """Finds entries held true that give another value to what a candidate says, with however few words in common.
 
     New entries may be put in meanwhile.

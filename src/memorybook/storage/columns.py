@@ -50,7 +50,7 @@ def as_json(value: object) -> str | bytes:
 
 
 def from_json(value: Value) -> Any:
-    """What `as_json` was given, or Damaged for what it cannot have made; most lists and objects in the columns are empty."""
+    """What `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
     text = readable(value)
     if text in _EMPTY:
         return _EMPTY[text]()

@@ -15,7 +15,7 @@ import time
 from errno import ENOSPC
 from math import inf
 
-from memorybook.documents import Document, DocumentInfo
+from memorybook.documents import Document, DocumentInfo, Loss
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.standard import Callable, Iterator, Sequence, contextmanager, suppress
 from memorybook.storage.safe_open import (
@@ -49,6 +49,7 @@ Listed = dict[str, dict[str, _Known]]
 
 _TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
 _HOUR = 3_600_000_000_000
+_SAVING = 5.0  # s that an editor may take between emptying a file and filling it, for those who read meanwhile
 _ROOM = 2**16  # bytes that a disk which is not full takes
 _SHOWN = 3
 _WATCHING = 0.02  # s that it takes to start being told of changes, and to end it
@@ -114,10 +115,53 @@ class DirectoryDocuments:
 
         Raises MissingDocument, UnsafePath.
         """
+        split_path(path)
+        if (before := self._before_save(path)) is not None:
+            return before
         self._merge_unseen(path)
         with self._told(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
         return Document(data.decode("utf-8", "surrogateescape"), digest(data), status.st_mtime)
+
+    def _before_save(self, path: str) -> Document | None:
+        """MEMORY.md as it was left here, if somebody just took away most of it: an editor may be about to fill it."""
+        if path != "MEMORY.md":
+            return None
+        with suppress(OSError, MissingDocument, UnsafePath):
+            status = os.lstat(os.path.join(self.root, path))
+            if not 0 <= time.time() - status.st_mtime < _SAVING or status.st_size > MAX_BYTES:
+                return None
+            from memorybook.storage.versions import Versions, is_loss
+
+            versions = Versions(os.open(self._versions_of(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            try:
+                before = None if versions.record().stamp == stamp(status) else versions.newest()
+            finally:
+                versions.close()
+            if before is not None:
+                with self._folder(path) as (folder, name):
+                    now = load(folder, name, path)
+                if is_loss(before, now.data):
+                    return Document(before.decode("utf-8", "surrogateescape"), "", status.st_mtime)
+        return None
+
+    def lost(self, *, settle: bool = False) -> Sequence[Loss]:
+        """What other programs took from MEMORY.md, oldest first; see `forget_lost`. With `settle`, also just now."""
+        if settle:
+            self.reconcile("MEMORY.md")
+        folder = self._versions_of("MEMORY.md")
+        with _refusals("what MEMORY.md lost cannot be read"), suppress(FileNotFoundError):
+            names = [name for name in os.listdir(folder) if name.startswith("lost-")]
+            files = sorted((os.path.join(folder, name) for name in names), key=os.path.getmtime)
+            return [Loss(file, _text_in(file), _text_in(file.replace("/lost-", "/left-"))) for file in files]
+        return ()
+
+    def forget_lost(self) -> None:
+        """Keep it no longer: it was taken back."""
+        for file, *_ in self.lost():
+            for each in (file, file.replace("/lost-", "/left-")):
+                with suppress(OSError):
+                    os.unlink(each)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -259,15 +303,17 @@ class DirectoryDocuments:
 
         False for documents that were never written here: there is nothing to merge then.
         """
-        from memorybook.storage.versions import parse_record
+        from memorybook.storage.versions import GONE, parse_record
 
         try:
             with open(os.path.join(self._versions_of(info.path), "record"), "rb") as file:
                 left = parse_record(file.read()).stamp
-            now = info.stamp or stamp(os.lstat(os.path.join(self.root, info.path)))
         except (FileNotFoundError, NotADirectoryError):
             return False
-        return now != left
+        try:
+            return left != (info.stamp or stamp(os.lstat(os.path.join(self.root, info.path))))
+        except (FileNotFoundError, NotADirectoryError):
+            return left != GONE
 
     def reconcile(self, path: str, *, timeout: float | None = None) -> bool:
         """Merge what a person saved from a stale editor with what was written here meanwhile.
@@ -393,6 +439,13 @@ class DirectoryDocuments:
                 yield target
             finally:
                 versions.close()
+
+
+def _text_in(file: str) -> str:
+    """The text of a file of ours, "" if there is none."""
+    with suppress(FileNotFoundError), open(file, "rb") as data:
+        return data.read().decode("utf-8", "surrogateescape")
+    return ""
 
 
 def _probe(folder: int) -> None:

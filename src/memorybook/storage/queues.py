@@ -6,8 +6,8 @@ from memorybook.errors import Conflict, NotFound
 from memorybook.standard import Iterable, Mapping, Sequence
 from memorybook.storage.columns import (
     as_json,
-    list_of,
     bindable,
+    list_of,
     maybe_bindable,
     maybe_readable,
     maybe_stamp,

@@ -407,22 +407,26 @@ class Store:
     def fault(self, *, thorough: bool = False) -> str:
         """What is wrong with the database, one sentence: it is gone, older than it was, another one; "" if nothing is.
 
-        `thorough` reads a file of up to `MOST_CHECKED` bytes anew, too. Raises Unavailable, Damaged.
+        `thorough` reads the file anew, and all of it up to `MOST_CHECKED` bytes. Raises Unavailable, Damaged.
         """
         known = left(self.path)
         connection = self.existing()
-        if connection is None or connection.sealed:
-            found = fault(connection, self.path, known)
-            if found or connection is None:
+        if connection is not None and not connection.sealed:
+            return ""
+        if connection is None or not thorough:
+            return fault(connection, self.path, known)
+        anew = connect(self.path, durable=True, readonly=True)
+        try:
+            if missing := _schema(tuple(self._migrations)).difference(anew.execute(_NAMES)):
+                raise Damaged(f"the database {self.path!r} has no {' '.join(min(missing))}; {_way_out(self.path)}")
+            if found := fault(anew, self.path, known):
                 return found
-        if thorough and not connection.remote and os.path.getsize(self.path) <= MOST_CHECKED:
-            anew = connect(self.path, durable=True, readonly=True)
-            try:
+            if os.path.getsize(self.path) <= MOST_CHECKED:
                 [(said,), *_] = anew.execute("PRAGMA quick_check(1)")
-            finally:
-                anew.close()
-            if said != "ok":
-                raise Damaged(f"the database {self.path!r} is damaged ({said}); {_way_out(self.path)}")
+                if said != "ok":
+                    raise Damaged(f"the database {self.path!r} is damaged ({said}); {_way_out(self.path)}")
+        finally:
+            anew.close()
         return ""
 
     def close(self) -> None:
@@ -432,6 +436,18 @@ class Store:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+
+_NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
+
+
+def _schema(migrations: tuple[str, ...]) -> frozenset[Row]:
+    """Type and name of all that the migrations make."""
+    made = apsw.Connection(":memory:")
+    try:
+        return frozenset(made.execute(f"{'; '.join(migrations)}; {_NAMES}"))
+    finally:
+        made.close()
 
 
 def _create(path: str, *, durable: bool) -> None:
@@ -458,12 +474,12 @@ _WAL_TRIES = 1000
 
 
 def _use_write_ahead_log(raw: apsw.Connection) -> None:
-    for left in range(_WAL_TRIES, -1, -1):
+    for tries in range(_WAL_TRIES, -1, -1):
         try:
             mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
             break
         except apsw.BusyError:  # SQLite does not wait where several processes do this to a new file at once
-            if not left:
+            if not tries:
                 raise
             sleep(0.005)
     if mode is None or mode[0] != "wal":

@@ -26,11 +26,8 @@ from memorybook.storage.safe_open import (
     read_all,
     stamp,
 )
-from memorybook.storage.versions import DISPLACED, GONE, Record, Version, Versions, base_of, newest_of
+from memorybook.storage.versions import DISPLACED, GONE, HOT, Record, Version, Versions, base_of, is_loss, newest_of
 from memorybook.text.merge import merge_text
-
-HOT = "MEMORY.md"
-"""The document that has a backup beside it, `MEMORY.md.bak`, of what it was before the last write."""
 
 _QUIET = 0.03  # s without a write after which an editor's save counts as whole …
 _QUIET_CUT = 0.3  # … and if it looks like the first half of one
@@ -95,6 +92,7 @@ class Target:
                 return current, False
             current = _quiet(self.load, newest)
             if current is None:
+                self._notice(newest, b"")
                 self.versions.leave(record._replace(stamp=GONE))
                 return None, False
             merged = self._with_save(history, newest, current)
@@ -122,9 +120,15 @@ class Target:
             base = None
         merged = current.data if base is None else self._merge(base.data, newest, current.data)
         if base is None or base.newest or base.restored or merged == current.data:
+            self._notice(newest, current.data)
             self.versions.add(current.data, stamp(current.status))
             return current.data
         return merged
+
+    def _notice(self, newest: bytes, now: bytes) -> None:
+        """Keep what another program took away from the document of entries."""
+        if self.path == HOT and is_loss(newest, now):
+            self.versions.keep_lost(newest, now)
 
     def _with_late_save(self, text: bytes, late: bytes) -> bytes:
         """The text with what somebody saved into a file that was no longer the document."""

@@ -314,15 +314,19 @@ class SqliteTranscripts:
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
         snapshot = self._store.snapshot()
-        revision = _revision(snapshot)
-        if revision <= after:
-            snapshot.close()
-            return TurnChanges(revision, (), ())
-        from memorybook.storage.turn_stream import changed
+        try:
+            revision = _revision(snapshot)
+            if revision <= after:
+                snapshot.close()
+                return TurnChanges(revision, (), ())
+            from memorybook.storage.turn_stream import changed
 
-        removed = snapshot.execute(
-            "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
-        )
+            removed = snapshot.execute(
+                "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
+            )
+        except BaseException:
+            snapshot.close()
+            raise
         turns = changed(snapshot, after)
         return TurnChanges(
             revision,

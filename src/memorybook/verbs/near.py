@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from operator import mul
 from struct import unpack
@@ -27,7 +27,7 @@ class Near:
         entries: Those of the book by id, in which whoever asks may put more: they are found by their words.
     """
 
-    def __init__(self, memory: Memory, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, memory: Memory, entries: dict[str, Entry]) -> None:
         self._memory = memory
         self._entries = entries
         self._known = frozenset(entries)
@@ -80,7 +80,7 @@ class Alike:
         first, second = self._rows.get(one), self._rows.get(other)
         if self._embedder is None or not first or not second:
             return None
-        return sum(map(mul, first, second))
+        return float(sum(map(mul, first, second)))
 
     def _read(self, texts: Sequence[str]) -> None:
         if self._embedder is None or not texts:
