@@ -18,21 +18,26 @@ Prints one JSON object.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import memorybook
 from memorybook.config import Config
-from memorybook.errors import MemoryBookError
+from memorybook.errors import MemoryBookError, Unavailable
 from memorybook.memory import Memory
 
 FACT = "The staging database is called heron."
@@ -49,8 +54,9 @@ def message(text: str, id: str) -> dict[str, str]:
 
 
 def entry(memory: Memory) -> str:
-    """The id of the first entry."""
-    return memory.entries().entries[0].entry.id
+    """The id of the fact, else of the first entry."""
+    found = [one.entry for one in memory.entries().entries]
+    return next((one.id for one in found if one.text == FACT), found[0].id)
 
 
 VERBS: dict[str, Verb] = {
@@ -300,19 +306,206 @@ def _database(
                 findings.found(f"search fails afterwards: {name} {damage}", f"{where}: {error}")
 
 
-PARTS = {"databases": databases}
+# --- disk ----------------------------------------------------------------------------------------
+
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+static long at = -1, count = 0; static int code = 0, lasting = 0;
+void fault_arm(long when, int error, int forever) { count = 0; code = error; lasting = forever; at = when; }
+long fault_count(void) { return count; }
+static int fails(void) {
+    if (at < 0) return 0;
+    long now = count++;
+    if (now == at || (lasting && now > at)) { errno = code; return 1; }
+    return 0;
+}
+#define REAL(name) static __typeof__(&name) real; if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+#define WRAP(type, name, args, given) type name args { REAL(name); return fails() ? -1 : real given; }
+WRAP(ssize_t, write, (int fd, const void *data, size_t size), (fd, data, size))
+WRAP(ssize_t, pwrite, (int fd, const void *data, size_t size, off_t place), (fd, data, size, place))
+WRAP(ssize_t, pwrite64, (int fd, const void *data, size_t size, off64_t place), (fd, data, size, place))
+WRAP(int, fsync, (int fd), (fd))
+WRAP(int, fdatasync, (int fd), (fd))
+WRAP(int, ftruncate, (int fd, off_t size), (fd, size))
+WRAP(int, ftruncate64, (int fd, off64_t size), (fd, size))
+WRAP(int, rename, (const char *a, const char *b), (a, b))
+WRAP(int, renameat, (int c, const char *a, int d, const char *b), (c, a, d, b))
+WRAP(int, renameat2, (int c, const char *a, int d, const char *b, unsigned flags), (c, a, d, b, flags))
+WRAP(int, unlink, (const char *a), (a))
+WRAP(int, unlinkat, (int d, const char *a, int flags), (d, a, flags))
+WRAP(int, mkdir, (const char *a, mode_t mode), (a, mode))
+WRAP(int, mkdirat, (int d, const char *a, mode_t mode), (d, a, mode))
+#define OPEN(name) int name(const char *a, int flags, ...) { \
+    va_list rest; va_start(rest, flags); mode_t mode = va_arg(rest, int); va_end(rest); REAL(name); \
+    return (flags & (O_WRONLY | O_RDWR | O_CREAT)) && fails() ? -1 : real(a, flags, mode); }
+OPEN(open) OPEN(open64)
+#define OPENAT(name) int name(int d, const char *a, int flags, ...) { \
+    va_list rest; va_start(rest, flags); mode_t mode = va_arg(rest, int); va_end(rest); REAL(name); \
+    return (flags & (O_WRONLY | O_RDWR | O_CREAT)) && fails() ? -1 : real(d, a, flags, mode); }
+OPENAT(openat) OPENAT(openat64)
+"""
+
+CELLO, BOAT, IDA, HARBOUR = "Lena plays the cello.", "boat leaves at nine", "Ida sails.", "The cello was tuned."
+
+
+def _entries(memory: Memory, text: str) -> list[int]:
+    """How often each entry that says it was said."""
+    return [one.entry.hits for one in memory.entries(limit=200).entries if one.entry.text == text]
+
+
+def _lines(memory: Memory, text: str) -> int:
+    return sum(
+        text in line for path in Path(memory.root, "daily").glob("*.md") for line in path.read_text().split("\n")
+    )
+
+
+DONE: dict[str, Callable[[Memory], Any]] = {
+    "remember": lambda memory: _entries(memory, CELLO),
+    "append": lambda memory: [1] * _lines(memory, HARBOUR),
+    "memorize": lambda memory: _entries(memory, IDA),
+    "add_messages": lambda memory: _turns(memory),
+    "forget": lambda memory: [] if _entries(memory, FACT) else [1],
+    "update": lambda memory: [
+        1 for one in memory.entries().entries if one.entry.text == FACT and one.entry.score < 0.5
+    ],
+}
+"""Of verbs that write, how often it was done, as `[1]` for once."""
+
+
+def _turns(memory: Memory) -> list[int]:
+    uuid = memory.book.transcripts.session("live").uuid
+    return [1 for turn in memory.book.transcripts.turns(uuid) if BOAT in turn.text]
+
+
+def disk(findings: Findings, folder: str, every: int = 1) -> None:
+    """Every operation on files of every verb that writes fails, in a child that has the shim."""
+    source, shim = os.path.join(folder, "shim.c"), os.path.join(folder, "shim.so")
+    Path(source).write_text(SHIM)
+    if not shutil.which("gcc"):
+        findings.found("skipped: no gcc", "")
+        return
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", shim, source, "-ldl"], check=True)
+    filled(os.path.join(folder, "template"))
+    env = {**os.environ, "LD_PRELOAD": shim, "PYTHONDONTWRITEBYTECODE": "1"}
+    told = subprocess.run(
+        [sys.executable, __file__, "--disk-child", folder, "--every", str(every)],
+        env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if told.returncode:
+        findings.found("the child ended", told.stderr[-3000:])
+        return
+    found = json.loads(told.stdout)
+    findings.tried += found["tried"]
+    findings.wrong.update(found["wrong"])
+    findings.examples |= found["examples"]
+
+
+def disk_child(folder: str, every: int) -> None:
+    """What the child of `disk` does."""
+    import ctypes
+
+    findings, shim = Findings(), ctypes.CDLL(os.path.join(folder, "shim.so"))
+    for verb, done in DONE.items():
+        steps = _failing(findings, shim, folder, verb, done, 10**9, errno.EIO, forever=False)
+        for at in range(0, steps, every):
+            for code in (errno.EIO, errno.ENOSPC, errno.EACCES):
+                for forever in (False, True):
+                    _failing(findings, shim, folder, verb, done, at, code, forever=forever)
+        findings.wrong[f"(operations of {verb}: {steps})"] = 1
+    print(json.dumps(findings.json()))
+
+
+def _failing(
+    findings: Findings,
+    shim: Any,
+    folder: str,
+    verb: str,
+    done: Callable[[Memory], Any],
+    at: int,
+    code: int,
+    *,
+    forever: bool,
+) -> int:
+    """Do a verb of which one operation fails; returns how many there were."""
+    root = f"{folder}/book"
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(f"{folder}/template", root)
+    where = f"{verb}, operation {at}: {errno.errorcode[code]}{' for ever' if forever else ''}"
+    with opened(root) as memory:
+        shim.fault_arm(ctypes_long(at), code, int(forever))
+        try:
+            answer, refused = findings.call(VERBS[verb], memory, where)
+        finally:
+            steps = shim.fault_count()
+            shim.fault_arm(ctypes_long(-1), 0, 0)
+        try:
+            before = done(memory)
+            if getattr(answer, "queued", False):
+                refused = Unavailable("it is queued, and said to be")
+            if refused is None and before != [1]:
+                findings.found(f"{verb} was acknowledged, and is done {before}", where)
+            if refused is not None and before == [1] and not any(one in str(refused) for one in _SAYS_DONE):
+                findings.found(f"{verb} is done, and the error does not say so", f"{where}: {refused}")
+        except Exception as error:
+            findings.found(f"reading fails after {verb}: {type(error).__name__}", f"{where}: {error}")
+    with opened(root) as memory:
+        if refused is not None:
+            findings.call(VERBS[verb] if verb != "forget" else _forget_again, memory, f"again after {where}")
+        try:
+            if done(memory) != [1]:
+                findings.found(f"{verb} tried again is done {done(memory)}", f"{where}: {refused}")
+            if verb != "forget" and not any(
+                "heron" in hit.passage.text for hit in memory.search("staging database").hits
+            ):
+                findings.found("an old entry is lost", where)
+            if reasons := memory.status()["degraded"]:
+                findings.found("status is red afterwards", f"{where}: {reasons}")
+        except Exception as error:
+            findings.found(f"reading fails after {verb} again: {type(error).__name__}", f"{where}: {error}")
+    return int(steps)
+
+
+_SAYS_DONE = ("is done", "will be done")
+
+
+def _forget_again(memory: Memory) -> Any:
+    return memory.forget(entry(memory)) if _entries(memory, FACT) else None
+
+
+def ctypes_long(number: int) -> Any:
+    """As the shim takes it."""
+    from ctypes import c_long
+
+    return c_long(number)
+
+
+PARTS = {"databases": databases, "disk": disk}
 
 
 def main() -> None:
     """Run the parts and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--every", type=int, default=1, help="try every n-th operation of `disk`")
+    parser.add_argument("--disk-child", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.disk_child:
+        disk_child(given.disk_child, given.every)
+        return
     report = {}
     for part in given.part:
         findings, started = Findings(), time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            PARTS[part](findings, folder)
+            if part == "disk":
+                disk(findings, folder, given.every)
+            else:
+                PARTS[part](findings, folder)
         report[part] = {**findings.json(), "seconds": round(time.monotonic() - started)}
     print(json.dumps(report, indent=1, ensure_ascii=False))
 

@@ -252,10 +252,11 @@ class Book:
         return list(found.values())
 
     def warnings(self) -> list[str]:
-        """What stands in MEMORY.md and `archive/` and is not read as it stands, `MEMORY.md: line 12: …`."""
+        """What is not read as it stands: lines of MEMORY.md and `archive/`, `MEMORY.md: line 12: …`, and files."""
         paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
         documents = [(path, self._parse(path, read)) for path in paths if (read := self._read(path)) is not None]
-        return [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
+        lines = [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
+        return [*lines, *self.documents.unread()]
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """How often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
@@ -398,7 +399,9 @@ class Book:
 
     def sync(self, *, progress: Progress | None = None) -> SyncReport:
         """Bring the index up to date, vectors included; what fails is in the report."""
-        return self._embedded(self.index.sync(self.documents, self.transcripts), progress)
+        report = self.index.sync(self.documents, self.transcripts)
+        report = report._replace(warnings=(*report.warnings, *self.documents.unread()))
+        return self._embedded(report, progress)
 
     def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
         """Make the index anew while searches go on with the old one; reports as `sync` does."""

@@ -5,7 +5,20 @@ Apart from the seams in `memorybook.protocols`, so that a cold search need not m
 
 from __future__ import annotations
 
+import os
+
+from memorybook.standard import suppress
 from memorybook.typed import NamedTuple
+
+IGNORED = b"*.md.bak\n"
+"""What git is told not to take of a book, where nobody told it anything."""
+
+
+def told_to_ignore(root: str) -> bytes | None:
+    """What git was told to leave out of a book's folder; None if nobody told it anything."""
+    with suppress(OSError), open(os.path.join(root, ".gitignore"), "rb") as file:
+        return file.read()
+    return None
 
 
 class DocumentInfo(NamedTuple):

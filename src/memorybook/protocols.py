@@ -80,6 +80,12 @@ class Documents(Protocol):
     def forget_lost(self) -> None:
         """Keep it no longer."""
 
+    def prepare(self) -> None:
+        """Make the book if there is none; Unavailable if it was moved away or cannot be made."""
+
+    def unread(self) -> Sequence[str]:
+        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+
     def faults(self) -> Sequence[str]:
         """Why the book cannot be written, one sentence each, for `status`; nothing if it can."""
 

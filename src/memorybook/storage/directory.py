@@ -22,8 +22,11 @@ from memorybook.storage.safe_open import (
     MAX_BYTES,
     MAX_PARTS,
     MAX_PATH_BYTES,
+    decoded,
     digest,
     encode,
+    file_flaw,
+    flaw,
     is_safe_name,
     load,
     open_file,
@@ -110,6 +113,13 @@ class DirectoryDocuments:
             self._listed, self._lost = walk.listed, self._lost + time.perf_counter() - started
             return tuple(walk.found)
 
+    def unread(self) -> Sequence[str]:
+        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+        with _refusals(f"the book {self.root!r} cannot be read"):
+            walk = Walk({}, time.time_ns())
+            walk.all(self.root)
+        return sorted(walk.unread)
+
     def read(self, path: str) -> Document:
         """The document, with whatever a person's save from a stale editor had dropped put back.
 
@@ -121,7 +131,7 @@ class DirectoryDocuments:
         self._merge_unseen(path)
         with self._told(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
-        return Document(data.decode("utf-8", "surrogateescape"), digest(data), status.st_mtime)
+        return Document(decoded(data), digest(data), status.st_mtime)
 
     def _before_save(self, path: str) -> Document | None:
         """MEMORY.md as it was left here, if somebody just took away most of it: an editor may be about to fill it."""
@@ -142,7 +152,7 @@ class DirectoryDocuments:
                 with self._folder(path) as (folder, name):
                     now = load(folder, name, path)
                 if is_loss(before, now.data):
-                    return Document(before.decode("utf-8", "surrogateescape"), "", status.st_mtime)
+                    return Document(decoded(before), "", status.st_mtime)
         return None
 
     def lost(self, *, settle: bool = False) -> Sequence[Loss]:
@@ -194,7 +204,9 @@ class DirectoryDocuments:
         data = encode(line, path) + b"\n"
         with self._told(path, "written"), self.lock(), self._target(path, create=True) as target:
             if not target.is_ours():
-                target.settle()
+                current, _ = target.settle()
+                if current is not None and (plain := encode(decoded(current.data), path)) != current.data:
+                    target.write(current, plain)
             return target.append(data)
 
     def remove(self, path: str) -> None:
@@ -444,7 +456,7 @@ class DirectoryDocuments:
 def _text_in(file: str) -> str:
     """The text of a file of ours, "" if there is none."""
     with suppress(FileNotFoundError), open(file, "rb") as data:
-        return data.read().decode("utf-8", "surrogateescape")
+        return decoded(data.read())
     return ""
 
 
@@ -485,6 +497,7 @@ class Walk:
         found: The documents.
         racy: Those changed just now, as (path of the folder with its slash, name).
         plain: False if a file that would be a document has several names.
+        unread: What looks like a document, or a folder of some, and is none, with the reason, a sentence each.
     """
 
     def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
@@ -492,6 +505,7 @@ class Walk:
         self.listed: Listed = {}
         self.racy: set[tuple[str, str]] = set()
         self.plain = True
+        self.unread: list[str] = []
         self._before = before
         self._racy = (now - _TICK, now + _HOUR)
         self._enter = enter
@@ -528,6 +542,7 @@ class Walk:
                         known = _looked_into(above, name, status, mark, just_now)
                     if known is None:
                         self.plain = self.plain and status.st_nlink == 1
+                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
                         continue
                     self.found.append(known[1])
                     if just_now:
@@ -557,7 +572,10 @@ class Walk:
 
     def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
         """Look through what may be a folder, unless it is a book; one that is gone or no folder is passed over."""
-        if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
+        if not entry.is_dir(follow_symlinks=False):
+            if entry.name[0] != "." and (entry.name.endswith(".md") or (entry.is_symlink() and entry.is_dir())):
+                self.unread.append(f"{above}{entry.name} is not read: it is a link, or no file")
+        elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
             with suppress(FileNotFoundError, MissingDocument, UnsafePath):
                 if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
                     self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
@@ -571,6 +589,11 @@ def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, jus
     if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
         return None
     return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
+
+
+def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
+    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
+    return flaw(above + name) or file_flaw(status)
 
 
 def _mismatch(path: str, found: str | None, expect: str | None) -> str:

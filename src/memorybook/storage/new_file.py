@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from memorybook.documents import IGNORED
 from memorybook.errors import Unavailable
 from memorybook.standard import suppress
 
@@ -44,6 +45,15 @@ def own_folder(path: str) -> None:
             descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
             os.write(descriptor, b"*\n")
             os.close(descriptor)
+
+
+def ignore_backup(folder: int) -> None:
+    """Have git leave out the back-up copy in a book's folder (a descriptor), unless somebody told it what to leave."""
+    with suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(".gitignore", flags, 0o666, dir_fd=folder)
+        os.write(descriptor, IGNORED)
+        os.close(descriptor)
 
 
 def make_root(path: str) -> None:

@@ -14,9 +14,11 @@ from collections.abc import Callable
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.storage import replace as swap
+from memorybook.storage.new_file import ignore_backup
 from memorybook.storage.safe_open import (
     MAX_BYTES,
     Loaded,
+    decoded,
     digest,
     discard,
     encode,
@@ -163,7 +165,7 @@ class Target:
                     self.versions.add(saved, "", stood=False)
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
-        return encode(merge_text(_decode(base), _decode(ours), _decode(theirs)), self.path)
+        return encode(merge_text(decoded(base), decoded(ours), decoded(theirs)), self.path)
 
     def sweep(self, reconcile: Callable[[str], object]) -> None:
         """Remove what killed writers left in this folder; a save that is in it is merged first, by `reconcile`."""
@@ -206,6 +208,7 @@ class Target:
             versions.leave(versions.record()._replace(old=old, new=digest(data)))
         if self.path == HOT and current is not None:
             swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
+            ignore_backup(self.folder)
         left = swap.replace(self.folder, self.name, self.path, current, data)
         discard(versions.folder, DISPLACED)
         try:
@@ -293,7 +296,3 @@ def _write_once(descriptor: int, line: bytes, size: int) -> None:
     except BaseException:
         os.ftruncate(descriptor, size)
         raise
-
-
-def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
