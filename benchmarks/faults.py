@@ -1,6 +1,6 @@
 """Every verb on a book of which something is broken: what fails otherwise than in one clear sentence, what is lost?
 
-Usage: python benchmarks/faults.py [--part databases disk pages kills] [--kills 200] [--every 1] [--seed 1]
+Usage: python benchmarks/faults.py [--part databases disk pages kills] [--kills 200] [--every 1] [--verbs remember]
 
 - `databases`: each database is deleted, emptied, cut, overwritten, replaced, put back to an older state, made a folder;
   then every verb runs, with the book open all the while and opened anew. A search finds the entries, nothing but the
@@ -32,6 +32,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,7 @@ def _nonsense(path: str) -> None:
         "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite%'"
     ).fetchall():
         for _, column, kind, *_ in db.execute(f'PRAGMA table_info("{table}")').fetchall():
-            if kind.upper() in ("TEXT", "") and column not in ("uuid", "turn_id", "id", "name"):
+            if str(kind).upper() in ("TEXT", "") and column not in ("uuid", "turn_id", "id", "name"):
                 with suppress(apsw.Error):
                     db.execute(f"""UPDATE "{table}" SET "{column}"='{{no' WHERE "{column}" IS NOT NULL""").fetchall()
     db.close()
@@ -278,8 +279,8 @@ def _database(
     path = f"{root}/.memorybook/{name}.sqlite"
     try:
         memory = opened(root)
-    except Exception as error:
-        findings.found("cannot be opened whole", f"{where}: {error}")
+    except Exception as problem:
+        findings.found("cannot be opened whole", f"{where}: {problem}")
         return
     with memory:
         if warm:
@@ -288,11 +289,9 @@ def _database(
             do(path)
         else:
             do(path)
-        if name != "index":
+        if name != "index" and damage != "nonsense":
             status, error = findings.call(VERBS["status"], memory, f"status of {where}")
-            if error is not None or (
-                status is not None and not any(name in one or "session" in one for one in status["degraded"])
-            ):
+            if error is not None or (status is not None and not any(name in one for one in status["degraded"])):
                 findings.found(f"status is green: {name} {damage}", f"{where}: {error} {status and status['degraded']}")
         answer, error = findings.call(VERBS["search"], memory, f"search of {where}")
         if error is not None or (answer is not None and not any("heron" in hit.passage.text for hit in answer.hits)):
@@ -383,7 +382,7 @@ def _turns(memory: Memory) -> list[int]:
     return [1 for turn in memory.book.transcripts.turns(uuid) if BOAT in turn.text]
 
 
-def disk(findings: Findings, folder: str, every: int = 1) -> None:
+def disk(findings: Findings, folder: str, every: int, verbs: list[str]) -> None:
     """Every operation on files of every verb that writes fails, in a child that has the shim."""
     source, shim = os.path.join(folder, "shim.c"), os.path.join(folder, "shim.so")
     Path(source).write_text(SHIM)
@@ -394,7 +393,7 @@ def disk(findings: Findings, folder: str, every: int = 1) -> None:
     filled(os.path.join(folder, "template"))
     env = {**os.environ, "LD_PRELOAD": shim, "PYTHONDONTWRITEBYTECODE": "1"}
     told = subprocess.run(
-        [sys.executable, __file__, "--disk-child", folder, "--every", str(every)],
+        [sys.executable, __file__, "--disk-child", folder, "--every", str(every), "--verbs", *verbs],
         env=env, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if told.returncode:
@@ -406,12 +405,13 @@ def disk(findings: Findings, folder: str, every: int = 1) -> None:
     findings.examples |= found["examples"]
 
 
-def disk_child(folder: str, every: int) -> None:
+def disk_child(folder: str, every: int, verbs: list[str]) -> None:
     """What the child of `disk` does."""
     import ctypes
 
     findings, shim = Findings(), ctypes.CDLL(os.path.join(folder, "shim.so"))
-    for verb, done in DONE.items():
+    for verb in verbs or DONE:
+        done = DONE[verb]
         steps = _failing(findings, shim, folder, verb, done, 10**9, errno.EIO, forever=False)
         for at in range(0, steps, every):
             for code in (errno.EIO, errno.ENOSPC, errno.EACCES):
@@ -447,7 +447,7 @@ def _failing(
         try:
             before = done(memory)
             if getattr(answer, "queued", False):
-                refused = Unavailable("it is queued, and said to be")
+                refused = Unavailable("it is queued, and said to be: what is missing is done later")
             if refused is None and before != [1]:
                 findings.found(f"{verb} was acknowledged, and is done {before}", where)
             if refused is not None and before == [1] and not any(one in str(refused) for one in _SAYS_DONE):
@@ -485,7 +485,122 @@ def ctypes_long(number: int) -> Any:
     return c_long(number)
 
 
-PARTS = {"databases": databases, "disk": disk}
+# --- pages ---------------------------------------------------------------------------------------
+
+
+def _cut_to(eighths: int, path: Path) -> None:
+    os.truncate(path, path.stat().st_size * eighths // 8)
+
+
+def pages(findings: Findings, folder: str) -> None:
+    """MEMORY.md loses its text to another program, agents go on, and a person takes it back."""
+    damages: dict[str, Callable[[Path], Any]] = {
+        "deleted": Path.unlink,
+        "emptied": lambda path: path.write_bytes(b""),
+        **{f"cut to {n}/8": partial(_cut_to, n) for n in range(1, 8)},
+        "written anew": lambda path: path.write_text("# Something else\n", encoding="utf-8"),
+    }
+    for number, (damage, do) in enumerate(damages.items()):
+        for writes in (0, 1, 60):
+            root = f"{folder}/{number}-{writes}"
+            findings.tried += 1
+            with opened(root) as memory:
+                texts = {f"The {word} is called {word}{word}." for word in ("heron", "crane", "stork", "ibis", "egret")}
+                for text in texts:
+                    memory.remember(text)
+                do(page := Path(root, "MEMORY.md"))
+                if page.exists():
+                    os.utime(page, (time.time() - 60,) * 2)
+                before = memory.status()
+                for n in range(writes):
+                    memory.remember(f"Something new of number {n} is said.")
+                after = memory.status()
+                for status in (before, after):
+                    if not any("out of MEMORY.md" in one for one in status["degraded"]):
+                        findings.found(f"status is green: {damage}", f"{writes} writes: {status['degraded']}")
+                with suppress(MemoryBookError):
+                    memory.undo("MEMORY.md")
+                found = {one.entry.text for one in memory.entries(limit=200).entries}
+                if not texts <= found or len(found) != 5 + writes:
+                    findings.found(f"not all came back: {damage}", f"{writes} writes: {len(found)}")
+                if memory.status()["degraded"]:
+                    findings.found(f"status is red after taking back: {damage}", str(memory.status()["degraded"]))
+
+
+# --- kills ---------------------------------------------------------------------------------------
+
+MORTAL = """
+import sys, os, memorybook
+from memorybook.config import Config
+root, log = sys.argv[1:]
+config = Config(timezone="UTC", vector_enabled=False)
+with memorybook.open(root, config=config) as memory, open(log, "a", buffering=1) as told:
+    me, n = os.getpid(), 0
+    while True:
+        n += 1
+        entry = memory.remember(f"mortal {me} remembers fact {n}").known.entry
+        told.write(f"entry\\tmortal {me} remembers fact {n}\\n")
+        memory.append(f"mortal {me} adds remark {n}")
+        told.write(f"note\\tmortal {me} adds remark {n}\\n")
+        memory.process_session_end([{"role": "user", "content": f"Please remember that mortal {me} sails boat {n}.",
+                                     "id": "m1"}], f"s{me}-{n}")
+        told.write(f"turn\\tmortal {me} sails boat {n}\\n")
+        if n % 3 == 0:
+            memory.forget(entry.id)
+            told.write(f"gone\\tmortal {me} remembers fact {n}\\n")
+        if n % 5 == 0:
+            memory.backup(root + ".tar.gz")
+"""
+
+
+def kills(findings: Findings, folder: str, many: int = 200) -> None:
+    """A process that writes all the while is killed, again and again."""
+    root, log, chance = os.path.join(folder, "book"), os.path.join(folder, "log"), random.Random(3)
+    filled(root)
+    for _ in range(many):
+        victim = subprocess.Popen([sys.executable, "-c", MORTAL, root, log], stderr=subprocess.PIPE, text=True)
+        time.sleep(0.6 + chance.random() * 1.6)
+        victim.send_signal(signal.SIGKILL)
+        _, said = victim.communicate()
+        findings.tried += 1
+        if "Error" in said:
+            findings.found("the process failed", said[-2000:])
+    with opened(root) as memory:
+        memory.retry_parked()
+        memory.backup(root + ".tar.gz")
+        told = [line.split("\t", 1) for line in Path(log).read_text().splitlines() if "\t" in line]
+        entries = Counter(one.text for one in memory.book.entries())
+        lines = [line.rstrip("\n") for path in Path(root, "daily").glob("*.md") for line in path.open(encoding="utf-8")]
+        notes = Counter(line[at:] for line in lines if (at := line.find("mortal")) >= 0)
+        gone = {text for kind, text in told if kind == "gone"}
+        turns = " ".join(
+            turn.text
+            for session in memory.book.transcripts.sessions()
+            for turn in memory.book.transcripts.turns(session.uuid)
+        )
+        for kind, text in told:
+            if kind == "entry" and text not in gone and entries[text] != 1 and not _forgotten_unasked(text, told):
+                findings.found("an acknowledged entry is not there once", f"{text}: {entries[text]}")
+            if kind == "note" and notes[text] != 1:
+                findings.found("an acknowledged note is not there once", f"{text}: {notes[text]}")
+            if kind == "turn" and text not in turns:
+                findings.found("an acknowledged turn is lost", text)
+            if kind == "gone" and entries[text]:
+                findings.found("what was forgotten is back", text)
+        findings.wrong[f"(acknowledged: {len(told)})"] = 1
+        if reasons := memory.status()["degraded"]:
+            findings.found("status is red afterwards", str(reasons))
+        if left := [name for name in os.listdir(folder) if ".mb-tmp" in name]:
+            findings.found("parts of a killed backup are left", str(left))
+
+
+def _forgotten_unasked(text: str, said: list[list[str]]) -> bool:
+    """Whether forgetting it was under way when its process was killed."""
+    number = int(text.rpartition(" ")[2])
+    return number % 3 == 0 and ["note", text.replace("remembers fact", "adds remark")] in said
+
+
+PARTS = ("databases", "disk", "pages", "kills")
 
 
 def main() -> None:
@@ -493,19 +608,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--every", type=int, default=1, help="try every n-th operation of `disk`")
+    parser.add_argument("--verbs", nargs="+", choices=DONE, default=list(DONE), help="of `disk`")
+    parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--disk-child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.disk_child:
-        disk_child(given.disk_child, given.every)
+        disk_child(given.disk_child, given.every, given.verbs)
         return
     report = {}
     for part in given.part:
         findings, started = Findings(), time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             if part == "disk":
-                disk(findings, folder, given.every)
+                disk(findings, folder, given.every, given.verbs)
+            elif part == "kills":
+                kills(findings, folder, given.kills)
+            elif part == "pages":
+                pages(findings, folder)
             else:
-                PARTS[part](findings, folder)
+                databases(findings, folder)
         report[part] = {**findings.json(), "seconds": round(time.monotonic() - started)}
     print(json.dumps(report, indent=1, ensure_ascii=False))
 

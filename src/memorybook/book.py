@@ -96,11 +96,12 @@ class Book:
             return []
         from memorybook.formats import memory_md
 
-        known = {entry.id for entry in self.entries()}
+        known = {entry.id: entry for entry in self.entries()}
         reasons = []
-        for file, text, _ in lost:
+        for file, text, left in lost:
             before = memory_md.parse(text, modified=self.now()).entries
-            gone = sum(entry.id not in known for entry in before)
+            damaged = {entry.id: entry for entry in memory_md.parse(left, modified=self.now()).entries}
+            gone = sum(one.id not in known or known[one.id] == damaged.get(one.id) != one for one in before)
             if gone or not before:
                 reasons.append(
                     f"another program took {gone} of {len(before)} entries out of MEMORY.md: have them back with "
