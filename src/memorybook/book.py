@@ -72,8 +72,43 @@ class Book:
         self._searches: list[None] = []
         self.background = False
         self._journal_fails = ""
+        self._settled: list[Operation] = []
         self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
         self._recover()
+
+    def faults(self, *, thorough: bool = False) -> list[str]:
+        """What happened to what cannot be derived behind the book's back, a sentence each; see `Journal.fault`."""
+        found: list[str] = []
+        for part in (self.transcripts, self.journal):
+            try:
+                found.append(part.fault(thorough=thorough))
+            except Unavailable as error:
+                found.append(str(error))
+        try:
+            found += self._losses()
+        except Unavailable as error:
+            found.append(str(error))
+        return [one for one in found if one]
+
+    def _losses(self) -> list[str]:
+        """What another program took away from MEMORY.md and is not there again, one sentence each."""
+        lost = self.documents.lost()
+        if not lost:
+            return []
+        from memorybook.formats import memory_md
+
+        known = {entry.id: entry for entry in self.entries()}
+        reasons = []
+        for file, text, left in lost:
+            before = memory_md.parse(text, modified=self.now()).entries
+            damaged = {entry.id: entry for entry in memory_md.parse(left, modified=self.now()).entries}
+            gone = sum(one.id not in known or known[one.id] == damaged.get(one.id) != one for one in before)
+            if gone or not before:
+                reasons.append(
+                    f"another program took {gone} of {len(before)} entries out of MEMORY.md: have them back with "
+                    f"memorybook undo MEMORY.md, or delete {file!r} if they are meant to be gone"
+                )
+        return reasons
 
     @property
     def degraded(self) -> tuple[str, ...]:
@@ -125,7 +160,7 @@ class Book:
             keep=keep,
             explain=explain,
         )
-        degraded = tuple(dict.fromkeys((*self.degraded, *report.degraded, *candidates.degraded)))
+        degraded = together((*self.degraded, *report.degraded, *candidates.degraded), self.faults())
         state = {
             "fresh": not report.degraded,  # what sync could not bring in
             "backend": candidates.backend,
@@ -189,6 +224,11 @@ class Book:
         read = self._read("MEMORY.md")
         return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
 
+    def memory_text(self) -> str:
+        """The text of MEMORY.md as it is on disk now, "" if there is none."""
+        read = self._read("MEMORY.md")
+        return "" if read is None else read.text
+
     def _read(self, path: str) -> Document | None:
         try:
             return self.documents.read(path)
@@ -215,10 +255,11 @@ class Book:
         return list(found.values())
 
     def warnings(self) -> list[str]:
-        """What stands in MEMORY.md and `archive/` and is not read as it stands, `MEMORY.md: line 12: …`."""
+        """What is not read as it stands: lines of MEMORY.md and `archive/`, `MEMORY.md: line 12: …`, and files."""
         paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
         documents = [(path, self._parse(path, read)) for path in paths if (read := self._read(path)) is not None]
-        return [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
+        lines = [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
+        return [*lines, *self.documents.unread()]
 
     def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
         """How often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
@@ -313,7 +354,13 @@ class Book:
         from memorybook.writing import Writer
 
         return Writer(
-            self.documents, self.transcripts, self.journal, parse=self._parse, now=self.now, new_id=self._new_id
+            self.documents,
+            self.transcripts,
+            self.journal,
+            parse=self._parse,
+            settled=self._settled,
+            now=self.now,
+            new_id=self._new_id,
         )
 
     def _recover(self) -> None:
@@ -354,7 +401,9 @@ class Book:
 
     def sync(self, *, progress: Progress | None = None) -> SyncReport:
         """Bring the index up to date, vectors included; what fails is in the report."""
-        return self._embedded(self.index.sync(self.documents, self.transcripts), progress)
+        report = self.index.sync(self.documents, self.transcripts)
+        report = report._replace(warnings=(*report.warnings, *self.documents.unread()))
+        return self._embedded(report, progress)
 
     def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
         """Make the index anew while searches go on with the old one; reports as `sync` does."""
@@ -379,6 +428,13 @@ class Book:
             if part is not None:
                 part.close()
         self._embedding = None
+
+
+def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    """The reasons, each once, with those of the others that are not part of one."""
+    found = dict.fromkeys(reasons)
+    found.update((one, None) for one in more if not any(one in reason for reason in found))
+    return tuple(found)
 
 
 class _Closed:

@@ -5,10 +5,23 @@ Apart from the seams in `memorybook.protocols`, so that a cold search need not m
 
 from __future__ import annotations
 
+import os
+
+from memorybook.standard import suppress
 from memorybook.typed import NamedTuple
 
 MAX_BYTES = 64 * 2**20
 """Largest document, in bytes."""
+
+IGNORED = b"*.md.bak\n"
+"""What git is told not to take of a book, where nobody told it anything."""
+
+
+def told_to_ignore(root: str) -> bytes | None:
+    """What git was told to leave out of a book's folder; None if nobody told it anything."""
+    with suppress(OSError), open(os.path.join(root, ".gitignore"), "rb") as file:
+        return file.read()
+    return None
 
 
 class DocumentInfo(NamedTuple):
@@ -27,8 +40,22 @@ class DocumentInfo(NamedTuple):
     modified: float
 
 
+class Loss(NamedTuple):
+    """What another program took from a document: the file that keeps it, its text, and what was left of it."""
+
+    file: str
+    text: str
+    left: str
+
+
 class Document(NamedTuple):
-    """A document as read: its text, and the revision (a content hash) that `write` compares."""
+    """A document as read.
+
+    Attributes:
+        text: What it says; as it was before while somebody else is half-way through saving it.
+        revision: The content hash that `write` compares; "" while somebody else is half-way through saving it.
+        modified: Last change, seconds since the epoch.
+    """
 
     text: str
     revision: str

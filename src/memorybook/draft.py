@@ -63,6 +63,9 @@ class Draft:
 
     Args:
         pages: The documents; their lock is held by the caller from here until after they are written.
+
+    Attributes:
+        unanswered: Kind and target of changes that were carried out without an answer: asked again, each counts once.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -71,6 +74,7 @@ class Draft:
         self._today = pages.now.date()
         self._named: dict[str, str] = {}
         self._statements: set[str] | None = None
+        self.unanswered: set[tuple[str, str]] = set()
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -178,12 +182,20 @@ class Draft:
             self._named[entry.id] = known.id
             if entry.session is not None and entry.session == known.session:
                 return Outcome(None, known)
+            if self._was_unanswered("add", known.id):
+                return Outcome(None, known)
             return self.do(Reinforce(id=known.id, reason=change.reason))
         if self.get(entry.id) is not None:
             entry = replace(entry, id=memory_md.new_id({known.id for known in self._all()}))
         self._named[change.entry.id] = entry.id
         self._place(entry)
         return Outcome(self.record("add", entry.id, None, entry, change.reason), entry)
+
+    def _was_unanswered(self, kind: str, id: str) -> bool:
+        """Whether this was done, and nobody was told; it counts as told from now on."""
+        found = (kind, id) in self.unanswered
+        self.unanswered.discard((kind, id))
+        return found
 
     def _supersede(self, change: Supersede) -> Outcome:
         by = self._existing(self._named.get(change.by, change.by)).id
@@ -214,6 +226,8 @@ class Draft:
 
     def _edit(self, id: str, reason: str, kind: str, edit: Callable[[Entry], Entry]) -> Outcome:
         before = self._existing(id)
+        if kind == "reinforce" and self._was_unanswered(kind, id):
+            return Outcome(None, before)
         try:
             after = edit(before)
         except ValueError as error:

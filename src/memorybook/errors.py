@@ -14,7 +14,7 @@ Behind each name its exit code and its HTTP status::
     ├── Refused                        1   403   a server does not let the caller do it (of the client)
     └── Unavailable                    5   503   a part that is needed does not answer
         ├── BookLocked                 5   503   another process holds the book for too long
-        ├── Damaged                    5   503   a database is malformed (of the storage)
+        ├── Damaged                    5   503   a database is malformed, or another program's
         ├── EmbedderFailed             5   503   the embedding service is down or answered nonsense
         ├── LLMFailed                  5   503   the language model is down or answered nonsense
         │   └── BudgetSpent            5   503   it may not be asked: what it may use is used up
@@ -101,6 +101,12 @@ class BookLocked(Unavailable):
     """Another process has held the book's lock longer than the timeout."""
 
     code = "book_locked"
+
+
+class Damaged(Unavailable):
+    """A database is malformed, no database at all, or holds what nobody here wrote. It is left as it is."""
+
+    code = "damaged"
 
 
 class EmbedderFailed(Unavailable):

@@ -7,11 +7,11 @@ import os
 from memorybook import arguments as given
 from memorybook.book import Book, closed
 from memorybook.conversations import Conversations
-from memorybook.errors import NotFound
+from memorybook.errors import NotFound, Unavailable
 from memorybook.hits import Answer, Query
 from memorybook.lifetime import Lifetime
 from memorybook.shelf import Shelf
-from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, tzinfo
+from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, suppress, tzinfo
 from memorybook.typed import TYPE_CHECKING, Any, cast
 from memorybook.workspace import Project, copied, keep, locate
 
@@ -104,6 +104,8 @@ class Memory(Lifetime, Conversations, Shelf):
 
     def alone(self, work: str) -> AbstractContextManager[bool]:
         """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
+        with suppress(Unavailable):  # whoever cannot write shares the work with nobody
+            self.book.documents.prepare()
         return _claimed(os.path.join(self.root, MACHINE), work)
 
     # --- the language model --------------------------------------------------------------------
@@ -447,10 +449,11 @@ def open(
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
     embedder = (embedder or _embedder(config, machine)) if hybrid else None
     index, degraded = _index(config, machine, embedder)
+    documents = DirectoryDocuments(root)
     opened = Book(
-        documents=DirectoryDocuments(root),
-        transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token),
-        journal=SqliteJournal(os.path.join(machine, "journal.sqlite")),
+        documents=documents,
+        transcripts=open_transcripts(machine, kept.db_path, kept.url, kept.auth_token, prepare=documents.prepare),
+        journal=SqliteJournal(os.path.join(machine, "journal.sqlite"), prepare=documents.prepare),
         index=index,
         fallback=_scan,
         clock=clock or (lambda: datetime.now(UTC)),

@@ -20,6 +20,9 @@ MEMORY = "MEMORY.md"
 ARCHIVED_IN_MEMORY = 200
 """How many archived entries MEMORY.md holds; the ones longest unused move on to `archive/`."""
 
+SAID_AGAIN = 10_000
+"""Lines of a page, the last ones, among which a new one is looked for: one note more costs the same on any page."""
+
 Parse = Callable[[str, Document], memory_md.MemoryDocument]
 """Reads the entries of the document at a path."""
 
@@ -139,7 +142,7 @@ class Pages:
                 text = None
             lines = [] if text is None else text.removesuffix("\n").split("\n")
             texts: dict[str, int] = {}
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(lines[-SAID_AGAIN:], max(1, len(lines) - SAID_AGAIN + 1)):
                 texts.setdefault(statement(line), number)
             self.notes[path] = Notes(text, lines, texts, [])
         return self.notes[path]

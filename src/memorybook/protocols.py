@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from memorybook.answers import Known, Recalled, Receipt
-    from memorybook.documents import Document, DocumentInfo
+    from memorybook.documents import Document, DocumentInfo, Loss
     from memorybook.hits import Candidates, Passage, Query, SyncReport
     from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
     from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
@@ -73,6 +73,21 @@ class Documents(Protocol):
 
     def lock(self) -> AbstractContextManager[None]:
         """The book's one writer lock, between threads and processes. Raises BookLocked after a timeout."""
+
+    def lost(self, *, settle: bool = False) -> Sequence[Loss]:
+        """What other programs took from MEMORY.md, oldest first; `settle` takes what they just did for done."""
+
+    def forget_lost(self) -> None:
+        """Keep it no longer."""
+
+    def prepare(self) -> None:
+        """Make the book if there is none; Unavailable if it was moved away or cannot be made."""
+
+    def unread(self) -> Sequence[str]:
+        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+
+    def faults(self) -> Sequence[str]:
+        """Why the book cannot be written, one sentence each, for `status`; nothing if it can."""
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
@@ -227,6 +242,12 @@ class Transcripts(Protocol):
     def counts(self) -> Mapping[str, int]:
         """`sessions` and `turns`."""
 
+    def fault(self, *, thorough: bool = False) -> str:
+        """What happened to it behind the back of whoever wrote it (lost, an older copy, another one), one sentence.
+
+        "" if nothing did. Cheap; `thorough` looks at more, for `status`. Raises Unavailable.
+        """
+
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
 
@@ -379,6 +400,12 @@ class Journal(Protocol):
 
     def spent(self, day: date) -> Spent:
         """What LLM calls used on that day."""
+
+    def fault(self, *, thorough: bool = False) -> str:
+        """What happened to it behind the back of whoever wrote it (lost, an older copy, another one), one sentence.
+
+        "" if nothing did. Cheap; `thorough` looks at more, for `status`. Raises Unavailable.
+        """
 
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""

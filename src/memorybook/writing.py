@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from memorybook.draft import Draft, Outcome, Result
@@ -23,6 +23,10 @@ MOST_PATCHED = 32
 
 Those of larger batches are undone change by change.
 """
+
+
+RETRIED = timedelta(minutes=10)
+"""How long what was interrupted is not counted once more if it is asked for again."""
 
 
 class Group(NamedTuple):
@@ -61,6 +65,7 @@ class Writer:
     Args:
         documents, transcripts, journal: The truth.
         parse: Reads a document of entries.
+        settled: Collects the operations that were interrupted and are finished now.
         now: The time now, UTC.
         new_id: Makes the id of an operation of that time.
     """
@@ -72,6 +77,7 @@ class Writer:
         journal: Journal,
         *,
         parse: Parse,
+        settled: list[Operation],
         now: Callable[[], datetime],
         new_id: Callable[[datetime], str],
     ) -> None:
@@ -79,6 +85,7 @@ class Writer:
         self._transcripts = transcripts
         self._journal = journal
         self._parse = parse
+        self._settled = settled
         self._now = now
         self._new_id = new_id
 
@@ -159,9 +166,12 @@ class Writer:
             with self._documents.lock():
                 self.settle_all()
                 draft = self.draft()
+                draft.unanswered = self._unanswered(draft.now)
                 planned = work(draft)
                 wanted = [each for each in planned if each.operation is not None]
                 if not wanted or self._write(wanted, draft.pages):
+                    told = self._unanswered(draft.now) - draft.unanswered
+                    self._settled[:] = [one for one in self._settled if told.isdisjoint(_done_by(one))]
                     return planned
         raise Conflict("MEMORY.md kept changing while it was being written: close what is saving it and try again")
 
@@ -185,13 +195,23 @@ class Writer:
             return False
         except Exception as error:
             if not pages.wrote:  # whoever asked is told that it failed, so it must not come true later
-                self._discard(begun)
+                self._take_back(begun, error)
             elif isinstance(error, Unavailable):
                 raise Unavailable(f"{error}; what is missing of this change is done when that is possible") from error
             raise
         for operation in operations:
-            self._journal.done(operation.id)
+            with suppress(Unavailable):  # it is done, and not marked so: the next change finds that out
+                self._journal.done(operation.id)
         return True
+
+    def _take_back(self, begun: Sequence[Operation], error: Exception) -> None:
+        """As `_discard`; where the journal takes nothing any more either, say that it will be done."""
+        try:
+            self._discard(begun)
+        except Unavailable:
+            raise Unavailable(
+                f"{error}; the change is in the journal and will be done when that is possible"
+            ) from error
 
     def _discard(self, begun: Sequence[Operation]) -> None:
         """Take back intentions, the last one first: what is left, if that fails midway, can be carried out."""
@@ -202,6 +222,11 @@ class Writer:
         """Finish every intention that is not marked done; who holds the lock knows that nobody works on it."""
         for operation in self._journal.pending():
             self._settle(operation)
+            self._settled.append(operation)
+
+    def _unanswered(self, now: datetime) -> set[tuple[str, str]]:
+        """What was carried out lately though whoever asked was not told so, and may ask again: kind and target."""
+        return {done for one in self._settled if now - one.time < RETRIED for done in _done_by(one)}
 
     def _settle(self, operation: Operation) -> None:
         """Carry out what is missing of an intention, but for what a person's later edit stands against."""
@@ -220,3 +245,7 @@ class Writer:
             self._journal.done(operation.id)
             return
         raise Conflict("the book kept changing while an interrupted operation was being finished: try again")
+
+
+def _done_by(operation: Operation) -> set[tuple[str, str]]:
+    return {(change.kind, change.target) for change in operation.changes}

@@ -123,3 +123,20 @@ def test_neighbours_by_words_are_those_that_share_most() -> None:
     assert near("什么都没有") == []
     many = {f"e{n}": known(f"e{n}", f"tea {n}") for n in range(20)}
     assert len(by_words(many)("tea")) == 8
+
+
+def test_neighbours_by_words_follow_what_is_put_in_and_taken_out() -> None:
+    entries = {"a": known("a", "Ann likes tea"), "b": known("b", "安妮爱喝茶")}
+    near = by_words(entries)
+    assert [one.id for one in near("tea for Ann")] == ["a"]
+    entries["c"] = known("c", "Ann likes green tea")
+    del entries["a"]
+    entries["d"] = known("d", "安妮爱喝绿茶")
+    assert [one.id for one in near("green tea for Ann")] == ["c"]
+    assert near("绿茶")[0].id == "d"
+
+
+def test_a_rare_word_finds_its_entry_among_many_that_share_common_ones() -> None:
+    entries = {"old": known("old", "server heron stands in the hall")}
+    entries |= {f"e{n}": known(f"e{n}", f"server {n} stands in the hall") for n in range(500)}
+    assert by_words(entries)("the heron server")[0].id == "old"

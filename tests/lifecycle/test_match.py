@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lifecycle.known import BEFORE, NOW, TODAY, applied, current, known, told
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.changed import replaces
 from memorybook.lifecycle.ledger import Conflicts
 from memorybook.lifecycle.match import Matched, match
 from memorybook.model import Add, Entry, Reinforce, Supersede, Trust, Update
@@ -508,3 +509,40 @@ def test_the_same_five_facts_in_three_wordings_are_five_entries_with_three_hits(
     assert len(current(book)) == len(book) - len(
         {key for one in recorded("zh-agent") for item in one.extraction["candidates"] for key in item["contradicts"]}
     )
+
+
+# --- many at once --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        "server {n} is called {word} and stands in the hall".format,
+        "第{n}号服务器叫{word}，放在机房".format,
+        "Ann lives in {word} now".format,
+        "we decided to use {word} for project {n}".format,
+        "用户最喜欢的饮料是{word}".format,
+    ],
+)
+def test_many_statements_cost_no_more_each_than_few(say: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [0]
+
+    def counted(candidate: Candidate, entry: Entry) -> str | None:
+        calls[0] += 1
+        return replaces(candidate, entry)
+
+    monkeypatch.setattr("memorybook.lifecycle.match.replaces", counted)
+    costs = []
+    for many in (100, 400):
+        calls[0] = 0
+        matched([told(say(n=n, word=f"Wo{n * 7919:x}"), turn=f"t{n}") for n in range(many)], [])
+        costs.append(calls[0] / many)
+    assert costs[1] <= 1.3 * costs[0] + 1
+
+
+def test_what_a_talk_said_long_before_is_still_corrected() -> None:
+    many = [told(f"server {n} stands in the hall", turn=f"t{n}") for n in range(300)]
+    lives = told("Ann lives in Oslo", turn="first")
+    moved = told("Ann moved to Bergen", turn="last")
+    _, book = matched([lives, *many, moved], [])
+    assert {"Ann moved to Bergen"} == {text for text in current(book) if text.startswith("Ann")}

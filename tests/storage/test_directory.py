@@ -415,7 +415,8 @@ def test_only_the_hot_document_has_a_backup_of_what_it_was(book: DirectoryDocume
     for path in ("MEMORY.md", "b.md"):
         book.write(path, "2", expect=book.write(path, "1", expect=None))
     assert (root / "MEMORY.md.bak").read_text() == "1"
-    assert sorted(os.listdir(root)) == [".memorybook", "MEMORY.md", "MEMORY.md.bak", "b.md"]
+    assert sorted(os.listdir(root)) == [".gitignore", ".memorybook", "MEMORY.md", "MEMORY.md.bak", "b.md"]
+    assert (root / ".gitignore").read_text() == "*.md.bak\n"
 
 
 def test_old_temporary_files_are_swept_and_young_or_foreign_ones_stay(book: DirectoryDocuments, root: Path) -> None:

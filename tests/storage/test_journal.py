@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ HISTORY = (
     "ec2cb1c9d610cbd50cf749504bdb075e",
     "9a46f66dd4c8abdfba6cdb6156dd0285",
     "6245685c98fcf50a0a8e0987db55ba7f",
+    "b22dad29a3a4a69aff4072f943a72f1e",
 )
 
 WRITER = """
@@ -117,6 +119,13 @@ def test_tombstones_are_keyed_by_a_secret_of_the_book(journal: SqliteJournal, pa
     )
     assert kept not in ("d1", elsewhere)
     other.close()
+
+
+def test_a_tombstone_is_the_hmac_of_its_digest(journal: SqliteJournal, path: str) -> None:
+    journal.bury(["d1"], reason="forgotten", time=START)
+    [(key, kept)] = rows(path, "SELECT key, digest FROM secret, tombstones")
+    assert isinstance(key, bytes)
+    assert kept == hmac.digest(key, b"d1", "sha256").hex()[:32]
 
 
 def test_tombstones_of_an_older_version_are_keyed_at_the_next_use(journal: SqliteJournal, path: str) -> None:

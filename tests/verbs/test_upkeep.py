@@ -17,7 +17,11 @@ from verbs.conftest import Reopen
 def test_a_book_in_a_checkout_gets_a_hint(memory: Memory, tmp_path: Path) -> None:
     assert memory.init()["hint"] == ""
     (tmp_path / ".git").mkdir()
+    assert memory.init()["hint"] == "machine state and the back-up copy are kept out of git"
+    Path(memory.root, ".gitignore").write_text("*.txt\n")
     assert "*.md.bak" in memory.init()["hint"]
+    memory.remember("Mira rows.")
+    assert Path(memory.root, ".gitignore").read_text() == "*.txt\n"
 
 
 def test_status_of_nothing_is_empty_and_makes_nothing(memory: Memory) -> None:

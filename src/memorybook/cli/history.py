@@ -39,7 +39,12 @@ def _why(call: Call) -> dict[str, Any]:
 
 
 def _undo_arguments(parser: Parser) -> None:
-    parser.add_argument("operation", nargs="?", metavar="OPERATION", help="its id, see history; else your last one")
+    parser.add_argument(
+        "operation",
+        nargs="?",
+        metavar="OPERATION",
+        help="its id, see history; MEMORY.md for what another program took out of it; else your last one",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only show what would happen")
     parser.epilog = "examples:\n  memorybook undo --dry-run\n  memorybook undo 20260224-101233123456-9f2c1b"
 

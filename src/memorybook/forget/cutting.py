@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.forget.finder import ALONE, SAME, written_lines
@@ -155,9 +156,10 @@ def echo_marks(words: Iterable[str], values: Collection[str], *, alone: bool = F
     known = sorted(words)[:MOST_PAIRED]
     if len(known) == 1 or alone:
         yield from (text_digest(f"pair {value} {value}") for value in known)
-    for value in known:
-        if value in values or not value.isascii():
-            yield from (text_digest(f"pair {' '.join(sorted((value, word)))}") for word in known if word != value)
+    named = {word for word in known if word in values or not word.isascii()}
+    for one, other in combinations(known, 2):
+        if one in named or other in named:
+            yield text_digest(f"pair {one} {other}")
 
 
 MOST_PAIRED = 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +54,11 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
     buried = book.journal.buried({mark for spans in by_text.values() for found in spans.values() for mark in found})
     if buried:  # what an entry says again was wanted again
         buried = buried.difference(mark for entry in book.entries() for mark in marks(entry.text))
-    echoed = Echo(book)
+    echoed, repeating = Echo(book), [turn.role in ("assistant", "tool") or is_list(turn.text) for turn in turns]
+    echoes = _echoes(book, (turn.text for turn, repeats in zip(turns, repeating, strict=True) if repeats))
     times: dict[datetime, frozenset[str]] = {}
     left: list[Turn] = []
-    for turn in turns:
+    for turn, repeats in zip(turns, repeating, strict=True):
         time = turn.time or (now if now is not None and _asks_to_remember(turn) else None)
         stands = buried
         if buried and time is not None and turn.role in ("user", "") and not is_list(turn.text):
@@ -65,10 +66,9 @@ def without_forgotten_turns(book: Book, turns: Sequence[Turn], *, now: datetime 
                 times[time] = book.journal.buried(buried, since=time)
             stands = times[time]
         spans = [span for span, found in by_text[turn.text].items() if not stands.isdisjoint(found)]
-        repeats = turn.role in ("assistant", "tool") or is_list(turn.text)
         if repeats and (calls := echoed.left_in(turn.tool_calls)) != turn.tool_calls:
             turn = replace(turn, tool_calls=calls)
-        spans += [*echoed.spans(turn.text), *_echoes(book, turn, left)] if repeats else []
+        spans += [*echoed.spans(turn.text), *echoes(turn, left)] if repeats else []
         left.append(replace(turn, text=tidied(without_spans(turn.text, spans))) if spans else turn)
     return tuple(left)
 
@@ -98,22 +98,33 @@ def is_list(text: str) -> bool:
     return len(lines) >= 2 and (items >= 2 or len(lines) >= 5)
 
 
-def _echoes(book: Book, turn: Turn, before: Sequence[Turn]) -> list[tuple[int, int]]:
-    """The clauses that repeat a name or two telling words of what was forgotten, also if it was purged.
+def _echoes(book: Book, texts: Iterable[str]) -> Callable[[Turn, Sequence[Turn]], list[tuple[int, int]]]:
+    """What finds, in a turn after others, clauses that repeat a name or two telling words of what was forgotten.
 
-    What the user said in the session by then is no echo of what was forgotten.
+    That holds also if it was purged. What the user said in the session by then is no echo of what was forgotten.
     """
-    found = {(unit.start, unit.end): words_of(unit.text) for unit in units(turn.text)}
-    marks_of = {span: frozenset(echo_marks(words, words, alone=True)) for span, words in found.items()}
-    buried = book.journal.buried({mark for each in marks_of.values() for mark in each})
-    if not buried:
-        return []
-    talk = [each for each in (*book.transcripts.turns(turn.session), *before) if each.session == turn.session]
-    said = [words_of(each.text) for each in talk if each.role in ("user", "") and not only_asks(each.text)]
-    for span, words in found.items():
-        for known in said:
-            marks_of[span] -= frozenset(echo_marks(words & known, words & known, alone=True))
-    return [span for span, each in marks_of.items() if not buried.isdisjoint(each)]
+    words = {
+        text: {(unit.start, unit.end): words_of(unit.text) for unit in units(text)} for text in dict.fromkeys(texts)
+    }
+    pairs = {
+        text: {span: frozenset(echo_marks(held, held, alone=True)) for span, held in clauses.items()}
+        for text, clauses in words.items()
+    }
+    buried = book.journal.buried({mark for clauses in pairs.values() for each in clauses.values() for mark in each})
+
+    def spans(turn: Turn, before: Sequence[Turn]) -> list[tuple[int, int]]:
+        known = {span: each & buried for span, each in pairs[turn.text].items() if not buried.isdisjoint(each)}
+        if not known:
+            return []
+        talk = [each for each in (*book.transcripts.turns(turn.session), *before) if each.session == turn.session]
+        said = [words_of(each.text) for each in talk if each.role in ("user", "") and not only_asks(each.text)]
+        for span in known:
+            for told in said:
+                shared = words[turn.text][span] & told
+                known[span] -= frozenset(echo_marks(shared, shared, alone=True))
+        return [span for span, each in known.items() if each]
+
+    return spans
 
 
 def texts_left(book: Book, texts: Iterable[str]) -> list[str]:

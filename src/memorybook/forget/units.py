@@ -301,7 +301,8 @@ def statement_key(text: str) -> str:
     from memorybook.lifecycle.alike import denies
 
     text = text.replace("’", "'").replace("用户", "我")
-    said = [word for word in tokens(text) if word in words_of(text)]
+    known = words_of(text)
+    said = [word for word in tokens(text) if word in known]
     if len(set(said)) < 2:
         return ""
     asked = "?" if re.search(r"[?？]\s*$", text) else ""

@@ -7,9 +7,9 @@ other, and by the one word in which two like sentences differ.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from heapq import nsmallest
 from itertools import takewhile
 
 from memorybook.lifecycle.hints import compiled
@@ -230,19 +230,43 @@ def _places(text: str, shared: frozenset[str]) -> list[str]:
 # --- neighbours by words -------------------------------------------------------------------------
 
 
-def by_words(entries: Mapping[str, Entry]) -> Callable[[str], Sequence[Entry]]:
-    """Neighbours from words alone, of the entries as they are when first asked: what shares most words, at most 8."""
+def arrivals(entries: dict[str, Entry]) -> Callable[[], Iterable[Entry]]:
+    """Tells of the entries of a mapping, each time of those that were put in since the last; costs what these are."""
+    seen: set[str] = set()
+
+    def arrived() -> Iterable[Entry]:
+        new = list(takewhile(lambda id: id not in seen, reversed(entries)))[::-1]
+        seen.update(new)
+        return [entries[id] for id in new]
+
+    return arrived
+
+
+def by_words(entries: dict[str, Entry], *, most: int = MOST_NEAR) -> Callable[[str], Sequence[Entry]]:
+    """Neighbours from words alone: what shares most words, rare ones first; new entries may be put in meanwhile.
+
+    It costs the same however many there are: of a word that many have, only the last that have it count.
+    """
     having: dict[str, list[str]] = {}
+    arrived = arrivals(entries)
 
     def neighbours(text: str) -> Sequence[Entry]:
-        if not having:
-            for one in entries.values():
-                for word in _telling(one.text):
-                    having.setdefault(word, []).append(one.id)
-        shared = Counter(id for word in _telling(text) for id in having.get(word, ()))
-        return [entries[id] for id in sorted(shared, key=lambda id: (-shared[id], id))[:MOST_NEAR]]
+        for one in arrived():
+            for word in _telling(one.text):
+                having.setdefault(word, []).append(one.id)
+        shared: dict[str, float] = {}
+        for word in _telling(text):
+            ids = having.get(word, ())
+            for id in ids[-_MOST_HAVING:]:
+                shared[id] = shared.get(id, 0.0) + 1.0 + 1.0 / len(ids)
+        best = nsmallest(most, (id for id in shared if id in entries), key=lambda id: (-shared[id], id))
+        return [entries[id] for id in best]
 
     return neighbours
+
+
+_MOST_HAVING = 64
+"""Entries that one word leads to."""
 
 
 @lru_cache(maxsize=20_000)

@@ -7,11 +7,11 @@ done. Whatever is doubtful is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import denies, speaker_of, words
+from memorybook.lifecycle.alike import arrivals, denies, speaker_of, words
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.corrected import corrects
 from memorybook.lifecycle.days import named
@@ -51,12 +51,33 @@ def replaces(candidate: Candidate, entry: Entry) -> str | None:
     return None
 
 
-def rivals(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
-    """The entries that give another value to what a candidate says, however few words they have in common."""
-    new = claims(candidate.content)
-    if not new:
-        return []
-    return [one for one in entries if any(_conflict(claim, old) for old in claims(one.text) for claim in new)]
+def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
+    """Finds entries held true that give another value to what a candidate says, with however few words in common.
+
+    New entries may be put in meanwhile.
+    """
+    claimed: dict[tuple[str, str], dict[str, list[Claim]]] = {}
+    arrived = arrivals(entries)
+
+    def is_held(id: str) -> bool:
+        return id in entries and entries[id].superseded_by is None
+
+    def saying_otherwise(candidate: Candidate) -> list[Entry]:
+        new = claims(candidate.content)
+        if not new:
+            return []
+        for one in arrived():
+            for claim in claims(one.text):
+                claimed.setdefault(claim[:2], {}).setdefault(one.id, []).append(claim)
+        found = {
+            id: entries[id]
+            for claim in new
+            for id, known in claimed.get(claim[:2], {}).items()
+            if is_held(id) and any(_conflict(claim, old) for old in known)
+        }
+        return list(found.values())
+
+    return saying_otherwise
 
 
 _LOOSE = (
@@ -268,11 +289,14 @@ _CHANGING = (
 
 def _is_changed(text: str, entry: Entry) -> bool:
     """Whether a text says that something was changed from what the entry says of the same thing."""
-    for pattern in _FROM:
-        for found in compiled(pattern).finditer(text):
-            if compiled(_CHANGING).search(found[0]) and _names_old(found["about"], found["old"], found["new"], entry):
-                return True
-    return False
+    return any(_names_old(about, old, new, entry) for about, old, new in _moves(text))
+
+
+@lru_cache(maxsize=1_000)
+def _moves(text: str) -> tuple[tuple[str, str, str], ...]:
+    """What a text says was changed: what it is about, from what, to what."""
+    found = (one for pattern in _FROM for one in compiled(pattern).finditer(text))
+    return tuple((one["about"], one["old"], one["new"]) for one in found if compiled(_CHANGING).search(one[0]))
 
 
 def _names_old(about: str, old: str, new: str, entry: Entry) -> bool:

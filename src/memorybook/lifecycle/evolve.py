@@ -102,7 +102,7 @@ def evolve(
         mask: A text without its secrets; what the prompt shows passes through it.
     """
     ledger = Ledger({one.id: one for one in entries}, Talk(now, session, times or {}, heard), conflicts)
-    step = _Step(ledger, neighbours or by_words(dict(ledger.entries)), similarity or (lambda one, other: None), mask)
+    step = _Step(ledger, neighbours or by_words(ledger.entries), similarity or (lambda one, other: None), mask)
     placed: list[tuple[int, Decision]] = []
     doubts: dict[int, Doubt] = {}
     for place, candidate in enumerate(candidates):

@@ -6,7 +6,7 @@ never reinforce one entry twice and never contradict what is no longer held true
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -14,7 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
+from memorybook.lifecycle.alike import MOST_NEAR, by_words
 from memorybook.lifecycle.candidate import Candidate
+from memorybook.lifecycle.changed import rivals
 from memorybook.lifecycle.merge import merged, missing
 from memorybook.model import TRUST_ORDER, Add, Archive, Change, Discarded, Entry, Reinforce, Supersede, Trust, Update
 from memorybook.text.tokens import normalise
@@ -78,6 +80,10 @@ class Talk(NamedTuple):
         return min(max(times, default=self.now), self.now)
 
 
+MOST_FRESH = 3 * MOST_NEAR
+"""Neighbours that are looked for among what one account adds."""
+
+
 @dataclass(slots=True)
 class Ledger:
     """What is to be done, and the entries as they will stand then.
@@ -85,7 +91,7 @@ class Ledger:
     Attributes:
         entries: By id, all of the book, as they will stand.
         changes, discarded, proposals, decisions: The account, in order.
-        fresh: Ids of entries that this account adds.
+        fresh: The entries that this account adds, by id, as they were added.
     """
 
     entries: dict[str, Entry]
@@ -96,14 +102,18 @@ class Ledger:
     discarded: list[Discarded] = field(default_factory=list)
     proposals: list[Proposed] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
-    fresh: list[str] = field(default_factory=list)
+    fresh: dict[str, Entry] = field(default_factory=dict)
     _heard: set[str] = field(default_factory=set)
     _texts: dict[str, list[str]] = field(default_factory=dict)
+    _near: Callable[[str], Sequence[Entry]] = field(init=False, repr=False)
+    _rivals: Callable[[Candidate], Sequence[Entry]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._heard |= set(self.talk.heard)
         for one in self.entries.values():
             self._texts.setdefault(_statement(one.text), []).append(one.id)
+        self._near = by_words(self.fresh, most=MOST_FRESH)
+        self._rivals = rivals(self.entries)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -111,6 +121,12 @@ class Ledger:
         """The entry, if there is one that is held true."""
         entry = self.entries.get(id)
         return entry if entry is not None and entry.superseded_by is None else None
+
+    def around(self, candidate: Candidate, neighbours: Sequence[Entry]) -> list[Entry]:
+        """What this account added near a candidate, neighbours of it and what says otherwise, as far as held true."""
+        near = (*self._near(candidate.content), *neighbours, *self._rivals(candidate))
+        ids = dict.fromkeys(one.id for one in near)
+        return [one for id in ids if (one := self.current(id)) is not None]
 
     def successor(self, id: str) -> Entry | None:
         """The entry held true that this talk put in the place of another; None if it put none."""
@@ -269,7 +285,7 @@ class Ledger:
         self.changes.append(Add(entry=entry, reason=f"said: {candidate.quote}"))
         self.entries[entry.id] = entry
         self._texts.setdefault(_statement(entry.text), []).append(entry.id)
-        self.fresh.append(entry.id)
+        self.fresh[entry.id] = entry
         return entry
 
     def _update(self, id: str, fields: Mapping[str, Any], reason: str) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement, turned, words
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.changed import replaces, rivals
+from memorybook.lifecycle.changed import replaces
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.merge import missing
 from memorybook.model import Change, Discarded, Entry
@@ -75,7 +75,7 @@ def match(
         similarity: None compares by words alone.
     """
     ledger = Ledger({one.id: one for one in entries}, Talk(now, session, times or {}, heard), conflicts)
-    near = neighbours or by_words(dict(ledger.entries))
+    near = neighbours or by_words(ledger.entries)
     alike = similarity or (lambda one, other: None)
     for candidate in candidates:
         settle(ledger, candidate, near, alike)
@@ -148,9 +148,7 @@ def _corrects(candidate: Candidate, one: Entry) -> bool:
 
 def around(ledger: Ledger, candidate: Candidate, neighbours: Neighbours) -> list[Entry]:
     """The neighbours that are held true, as they will stand, with what this talk added and what says otherwise."""
-    near = (*neighbours(candidate.content), *rivals(candidate, ledger.entries.values()))
-    ids = dict.fromkeys((*ledger.fresh, *(one.id for one in near)))
-    return [one for id in ids if (one := ledger.current(id)) is not None]
+    return ledger.around(candidate, neighbours(candidate.content))
 
 
 def _repeat(ledger: Ledger, candidate: Candidate, repeated: Sequence[Entry]) -> None:

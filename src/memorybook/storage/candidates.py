@@ -6,13 +6,15 @@ from math import inf, log
 
 from memorybook.arrays import vectors_of
 from memorybook.errors import Unavailable
-from memorybook.standard import Iterable, Mapping
+from memorybook.standard import Iterable, Iterator, Mapping
 from memorybook.text.tokens import without_names
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.hits import Passage, Query
+    from memorybook.model import Session, Turn
     from memorybook.protocols import Embedder, Transcripts
+    from memorybook.summaries import TurnChanges
 
 PAUSE = 30.0
 """Seconds for which a remote embedder that failed is left alone."""
@@ -127,7 +129,30 @@ def revision_of(transcripts: Transcripts, known: int | None) -> tuple[int | None
     try:
         return transcripts.revision(), ()
     except Unavailable as error:
-        return known, (f"turns are searched as they were known before: {error}",)
+        return known, (str(TurnsUnread(error)),)
+
+
+class TurnsUnread(Exception):
+    """The transcripts cannot be read, whatever else can."""
+
+    def __init__(self, error: Unavailable) -> None:
+        super().__init__(f"turns are searched as they were known before: {error}")
+
+
+def changes_of(transcripts: Transcripts, after: int) -> TurnChanges:
+    """What changed in the transcripts after a revision. It, and reading its turns, raises TurnsUnread."""
+    try:
+        changes = transcripts.changes(after)
+    except Unavailable as error:
+        raise TurnsUnread(error) from error
+    return changes._replace(turns=_read(changes.turns))
+
+
+def _read(turns: Iterable[tuple[Session, Turn]]) -> Iterator[tuple[Session, Turn]]:
+    try:
+        yield from turns
+    except Unavailable as error:
+        raise TurnsUnread(error) from error
 
 
 def paused_reason(name: str, reason: str, seconds: float) -> str:

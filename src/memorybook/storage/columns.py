@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.errors import InvalidInput
+from memorybook.errors import Damaged, InvalidInput
 from memorybook.standard import Callable, Mapping
 from memorybook.typed import TYPE_CHECKING, Any
 
@@ -50,13 +50,36 @@ def as_json(value: object) -> str | bytes:
 
 
 def from_json(value: Value) -> Any:
-    """What `as_json` was given; most lists and objects in the columns are empty."""
+    """What `as_json` was given; most lists and objects in the columns are empty. Raises Damaged."""
     text = readable(value)
     if text in _EMPTY:
         return _EMPTY[text]()
     import json
 
-    return json.loads(text)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _foreign(text, "JSON") from error
+
+
+def object_of(value: Value) -> dict[str, Any]:
+    """As `from_json`, of an object. Raises Damaged for anything else."""
+    found = from_json(value)
+    if not isinstance(found, dict):
+        raise _foreign(readable(value), "an object")
+    return found
+
+
+def list_of(value: Value) -> list[Any]:
+    """As `from_json`, of a list. Raises Damaged for anything else."""
+    found = from_json(value)
+    if not isinstance(found, list):
+        raise _foreign(readable(value), "a list")
+    return found
+
+
+def _foreign(text: str, wanted: str) -> Damaged:
+    return Damaged(f"a database of the book has {text[:40]!r} where {wanted} stood: put a copy back that is whole")
 
 
 _EMPTY: dict[str, Callable[[], Any]] = {"[]": list, "{}": dict}
@@ -89,10 +112,13 @@ def maybe_stamp(time: datetime | None) -> str | None:
 
 
 def time_of(value: str) -> datetime:
-    """What `stamp` was given, in UTC."""
+    """What `stamp` was given, in UTC. Raises Damaged for what it cannot have made."""
     from datetime import datetime
 
-    return datetime.fromisoformat(value)
+    try:
+        return datetime.fromisoformat(value)
+    except (ValueError, TypeError) as error:
+        raise _foreign(str(value), "a time") from error
 
 
 def maybe_time_of(value: str | None) -> datetime | None:

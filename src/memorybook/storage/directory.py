@@ -12,17 +12,21 @@ from __future__ import annotations
 import os
 import stat
 import time
+from errno import ENOSPC
 from math import inf
 
-from memorybook.documents import Document, DocumentInfo
+from memorybook.documents import Document, DocumentInfo, Loss
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
 from memorybook.standard import Callable, Iterator, Sequence, contextmanager, suppress
 from memorybook.storage.safe_open import (
     MAX_BYTES,
     MAX_PARTS,
     MAX_PATH_BYTES,
+    decoded,
     digest,
     encode,
+    file_flaw,
+    flaw,
     is_safe_name,
     load,
     open_file,
@@ -48,6 +52,9 @@ Listed = dict[str, dict[str, _Known]]
 
 _TICK = 20_000_000  # ns; kernels stamp files with a clock that stands still for up to 10 ms
 _HOUR = 3_600_000_000_000
+_SAVING = 5.0  # s that an editor may take between emptying a file and filling it, for those who read meanwhile
+_ROOM = 2**16  # bytes that a disk which is not full takes
+_SHOWN = 3
 _WATCHING = 0.02  # s that it takes to start being told of changes, and to end it
 
 
@@ -106,15 +113,65 @@ class DirectoryDocuments:
             self._listed, self._lost = walk.listed, self._lost + time.perf_counter() - started
             return tuple(walk.found)
 
+    def unread(self) -> Sequence[str]:
+        """What looks like a document, or a folder of some, and is none, with the reason, a sentence each."""
+        with _refusals(f"the book {self.root!r} cannot be read"):
+            walk = Walk({}, time.time_ns())
+            walk.all(self.root)
+        return sorted(walk.unread)
+
     def read(self, path: str) -> Document:
         """The document, with whatever a person's save from a stale editor had dropped put back.
 
         Raises MissingDocument, UnsafePath.
         """
+        split_path(path)
+        if (before := self._before_save(path)) is not None:
+            return before
         self._merge_unseen(path)
         with self._told(path, "read"), self._folder(path) as (folder, name):
             data, status = load(folder, name, path)
-        return Document(data.decode("utf-8", "surrogateescape"), digest(data), status.st_mtime)
+        return Document(decoded(data), digest(data), status.st_mtime)
+
+    def _before_save(self, path: str) -> Document | None:
+        """MEMORY.md as it was left here, if somebody just took away most of it: an editor may be about to fill it."""
+        if path != "MEMORY.md":
+            return None
+        with suppress(OSError, MissingDocument, UnsafePath):
+            status = os.lstat(os.path.join(self.root, path))
+            if not 0 <= time.time() - status.st_mtime < _SAVING or status.st_size > MAX_BYTES:
+                return None
+            from memorybook.storage.versions import Versions, is_loss
+
+            versions = Versions(os.open(self._versions_of(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            try:
+                before = None if versions.record().stamp == stamp(status) else versions.newest()
+            finally:
+                versions.close()
+            if before is not None:
+                with self._folder(path) as (folder, name):
+                    now = load(folder, name, path)
+                if is_loss(before, now.data):
+                    return Document(decoded(before), "", status.st_mtime)
+        return None
+
+    def lost(self, *, settle: bool = False) -> Sequence[Loss]:
+        """What other programs took from MEMORY.md, oldest first; see `forget_lost`. With `settle`, also just now."""
+        if settle:
+            self.reconcile("MEMORY.md")
+        folder = self._versions_of("MEMORY.md")
+        with _refusals("what MEMORY.md lost cannot be read"), suppress(FileNotFoundError):
+            names = [name for name in os.listdir(folder) if name.startswith("lost-")]
+            files = sorted((os.path.join(folder, name) for name in names), key=os.path.getmtime)
+            return [Loss(file, _text_in(file), _text_in(file.replace("/lost-", "/left-"))) for file in files]
+        return ()
+
+    def forget_lost(self) -> None:
+        """Keep it no longer: it was taken back."""
+        for file, *_ in self.lost():
+            for each in (file, file.replace("/lost-", "/left-")):
+                with suppress(OSError):
+                    os.unlink(each)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -147,7 +204,9 @@ class DirectoryDocuments:
         data = encode(line, path) + b"\n"
         with self._told(path, "written"), self.lock(), self._target(path, create=True) as target:
             if not target.is_ours():
-                target.settle()
+                current, _ = target.settle()
+                if current is not None and (plain := encode(decoded(current.data), path)) != current.data:
+                    target.write(current, plain)
             return target.append(data)
 
     def remove(self, path: str) -> None:
@@ -256,15 +315,17 @@ class DirectoryDocuments:
 
         False for documents that were never written here: there is nothing to merge then.
         """
-        from memorybook.storage.versions import parse_record
+        from memorybook.storage.versions import GONE, parse_record
 
         try:
             with open(os.path.join(self._versions_of(info.path), "record"), "rb") as file:
                 left = parse_record(file.read()).stamp
-            now = info.stamp or stamp(os.lstat(os.path.join(self.root, info.path)))
         except (FileNotFoundError, NotADirectoryError):
             return False
-        return now != left
+        try:
+            return left != (info.stamp or stamp(os.lstat(os.path.join(self.root, info.path))))
+        except (FileNotFoundError, NotADirectoryError):
+            return left != GONE
 
     def reconcile(self, path: str, *, timeout: float | None = None) -> bool:
         """Merge what a person saved from a stale editor with what was written here meanwhile.
@@ -299,6 +360,31 @@ class DirectoryDocuments:
         return os.path.join(self.root, STATE, "versions", path)
 
     # --- folders -------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the book's folder, and that of machine state in it, if need be. Raises Unavailable."""
+        with _refusals(f"the book {self.root!r} cannot be made"), self._state():
+            pass
+
+    def faults(self) -> Sequence[str]:
+        """Why the book cannot be written: it is gone, a folder, the lock or a page takes nothing, the disk is full."""
+        try:
+            self._check_place()
+            if not os.path.isdir(self.root):
+                return ()
+            with self._state() as state:
+                os.close(self._open_lock())
+                _probe(state)
+        except Unavailable as error:
+            return (str(error),)
+        except OSError as error:
+            return (f"the book {self.root!r} cannot be written ({error.strerror or error}): check its folder and disk",)
+        effective = os.access in os.supports_effective_ids
+        paths = ("", *(info.path for info in self.list()))
+        closed = [
+            path for path in paths if not os.access(os.path.join(self.root, path), os.W_OK, effective_ids=effective)
+        ]
+        return [f"{path or self.root!r} cannot be written: check its rights" for path in closed[:_SHOWN]]
 
     def _check_place(self) -> None:
         """Raise Unavailable if the book was there and is not any more, so that no other one is begun in its place."""
@@ -338,6 +424,7 @@ class DirectoryDocuments:
         self._check_place()
         make_root(self.root)
         own_folder(os.path.join(self.root, STATE))
+        self._place = _place_of(self.root)
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             state = open_folder(root, [STATE], STATE)
@@ -366,6 +453,26 @@ class DirectoryDocuments:
                 versions.close()
 
 
+def _text_in(file: str) -> str:
+    """The text of a file of ours, "" if there is none."""
+    with suppress(FileNotFoundError), open(file, "rb") as data:
+        return decoded(data.read())
+    return ""
+
+
+def _probe(folder: int) -> None:
+    """Write into a folder what it has room for, and take it out again. Raises OSError."""
+    name = f"probe-{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        if os.write(descriptor, b"\0" * _ROOM) < _ROOM:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=folder)
+
+
 @contextmanager
 def _refusals(what: str) -> Iterator[None]:
     """Raise Unavailable for what the system refuses; `what` says which thing failed."""
@@ -390,6 +497,7 @@ class Walk:
         found: The documents.
         racy: Those changed just now, as (path of the folder with its slash, name).
         plain: False if a file that would be a document has several names.
+        unread: What looks like a document, or a folder of some, and is none, with the reason, a sentence each.
     """
 
     def __init__(self, before: Listed, now: int, enter: Callable[[int, str], None] | None = None) -> None:
@@ -397,6 +505,7 @@ class Walk:
         self.listed: Listed = {}
         self.racy: set[tuple[str, str]] = set()
         self.plain = True
+        self.unread: list[str] = []
         self._before = before
         self._racy = (now - _TICK, now + _HOUR)
         self._enter = enter
@@ -433,6 +542,7 @@ class Walk:
                         known = _looked_into(above, name, status, mark, just_now)
                     if known is None:
                         self.plain = self.plain and status.st_nlink == 1
+                        self.unread.append(f"{above}{name} is not read: it {_flaw_of(above, name, status)}")
                         continue
                     self.found.append(known[1])
                     if just_now:
@@ -462,7 +572,10 @@ class Walk:
 
     def _below(self, folder: int, entry: os.DirEntry[str], above: str, depth: int) -> None:
         """Look through what may be a folder, unless it is a book; one that is gone or no folder is passed over."""
-        if depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
+        if not entry.is_dir(follow_symlinks=False):
+            if entry.name[0] != "." and (entry.name.endswith(".md") or (entry.is_symlink() and entry.is_dir())):
+                self.unread.append(f"{above}{entry.name} is not read: it is a link, or no file")
+        elif depth > 1 and entry.is_dir(follow_symlinks=False) and is_safe_name(name := entry.name):
             with suppress(FileNotFoundError, MissingDocument, UnsafePath):
                 if not os.access(f"{name}/{STATE}", os.F_OK, dir_fd=folder):
                     self._through(open_folder(folder, [name], name), f"{above}{name}/", depth - 1)
@@ -476,6 +589,11 @@ def _looked_into(above: str, name: str, status: os.stat_result, mark: _Mark, jus
     if len(path) * 4 > MAX_PATH_BYTES < len(path.encode()):
         return None
     return mark, DocumentInfo(path, status.st_size, "" if just_now else stamp(status), status.st_mtime)
+
+
+def _flaw_of(above: str, name: str, status: os.stat_result) -> str:
+    """Why `_looked_into` tells nothing of a file, as the end of a sentence."""
+    return flaw(above + name) or file_flaw(status)
 
 
 def _mismatch(path: str, found: str | None, expect: str | None) -> str:

@@ -7,8 +7,8 @@ from math import inf
 from operator import is_not
 
 from memorybook.hits import SyncReport
-from memorybook.standard import Callable, Iterable, Iterator
-from memorybook.storage.candidates import revision_of
+from memorybook.standard import Callable, Iterable, Iterator, suppress
+from memorybook.storage.candidates import TurnsUnread, changes_of, revision_of
 from memorybook.storage.sqlite import Connection, Value, bindable, readable
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
@@ -73,10 +73,11 @@ class Difference(NamedTuple):
         before, now = self.turns
         if cost > than or before == now or now is None:
             return cost > than
-        for _, turn in transcripts.changes(before if before is not None and before < now else 0).turns:
-            cost += TURN + len(turn.text)
-            if cost > than:
-                return True
+        with suppress(TurnsUnread):
+            for _, turn in changes_of(transcripts, before if before is not None and before < now else 0).turns:
+                cost += TURN + len(turn.text)
+                if cost > than:
+                    return True
         return False
 
 
@@ -115,7 +116,7 @@ class Table:
                 paths = {info.path for info in listed}
                 stored = {readable(path): path for path, *_ in self._rows}
                 gone = [(path, known) for path in stored.keys() - paths if (known := _known(db, path))]
-            self._agreed = _without(listed, suspects) if changed or gone else listed
+            self._agreed = (*_without(listed, suspects), None) if changed or gone else listed
         return changed, gone
 
     def _has(self, info: DocumentInfo) -> bool:

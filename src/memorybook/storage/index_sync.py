@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memorybook.errors import MemoryBookError, MissingDocument
 from memorybook.storage import postings
+from memorybook.storage.candidates import TurnsUnread, changes_of
 from memorybook.storage.freshness import is_whole
 from memorybook.storage.index_schema import COLUMNS, FIELDS, born, counted_up, listed, passage_of, passages, row_of
 from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
@@ -101,7 +102,10 @@ def bring_in(
         _carry_out(connection, batch, brought)
         brought.words = postings.Words()
     if difference.turns[0] != difference.turns[1]:
-        _bring_turns(connection, transcripts, difference.turns, brought)
+        try:
+            _bring_turns(connection, transcripts, difference.turns, brought)
+        except TurnsUnread as error:
+            brought.degraded.append(str(error))
     if brought.settled:
         connection.execute("INSERT OR IGNORE INTO meta VALUES ('whole', 1)")
     return Brought(brought.changed, brought.removed, brought.degraded, brought.warnings, brought.settled)
@@ -173,7 +177,7 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
     # what another thread or process wrote and brought in since the documents were listed is not gone
     present = {info.path for info in documents.list()} if difference.removed else set()
     for path, gone in difference.removed:
-        if path in present:
+        if path in present or (path == "MEMORY.md" and _is_back(documents, path)):
             brought.settled = False
         else:
             yield _removal(connection, path, gone)
@@ -191,6 +195,14 @@ def _plans(connection: Connection, documents: Documents, difference: Difference,
             yield plan
 
 
+def _is_back(documents: Documents, path: str) -> bool:
+    try:
+        documents.read(path)
+    except (MemoryBookError, OSError):
+        return False
+    return True
+
+
 def _removal(connection: Connection, path: str, known: Known) -> _Plan:
     return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [], set())
 
@@ -199,7 +211,7 @@ def _plan(
     connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: _Outcome
 ) -> _Plan | None:
     document = documents.read(info.path)
-    row = (info.size, info.stamp, document.revision, document.modified)
+    row = (info.size, info.stamp if document.revision else "", document.revision, document.modified)
     if known is not None and (known.hash, known.modified) == row[2:]:
         return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
     added = _added(info.path, document.text, known) if known is not None else None
@@ -345,7 +357,7 @@ def _bring_turns(
     if now is None:  # there are transcripts that cannot be read
         return
     afresh = before is not None and now < before
-    changes = transcripts.changes(0 if afresh or before is None else before)
+    changes = changes_of(transcripts, 0 if afresh or before is None else before)
     drafted = (
         (session.uuid, turn.id, session.name, brought.draft(turn_passage(session, turn)))
         for session, turn in changes.turns

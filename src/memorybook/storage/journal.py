@@ -60,10 +60,11 @@ class SqliteJournal(Queues):
 
     Args:
         path: The database file.
+        prepare: See `Store`.
     """
 
-    def __init__(self, path: str) -> None:
-        self._store = Store(path, MIGRATIONS)
+    def __init__(self, path: str, *, prepare: Callable[[], None] | None = None) -> None:
+        self._store = Store(path, MIGRATIONS, prepare=prepare)
 
     def begin(
         self,
@@ -249,6 +250,10 @@ class SqliteJournal(Queues):
 
         return vacuum(self._store.existing())
 
+    def fault(self, *, thorough: bool = False) -> str:
+        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
+        return self._store.fault(thorough=thorough)
+
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
         self._store.close()
@@ -285,11 +290,19 @@ def _bury(db: Connection, digests: Iterable[str], operation: str, reason: str, t
 
 
 def _keyed_with(db: Connection) -> Callable[[str], str]:
-    """The keyed digest of a digest."""
-    import hmac
+    """The keyed digest of a digest: HMAC-SHA256, begun once, as many are asked for at a time."""
+    from hashlib import sha256
 
     [(key,)] = db.execute("SELECT key FROM secret")
-    return lambda digest: hmac.digest(key, digest.encode("utf-8", "surrogatepass"), "sha256").hex()[:32]
+    inner, outer = (sha256(bytes(byte ^ pad for byte in key.ljust(64, b"\0"))) for pad in (0x36, 0x5C))
+
+    def keyed(digest: str) -> str:
+        within, around = inner.copy(), outer.copy()
+        within.update(digest.encode("utf-8", "surrogatepass"))
+        around.update(within.digest())
+        return around.hexdigest()[:32]
+
+    return keyed
 
 
 def _keys(db: Connection) -> Callable[[str], str] | None:

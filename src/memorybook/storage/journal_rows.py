@@ -14,7 +14,7 @@ Tables, for people who like SQL (times are ISO 8601 in UTC):
 - `access`: how often an entry was used. `prompts`: the last prompts that it entered.
 - `parked`: work to try again. `proposals`: changes that wait for a person's word.
 - `memorized`: which content of a session was memorized, by which operation. `reached`: up to which turn of a session
-  everything was. `spent`: LLM use by day.
+  everything was. `spent`: LLM use by day. `seal`: the database's name, and how often something was committed.
 
 Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same column.
 """
@@ -22,11 +22,13 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 from __future__ import annotations
 
 from memorybook.standard import Iterable, Iterator, Mapping, contextmanager
+from memorybook.storage import seal
 from memorybook.storage.columns import (
     as_json,
     bindable,
     maybe_bindable,
     maybe_readable,
+    object_of,
     readable,
     time_of,
 )
@@ -174,6 +176,7 @@ MIGRATIONS: tuple[str, ...] = (
         key BLOB NOT NULL
     );
     """,
+    seal.TABLE,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
@@ -184,9 +187,7 @@ _MOST_VALUES = 500
 
 def json_of(value: object) -> Mapping[str, Any] | None:
     """The object in a JSON column; None for NULL."""
-    import json
-
-    return None if value is None else dict(json.loads(readable(value)))  # type: ignore[arg-type]
+    return None if value is None else object_of(value)  # type: ignore[arg-type]
 
 
 def operation_of(db: Connection, row: tuple[Any, ...], target: str | None = None) -> Operation:
@@ -311,9 +312,11 @@ def among(db: Connection | None, query: str, keys: Iterable[str]) -> Iterator[tu
 def unforced(db: Connection) -> Iterator[Connection]:
     """A transaction that a crash of the process cannot undo, but a loss of power can: a tenth of the time."""
     with db.lock:
+        sealed, db.sealed = db.sealed, False
         db.execute("PRAGMA synchronous=NORMAL")
         try:
             with immediate(db):
                 yield db
         finally:
             db.execute("PRAGMA synchronous=FULL")
+            db.sealed = sealed

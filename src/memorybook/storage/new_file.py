@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from memorybook.documents import IGNORED
 from memorybook.errors import Unavailable
 from memorybook.standard import suppress
 from memorybook.storage.safe_open import rights_in
@@ -28,16 +29,32 @@ def create(path: str, *, durable: bool) -> None:
 
 
 def own_folder(path: str) -> None:
-    """Make a folder that is its owner's alone; `.memorybook` ignores itself for git. One that exists stays as it is."""
+    """Make a folder that is its owner's alone; one that exists stays as it is.
+
+    `.memorybook` ignores itself for git, and is made only where there is a book: nothing makes one anew in the place of
+    one that was moved away.
+    """
     if os.path.isdir(path):
         return
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    if os.path.basename(path) == ".memorybook":
+    if os.path.basename(path) != ".memorybook":
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    else:
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
         with suppress(FileExistsError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
             os.write(descriptor, b"*\n")
             os.close(descriptor)
+
+
+def ignore_backup(folder: int) -> None:
+    """Have git leave out the back-up copy in a book's folder (a descriptor), unless somebody told it what to leave."""
+    with suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(".gitignore", flags, 0o666, dir_fd=folder)
+        os.write(descriptor, IGNORED)
+        os.close(descriptor)
 
 
 def make_root(path: str) -> None:

@@ -7,6 +7,7 @@ from memorybook.standard import Iterable, Mapping, Sequence
 from memorybook.storage.columns import (
     as_json,
     bindable,
+    list_of,
     maybe_bindable,
     maybe_readable,
     maybe_stamp,
@@ -267,15 +268,13 @@ def _parked(row: tuple[Any, ...]) -> Parked:
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
-    import json
-
     from memorybook.model import Proposal
 
     id, kind, changes, reason, time, state, operation = row
     return Proposal(
         id=readable(id),
         kind=readable(kind),
-        changes=tuple(json.loads(readable(changes))),
+        changes=tuple(list_of(changes)),
         reason=readable(reason),
         time=time_of(time),
         state=state,

@@ -183,13 +183,14 @@ def open_file(
         refuse(error, path)
         raise
     status = os.fstat(descriptor)
-    if wrong := _file_flaw(status):
+    if wrong := file_flaw(status):
         os.close(descriptor)
         raise UnsafePath(f"document {path!r} {wrong}")
     return descriptor, status
 
 
-def _file_flaw(status: os.stat_result) -> str:
+def file_flaw(status: os.stat_result) -> str:
+    """Why a file is no document, as the end of a sentence; "" if it is one."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a regular file; put a plain Markdown file there"
     if status.st_nlink > 1:
@@ -266,6 +267,41 @@ def encode(text: str, path: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise InvalidInput(f"the text for {path!r} has {len(data)} bytes, more than the {MAX_BYTES} allowed; split it")
     return data
+
+
+_NULS = b"\0" * 8
+"""What stands in blocks that were never written; a text has no such thing, UTF-16 not either."""
+
+
+def decoded(data: bytes) -> str:
+    """What a document says: UTF-8, or UTF-16 with its mark, or Chinese in GB 18030; without the NULs of a crash.
+
+    A byte that is none of these stands as a lone surrogate, and is written again as it was.
+    """
+    if _NULS in data:
+        import re
+
+        data = re.sub(_NULS + b"+", b"", data)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-16")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _chinese(data) or data.decode("utf-8", "surrogateescape")
+
+
+def _chinese(data: bytes) -> str:
+    """The bytes as GB 18030, if that makes words of Chinese characters, not one here and there; else ""."""
+    try:
+        text = data.decode("gb18030")
+    except UnicodeDecodeError:
+        return ""
+    han = ["\u3000" <= character <= "\u9fff" or "\uff00" <= character <= "\uffef" for character in text]
+    beside = zip([False, *han[:-1]], han, [*han[1:], False], strict=True)
+    together = sum(one and (before or after) for before, one, after in beside)
+    foreign = sum(character > "\x7f" for character in text)
+    return text if 2 * together > foreign else ""
 
 
 def digest(data: bytes) -> str:

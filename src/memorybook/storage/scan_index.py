@@ -20,8 +20,10 @@ from memorybook.storage.candidates import (
     K1,
     PAUSE,
     B,
+    TurnsUnread,
     admits,
     bm25_idf,
+    changes_of,
     idf,
     inline,
     neighbour_places,
@@ -209,7 +211,10 @@ class ScanIndex:
             del self._documents[path]
         now, reasons = revision_of(transcripts, self._revision)
         degraded += reasons
-        changed += self._read_turns(transcripts, now)
+        try:
+            changed += self._read_turns(transcripts, now)
+        except TurnsUnread as error:
+            degraded.append(str(error))
         return SyncReport(len(seen), changed, len(gone), 0, tuple(degraded), tuple(warnings))
 
     def _read(self, documents: Documents, info: DocumentInfo, held: _Held | None, warnings: list[str]) -> bool:
@@ -233,7 +238,7 @@ class ScanIndex:
             return 0
         if before is not None and now < before:
             self._turns, before = {}, None
-        changes = transcripts.changes(before or 0)
+        changes = changes_of(transcripts, before or 0)
         present = set()
         for session, turn in changes.turns:
             present.add((session.uuid, turn.id))

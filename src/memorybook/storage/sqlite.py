@@ -22,11 +22,13 @@ from time import sleep
 
 import apsw
 
+from memorybook.errors import Damaged as Damaged
 from memorybook.errors import Unavailable
-from memorybook.standard import Callable, Iterable, Iterator, Sequence, contextmanager
+from memorybook.standard import Callable, Iterable, Iterator, Sequence, contextmanager, suppress
 from memorybook.storage.columns import Value as Value
 from memorybook.storage.columns import bindable as bindable
 from memorybook.storage.columns import readable as readable
+from memorybook.storage.seal import counted, fault, leave, left, renamed
 from memorybook.typed import Any
 
 Row = tuple[Any, ...]
@@ -35,6 +37,9 @@ Values = Sequence[Value]
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
 
+MOST_CHECKED = 64 * 2**20
+"""Bytes of a file that is read anew to see whether it is whole, which takes a fraction of a second."""
+
 _OLDEST = (3, 51, 3)
 _READ_WRITE = apsw.SQLITE_OPEN_READWRITE
 
@@ -42,12 +47,6 @@ _DURABLE = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON"
 _NOTICE = "SELECT 1 FROM sqlite_schema LIMIT 1"  # reading a table has SQLite look at the schema that others have left
 _DERIVED = "PRAGMA synchronous=NORMAL"
 _CAREFUL = "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0"
-
-
-class Damaged(Unavailable):
-    """SQLite says that the file is malformed, or no database at all. It is left as it is."""
-
-    code = "damaged"
 
 
 class Connection:
@@ -59,9 +58,11 @@ class Connection:
         remote: Whether it is a server's, whose files nobody reaches from here.
         lock: Held during every call; a transaction holds it to its end.
         timeout_milliseconds: How long to wait for another process that is writing.
+        sealed: Whether transactions are counted, see `storage.seal`.
     """
 
     remote = False
+    sealed = False
 
     def __init__(
         self,
@@ -257,10 +258,13 @@ def immediate(connection: Connection) -> Iterator[Connection]:
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
+            seal = counted(connection) if connection.sealed else None
             connection.execute("COMMIT")
         except BaseException:
             _end(connection, "ROLLBACK")
             raise
+        if seal is not None:
+            leave(connection.path, seal)
 
 
 @contextmanager
@@ -319,8 +323,9 @@ class Store:
 
     Args:
         path: The database file.
-        migrations: See `migrate`.
+        migrations: See `migrate`; the last of those so far makes the table of `storage.seal`.
         timeout: Seconds to wait for another process that is writing.
+        prepare: Called before the file is made: makes what it lies in, or raises Unavailable.
 
     Attributes:
         streams: Whether others may write while a snapshot is read.
@@ -328,8 +333,16 @@ class Store:
 
     streams = True
 
-    def __init__(self, path: str, migrations: Sequence[str], *, timeout: float = BUSY_TIMEOUT) -> None:
+    def __init__(
+        self,
+        path: str,
+        migrations: Sequence[str],
+        *,
+        timeout: float = BUSY_TIMEOUT,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
         self.path = os.path.abspath(path)
+        self._prepare = prepare or (lambda: None)
         self._migrations = migrations
         self._timeout = timeout
         self._lock = RLock()
@@ -358,6 +371,7 @@ class Store:
         """The connection for writing; makes the database. Raises Unavailable, Damaged."""
         connection = self.existing()
         if connection is None:
+            self._prepare()
             _create(self.path, durable=True)
             connection = self.existing()
         if connection is None:
@@ -371,6 +385,10 @@ class Store:
         connection = self._connect()
         try:
             migrate(connection, self._migrations)
+            if not connection.remote and connection.first("SELECT 1 FROM sqlite_schema WHERE name='seal'"):
+                with suppress(Unavailable):  # one that is only read
+                    renamed(connection, self.path)
+                connection.sealed = True
         except BaseException:
             connection.close()
             raise
@@ -386,6 +404,31 @@ class Store:
         connection.execute("BEGIN")
         return connection
 
+    def fault(self, *, thorough: bool = False) -> str:
+        """What is wrong with the database, one sentence: it is gone, older than it was, another one; "" if nothing is.
+
+        `thorough` reads the file anew, and all of it up to `MOST_CHECKED` bytes. Raises Unavailable, Damaged.
+        """
+        known = left(self.path)
+        connection = self.existing()
+        if connection is not None and not connection.sealed:
+            return ""
+        if connection is None or not thorough:
+            return fault(connection, self.path, known)
+        anew = connect(self.path, durable=True, readonly=True)
+        try:
+            if missing := _schema(tuple(self._migrations)).difference(anew.execute(_NAMES)):
+                raise Damaged(f"the database {self.path!r} has no {' '.join(min(missing))}; {_way_out(self.path)}")
+            if found := fault(anew, self.path, known):
+                return found
+            if os.path.getsize(self.path) <= MOST_CHECKED:
+                [(said,), *_] = anew.execute("PRAGMA quick_check(1)")
+                if said != "ok":
+                    raise Damaged(f"the database {self.path!r} is damaged ({said}); {_way_out(self.path)}")
+        finally:
+            anew.close()
+        return ""
+
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
         with self._lock:
@@ -393,6 +436,18 @@ class Store:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+
+_NAMES = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
+
+
+def _schema(migrations: tuple[str, ...]) -> frozenset[Row]:
+    """Type and name of all that the migrations make."""
+    made = apsw.Connection(":memory:")
+    try:
+        return frozenset(made.execute(f"{'; '.join(migrations)}; {_NAMES}"))
+    finally:
+        made.close()
 
 
 def _create(path: str, *, durable: bool) -> None:
@@ -419,12 +474,12 @@ _WAL_TRIES = 1000
 
 
 def _use_write_ahead_log(raw: apsw.Connection) -> None:
-    for left in range(_WAL_TRIES, -1, -1):
+    for tries in range(_WAL_TRIES, -1, -1):
         try:
             mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()
             break
         except apsw.BusyError:  # SQLite does not wait where several processes do this to a new file at once
-            if not left:
+            if not tries:
                 raise
             sleep(0.005)
     if mode is None or mode[0] != "wal":
@@ -449,26 +504,29 @@ class translated:  # noqa: N801  (reads as a statement)
                 raise ours from error
 
 
-_FAILURES = (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.PermissionsError)
+_MISTAKES = (apsw.MisuseError, apsw.BindingsError, apsw.ThreadingViolationError, apsw.ConstraintError)
 
 
 def _ours(error: apsw.Error, connection: Connection) -> Unavailable | None:
-    """The error a user should see; None if it is a mistake in our own SQL."""
+    """The error a user should see; None if it can only be a mistake in here."""
     path = connection.path
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return Unavailable(f"the database {path!r} is locked by another process; try again when it is done")
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
-        way_out = (
-            f"it is kept as it is: copy it away, then restore a backup or try `sqlite3 {path} .recover`"
-            if connection.durable
-            else "it is derived and can be rebuilt"
-        )
+        way_out = _way_out(path) if connection.durable else "it is derived and can be rebuilt"
         return Damaged(f"the database {path!r} is damaged ({error}); {way_out}")
+    if isinstance(error, (apsw.SQLError, apsw.MismatchError)):
+        way_out = "put the right one back" if connection.durable else "it is derived and can be rebuilt"
+        return Damaged(f"the database {path!r} is not as memorybook made it ({error}); {way_out}")
     if isinstance(error, apsw.ReadOnlyError):
         return Unavailable(f"the database {path!r} cannot be written; check the rights of its folder")
-    if isinstance(error, _FAILURES):
-        return Unavailable(f"the database {path!r} cannot be used: {error}; check its folder, rights and free space")
-    return None
+    if isinstance(error, _MISTAKES):
+        return None
+    return Unavailable(f"the database {path!r} cannot be used: {error}; check its folder, rights and free space")
+
+
+def _way_out(path: str) -> str:
+    return f"it is kept as it is: copy it away, then restore a backup or try `sqlite3 {path} .recover`"
 
 
 # by address, so that connections nobody closed are replaced by those that come after them

@@ -14,9 +14,11 @@ from collections.abc import Callable
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, UnsafePath
 from memorybook.storage import replace as swap
+from memorybook.storage.new_file import ignore_backup
 from memorybook.storage.safe_open import (
     MAX_BYTES,
     Loaded,
+    decoded,
     digest,
     discard,
     encode,
@@ -27,11 +29,8 @@ from memorybook.storage.safe_open import (
     rights_in,
     stamp,
 )
-from memorybook.storage.versions import DISPLACED, GONE, Record, Version, Versions, base_of, newest_of
+from memorybook.storage.versions import DISPLACED, GONE, HOT, Record, Version, Versions, base_of, is_loss, newest_of
 from memorybook.text.merge import merge_text
-
-HOT = "MEMORY.md"
-"""The document that has a backup beside it, `MEMORY.md.bak`, of what it was before the last write."""
 
 _QUIET = 0.03  # s without a write after which an editor's save counts as whole …
 _QUIET_CUT = 0.3  # … and if it looks like the first half of one
@@ -96,6 +95,7 @@ class Target:
                 return current, False
             current = _quiet(self.load, newest)
             if current is None:
+                self._notice(newest, b"")
                 self.versions.leave(record._replace(stamp=GONE))
                 return None, False
             merged = self._with_save(history, newest, current)
@@ -123,9 +123,15 @@ class Target:
             base = None
         merged = current.data if base is None else self._merge(base.data, newest, current.data)
         if base is None or base.newest or base.restored or merged == current.data:
+            self._notice(newest, current.data)
             self.versions.add(current.data, stamp(current.status))
             return current.data
         return merged
+
+    def _notice(self, newest: bytes, now: bytes) -> None:
+        """Keep what another program took away from the document of entries."""
+        if self.path == HOT and is_loss(newest, now):
+            self.versions.keep_lost(newest, now)
 
     def _with_late_save(self, text: bytes, late: bytes) -> bytes:
         """The text with what somebody saved into a file that was no longer the document."""
@@ -160,7 +166,7 @@ class Target:
                     self.versions.add(saved, "", stood=False)
 
     def _merge(self, base: bytes, ours: bytes, theirs: bytes) -> bytes:
-        return encode(merge_text(_decode(base), _decode(ours), _decode(theirs)), self.path)
+        return encode(merge_text(decoded(base), decoded(ours), decoded(theirs)), self.path)
 
     def sweep(self, reconcile: Callable[[str], object]) -> None:
         """Remove what killed writers left in this folder; a save that is in it is merged first, by `reconcile`."""
@@ -203,6 +209,7 @@ class Target:
             versions.leave(versions.record()._replace(old=old, new=digest(data)))
         if self.path == HOT and current is not None:
             swap.write_plain(self.folder, f"{HOT}.bak", current.data, current.status.st_mode & 0o7777)
+            ignore_backup(self.folder)
         left = swap.replace(self.folder, self.name, self.path, current, data)
         discard(versions.folder, DISPLACED)
         try:
@@ -291,7 +298,3 @@ def _write_once(descriptor: int, line: bytes, size: int) -> None:
     except BaseException:
         os.ftruncate(descriptor, size)
         raise
-
-
-def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")

@@ -12,7 +12,8 @@ Tables, for people who like SQL (times are ISO 8601 in UTC, so that they sort as
   with a long chat: a chat takes 64 replies or 256 KiB, so that storing one more costs the same
   however long an agent works on one request.
 - `turns`: where each message is (`chat`, `position`) and the revision it was stored with.
-- `removed`: which turns are gone, without their text. `state`: the revision.
+- `removed`: which turns are gone, without their text. `state`: the revision. `seal`: the database's name, and how
+  often something was committed.
 
 Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same column.
 """
@@ -21,7 +22,18 @@ from __future__ import annotations
 
 from memorybook.errors import InvalidInput
 from memorybook.standard import Iterator, Sequence
-from memorybook.storage.columns import Value, as_json, bindable, from_json, maybe_stamp, maybe_time_of, readable, stamp
+from memorybook.storage import seal
+from memorybook.storage.columns import (
+    Value,
+    as_json,
+    bindable,
+    list_of,
+    maybe_stamp,
+    maybe_time_of,
+    object_of,
+    readable,
+    stamp,
+)
 from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -96,6 +108,7 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE sessions ADD COLUMN chats_through INTEGER NOT NULL DEFAULT -1;
     CREATE INDEX sessions_open ON sessions (updated) WHERE ended IS NULL;
     """,
+    seal.TABLE,
 )
 """Migration n makes version n of version n - 1. Only ever added to."""
 
@@ -219,10 +232,10 @@ def turns_of(session: str, chat: Sequence[Any]) -> Iterator[Turn]:
             speaker=readable(speaker),
             time=maybe_time_of(created),
             position=position,
-            tool_calls=tuple(from_json(calls)),
-            metadata=from_json(metadata),
+            tool_calls=tuple(list_of(calls)),
+            metadata=object_of(metadata),
         )
-    for reply in from_json(replies):
+    for reply in list_of(replies):
         yield Turn(
             id=reply["id"],
             session=session,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from memorybook.errors import ConfigError, Conflict, NotFound
-from memorybook.standard import Iterable, Iterator, Mapping, Sequence
+from memorybook.standard import Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.storage.columns import as_json, bindable, readable, row_limit, stamp
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.storage.transcript_rows import (
@@ -38,13 +38,14 @@ class SqliteTranscripts:
 
     Args:
         path: The database file, or a `Store` of these tables, which may be of another kind.
+        prepare: See `Store`.
 
     Attributes:
         server: Address of the server that keeps them; "" for a file.
     """
 
-    def __init__(self, path: str | Store) -> None:
-        self._store = Store(path, MIGRATIONS) if isinstance(path, str) else path
+    def __init__(self, path: str | Store, *, prepare: Callable[[], None] | None = None) -> None:
+        self._store = Store(path, MIGRATIONS, prepare=prepare) if isinstance(path, str) else path
         self.server = "" if os.path.isabs(self._store.path) else self._store.path
 
     # --- writing ---
@@ -313,15 +314,19 @@ class SqliteTranscripts:
         if self._store.existing() is None:
             return TurnChanges(0, (), ())
         snapshot = self._store.snapshot()
-        revision = _revision(snapshot)
-        if revision <= after:
-            snapshot.close()
-            return TurnChanges(revision, (), ())
-        from memorybook.storage.turn_stream import changed
+        try:
+            revision = _revision(snapshot)
+            if revision <= after:
+                snapshot.close()
+                return TurnChanges(revision, (), ())
+            from memorybook.storage.turn_stream import changed
 
-        removed = snapshot.execute(
-            "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
-        )
+            removed = snapshot.execute(
+                "SELECT session, turn_id FROM removed WHERE revision>? ORDER BY revision, session, turn_id", (after,)
+            )
+        except BaseException:
+            snapshot.close()
+            raise
         turns = changed(snapshot, after)
         return TurnChanges(
             revision,
@@ -401,6 +406,10 @@ class SqliteTranscripts:
 
         return vacuum(self._store.existing())
 
+    def fault(self, *, thorough: bool = False) -> str:
+        """What is wrong with the database, see `Store.fault`; "" if nothing is."""
+        return self._store.fault(thorough=thorough)
+
     def close(self) -> None:
         """Release what is held; closing twice does nothing."""
         self._store.close()
@@ -413,14 +422,23 @@ class SqliteTranscripts:
         return immediate(db)
 
 
-def open_transcripts(folder: str, db_path: str = "", url: str = "", auth_token: str = "") -> SqliteTranscripts:
+def open_transcripts(
+    folder: str,
+    db_path: str = "",
+    url: str = "",
+    auth_token: str = "",
+    *,
+    prepare: Callable[[], None] | None = None,
+) -> SqliteTranscripts:
     """The transcripts where the settings have them: over libSQL at `url`, else in the file `db_path`, else in `folder`.
+
+    `prepare` makes the folder, see `Store`.
 
     Raises:
         ConfigError: Both are given, or there is a password in the address.
     """
     if not url:
-        return SqliteTranscripts(db_path or f"{folder}/transcripts.sqlite")
+        return SqliteTranscripts(db_path or f"{folder}/transcripts.sqlite", prepare=prepare)
     if db_path:
         raise ConfigError("transcripts.url and transcripts.db_path are two places for the same turns: keep one of them")
     from memorybook.storage.libsql import LibsqlStore

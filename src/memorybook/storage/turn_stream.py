@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memorybook.errors import Damaged
 from memorybook.standard import Iterator
 from memorybook.storage.columns import bindable, readable
 from memorybook.storage.sqlite import Connection, Store
@@ -64,6 +65,8 @@ def changed(snapshot: Connection, after: int) -> Iterator[tuple[Session, Turn]]:
                 sessions[number] = session_of(columns_of_it, ())
             if chat != current:
                 current, turns = chat, {turn.id: turn for turn in turns_of(sessions[number].uuid, row)}
-            yield sessions[number], turns[readable(turn_id)]
+            if (turn := turns.get(readable(turn_id))) is None:
+                raise Damaged(f"a database of the book has no text of turn {readable(turn_id)!r}: put a whole one back")
+            yield sessions[number], turn
     finally:
         snapshot.close()

@@ -26,11 +26,17 @@ KEPT = 48
 
 KEPT_BYTES = 32 * 2**20
 
+HOT = "MEMORY.md"
+"""The document of entries. It has a backup beside it, `MEMORY.md.bak`, and what others take from it is kept."""
+
 DISPLACED = "displaced"
 """The file that the last write put out of the document's place. A slow editor may still write into it."""
 
 GONE = "gone"
 """The stamp that stands for: a person removed the document."""
+
+LOST, LEFT = "lost-", "left-"
+"""How the names begin of a text that another program took from, and of what it left of it."""
 
 _RECORD = "record"
 _RECORD_BYTES = 320
@@ -144,6 +150,19 @@ class Versions:
             os.unlink(name, dir_fd=self.folder)
         self.add(data, stamp)
 
+    def newest(self) -> bytes | None:
+        """The state the document was left in last; None if that is not known. Takes no lock."""
+        record = self.record()
+        found = self._read(record.latest) if record.is_known else None
+        return None if found is None else found.data
+
+    def keep_lost(self, data: bytes, left: bytes) -> None:
+        """Keep what another program took from, and what it left, until somebody takes it back or means it to be so."""
+        name = digest(data)
+        if LOST + name not in os.listdir(self.folder):
+            self._write(LEFT + name, left)
+            self._write(LOST + name, data)
+
     def extend(self, line: bytes, stamp: str) -> bool:
         """Append a line to the newest version, left with `stamp`; False if there is none."""
         record = self.record()
@@ -241,6 +260,20 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
     if not appended and not any(line.strip() and line in lines for line in _lines(best)):
         best = newest  # nothing in common with any version tells of no stale editor: it was written anew
     return Base(best, newest=best == newest, restored=False)
+
+
+def is_loss(before: bytes, now: bytes) -> bool:
+    """Whether a text was emptied or cut, or lost more than half of its lines: hardly what a person does by hand."""
+    if not before.strip() or now.startswith(before):
+        return False
+    lines, left = (Counter(line for line in _lines(data) if line.strip()) for data in (before, now))
+    kept = sum((lines & left).values())
+    if before.startswith(now):
+        return before[-1:] == b"\n" != now[-1:] or lines.total() - kept > _FEW
+    return 2 * kept < lines.total() > _FEW
+
+
+_FEW = 6  # lines at the end of a document that a person may take out by hand
 
 
 def _states(version: Version, lines: Counter[bytes]) -> Iterator[tuple[int, int]]:

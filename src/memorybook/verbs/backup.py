@@ -23,7 +23,7 @@ from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import memory as opening
-from memorybook.documents import MAX_BYTES
+from memorybook.documents import IGNORED, MAX_BYTES, told_to_ignore
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.foreign import book_id, is_document
 from memorybook.verbs.outside import alone_in, put_in_place, refusals, remove, sync
@@ -224,6 +224,8 @@ def _strangers(root: str, known: set[str]) -> list[str]:
         folders[:] = sorted(name for name in folders if name not in (_STATE, ".git"))
         for name in sorted(names):
             path = os.path.relpath(os.path.join(folder, name), root)
+            if path == ".gitignore" and told_to_ignore(root) == IGNORED:
+                continue
             if path.replace(os.sep, "/") not in known and not name.endswith(_OURS):
                 found.append(path)
     return found[:_SHOWN]

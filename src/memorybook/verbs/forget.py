@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memorybook import prepared
 from memorybook.answers import Receipt
 from memorybook.arguments import text_of, words_of
-from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.errors import InvalidInput, MissingDocument, NotFound, Unavailable
 from memorybook.forget.cutting import cut, of_turns, statements_of
 from memorybook.forget.finder import Finder
 from memorybook.forget.found import Found, together
@@ -139,10 +139,13 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> R
         kind=kind,
         bury=sorted(statements | said | keys | (done.bury if meant.found or single else frozenset())),
     )
-    prepared.drop(book.documents.root)
-    renew(memory)
-    book.index.sync(book.documents, book.transcripts)
     operation = result.operation.id if result.operation else None
+    try:
+        prepared.drop(book.documents.root)
+        renew(memory)
+        book.index.sync(book.documents, book.transcripts)
+    except Unavailable as error:
+        raise Unavailable(f"that is done (operation {operation}), but a copy may still show it: {error}") from error
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 

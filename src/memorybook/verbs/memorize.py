@@ -231,8 +231,9 @@ def _unforgotten(
 
     candidates = tuple(filter(wanted, found.candidates))
     left = tuple(each for each in found.notes if kept(each.text))
-    gone = [each.turn_ids[0] for each in found.candidates if each not in candidates]
-    gone += [each.turn_id for each in found.notes if each not in left]
+    stay = {*map(id, candidates), *map(id, left)}
+    gone = [each.turn_ids[0] for each in found.candidates if id(each) not in stay]
+    gone += [each.turn_id for each in found.notes if id(each) not in stay]
     return replace(found, candidates=candidates, notes=left), [
         Discarded(text=f"turn:{turn}", reason=FORGOTTEN) for turn in gone
     ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile, zip_longest
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from operator import mul
 from struct import unpack
 from typing import TYPE_CHECKING
 
 from memorybook.arrays import vectors_of
 from memorybook.errors import EmbedderFailed, Unavailable
 from memorybook.hits import Query
-from memorybook.lifecycle.alike import MOST_NEAR, by_words
+from memorybook.lifecycle.alike import MOST_NEAR, arrivals, by_words
 
 if TYPE_CHECKING:
     from memorybook.hits import Candidate
@@ -26,18 +27,20 @@ class Near:
         entries: Those of the book by id, in which whoever asks may put more: they are found by their words.
     """
 
-    def __init__(self, memory: Memory, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, memory: Memory, entries: dict[str, Entry]) -> None:
         self._memory = memory
         self._entries = entries
         self._known = frozenset(entries)
+        self._arrived = arrivals(entries)
+        self._arrived()
+        self._since: dict[str, Entry] = {}
+        self._near = by_words(self._since)
         self._found: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, text: str) -> Sequence[Entry]:
         """At most 8 entries, best first: what was put in since, then in turn by vectors and by words."""
-        since = {
-            id: self._entries[id] for id in takewhile(lambda id: id not in self._known, reversed([*self._entries]))
-        }
-        found = by_words(since)(text) if since else ()
+        self._since.update((entry.id, entry) for entry in self._arrived())
+        found = self._near(text)
         if text not in self._found:
             self._found[text] = tuple(self._indexed(text))
         ids = dict.fromkeys((*(entry.id for entry in found), *self._found[text]))
@@ -77,7 +80,7 @@ class Alike:
         first, second = self._rows.get(one), self._rows.get(other)
         if self._embedder is None or not first or not second:
             return None
-        return sum(a * b for a, b in zip(first, second, strict=True))
+        return float(sum(map(mul, first, second)))
 
     def _read(self, texts: Sequence[str]) -> None:
         if self._embedder is None or not texts:

@@ -15,7 +15,7 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
     """The path of a new file, private to its owner, that stands at `path` once the block has ended; not if it raises.
 
     A file that stands there keeps its permissions, and a link what it points to. Whoever writes into the same folder
-    waits. What a process that was killed has left of an earlier try is removed.
+    waits. What processes that were killed have left of earlier tries in this folder is removed.
 
     Args:
         path: The file.
@@ -35,8 +35,10 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
             raise InvalidInput(f"{path!r} is a folder: give the name of a file")
         if os.path.lexists(path) and not os.path.isfile(path):
             raise InvalidInput(f"{path!r} is no regular file: give the name of one, or of a new file")
-        with alone_in(folder):
-            new = os.path.join(folder, f".{name}.mb-tmp")
+        with alone_in(folder) as alone:
+            if alone:
+                _sweep(folder)
+            new = os.path.join(folder, f".{name}{_NEW}")
             remove(new)
             try:
                 os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -52,8 +54,11 @@ def put_in_place(path: str, *, make: bool = False) -> Iterator[str]:
 
 
 @contextmanager
-def alone_in(folder: str) -> Iterator[None]:
-    """Wait to be the only one that writes into a folder, and be it until the block ends. Raises NotFound."""
+def alone_in(folder: str) -> Iterator[bool]:
+    """Wait to be the only one that writes into a folder, and be it until the block ends. Raises NotFound.
+
+    False on a file system without locks.
+    """
     import fcntl
 
     try:
@@ -61,11 +66,24 @@ def alone_in(folder: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"there is no folder {folder!r}: make it, or give another one") from None
     try:
-        with suppress(OSError):  # a file system without locks
+        alone = False
+        with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+            alone = True
+        yield alone
     finally:
         os.close(descriptor)
+
+
+def _sweep(folder: str) -> None:
+    """Remove what was being written when its process was killed, but for documents, which sweep their own."""
+    for name in os.listdir(folder):
+        if name.startswith(".") and name.endswith((_NEW, f"{_NEW}.parts")) and not name.endswith(f".md{_NEW}"):
+            with suppress(OSError):
+                remove(os.path.join(folder, name))
+
+
+_NEW = ".mb-tmp"
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,14 +71,17 @@ def process_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
     from memorybook.verbs.retelling import refresh
 
     found = memorize_stored(memory, stored, how)
-    if reason := refresh(memory, found.session, over=True).degraded:
+    try:
+        reason = refresh(memory, found.session, over=True).degraded
+        if not found.queued:
+            with memory.alone(KIND) as ours:
+                if ours:
+                    _work_off(memory, AT_ONCE, how)
+    except Unavailable as error:  # what was said is remembered all the same
+        reason = str(error)
+    if reason:
         found = found._replace(degraded=tuple(dict.fromkeys((*found.degraded, reason))))
-    if found.queued:
-        return found
-    with memory.alone(KIND) as ours:
-        if ours:
-            _work_off(memory, AT_ONCE, how)
-    return _tidied(memory, found)
+    return found if found.queued else _tidied(memory, found)
 
 
 def memorize_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
@@ -198,8 +201,12 @@ def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
         kind = BY_IMPORT if how.door == BY_IMPORT else KIND
         [brought] = written(memory, [work], door=how.door or memory.door, kind=kind, evolving=how.evolving)
     except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
-        return _parked(memory, work, error, how)
-    memory.book.journal.unpark(_name(stored.session))
+        try:
+            return _parked(memory, work, error, how)
+        except Unavailable as again:
+            raise Unavailable(f"{error}; and it cannot wait to be tried again: {again}") from error
+    with suppress(Unavailable):  # it is remembered: the next try finds nothing new
+        memory.book.journal.unpark(_name(stored.session))
     return _told(work, brought)
 
 

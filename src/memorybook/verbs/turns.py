@@ -173,7 +173,9 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: b
     else:
         new = book.transcripts.append(session, clean)
         kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
-    given = {turn.id: turn.text for turn in without_forgotten_turns(book, [kept[turn.id] for turn in clean], now=now)}
+    given = {turn.id: turn.text for turn in clean}
+    others = [one for turn in clean if (one := kept[turn.id]).text != turn.text]  # what is left of the rest is known
+    given |= {turn.id: turn.text for turn in without_forgotten_turns(book, others, now=now)}
     skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != given[turn.id]]
     standing = session if dry_run and not known else book.transcripts.session(session.uuid)
     ended = max((time for time in (standing.ended, session.ended) if time is not None), default=None)

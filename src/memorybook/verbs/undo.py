@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING
 from memorybook.answers import Undone
 from memorybook.arguments import text_of
 from memorybook.errors import Conflict, NotFound, Unavailable
+from memorybook.formats.prose import without_header
+from memorybook.model import Put
+from memorybook.pages import MEMORY
+from memorybook.text.merge import merge_text
+from memorybook.verbs.forgotten import remembered
 from memorybook.verbs.history import told
 from memorybook.verbs.memorize import BY_IMPORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from memorybook.draft import Outcome
     from memorybook.memory import Memory
     from memorybook.model import Operation
 
@@ -27,7 +33,7 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
     Turns that it imported stay: `forget` takes out a source as a whole, and undoing that brings it back.
 
     Args:
-        operation_id: See `history`.
+        operation_id: See `history`; `MEMORY.md` puts back what another program took away from it.
         dry_run: Only say what would happen.
 
     Raises:
@@ -37,6 +43,8 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
     """
     id = text_of(operation_id, "operation")
     book = memory.book
+    if id == MEMORY:
+        return _loss_undone(memory, dry_run=dry_run)
     undone, operation, reversal = book.undo(id, actor=memory.actor, door=memory.door, dry_run=dry_run)
     if not dry_run:
         with suppress(Unavailable):  # the documents are as they should be; the next search brings the index along
@@ -51,6 +59,45 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
         exact=reversal.exact,
         adapted=reversal.adapted,
         remains=tuple(_remains(memory, undone)),
+    )
+
+
+def _loss_undone(memory: Memory, *, dry_run: bool) -> Undone:
+    """Put back into MEMORY.md what another program took away, but for what was forgotten since.
+
+    Raises:
+        NotFound: Nothing was.
+    """
+    book = memory.book
+    lost = book.documents.lost(settle=True)
+    if not lost:
+        raise NotFound(f"no other program took anything from {MEMORY}: name an operation, see memorybook history")
+    before = now = book.memory_text()
+    for _, text, left in lost:
+        now = merge_text(left, text, now if left.strip() else without_header(now))
+    was = set(before.split("\n"))
+    kept = remembered(memory, now.split("\n"))
+    now = "\n".join(line for line in now.split("\n") if line in was or kept(line))
+    exact = now == lost[-1].text
+    operation: Operation | None = None
+    outcomes: tuple[Outcome, ...] = ()
+    if not dry_run:
+        change = Put(path=MEMORY, text=now, reason="another program had taken it away", made_from=before)
+        result = book.apply([change], actor=memory.actor, door=memory.door, kind="undo")
+        book.documents.forget_lost()
+        operation, outcomes = result.operation, result.outcomes
+        with suppress(Unavailable):
+            book.refresh()
+    changes = tuple(one.applied for one in outcomes if one.applied is not None)
+    return Undone(
+        undone=MEMORY,
+        kind="loss",
+        operation=None if operation is None else operation.id,
+        dry_run=dry_run,
+        changes=changes,
+        told=tuple(map(told, changes)),
+        exact=(MEMORY,) if exact else (),
+        adapted=() if exact else (MEMORY,),
     )
 
 

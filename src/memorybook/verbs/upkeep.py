@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from memorybook.book import together
+from memorybook.documents import IGNORED, told_to_ignore
 from memorybook.errors import MemoryBookError, MissingDocument, Unavailable
 from memorybook.formats import memory_md
 from memorybook.pages import MEMORY
@@ -36,7 +38,10 @@ def _git_hint(root: str) -> str:
         folder, child = os.path.dirname(folder), folder
         if folder == child:
             return ""
-    return "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
+    told = told_to_ignore(root)
+    if told is not None and IGNORED.strip() not in told.split():
+        return "machine state ignores itself; to keep the back-up copy out of git too, add '*.md.bak' to .gitignore"
+    return "machine state and the back-up copy are kept out of git"
 
 
 def status(memory: Memory) -> dict[str, Any]:
@@ -62,6 +67,7 @@ def status(memory: Memory) -> dict[str, Any]:
         _count(memory, shown)
     elif memory.absent and not memory.missing_ok:
         shown["degraded"].append(memory.absent)
+    shown["degraded"] = list(together(shown["degraded"], (*book.faults(thorough=True), *book.documents.faults())))
     return shown
 
 
