@@ -6,9 +6,11 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,6 +88,17 @@ def matches(match: str | Sequence[str], text: str) -> bool:
     if isinstance(match, str):
         return re.search(match, text, re.I | re.S) is not None
     return all(part.lower() in text.lower() for part in match)
+
+
+Task = tuple[Any, ...]
+
+
+def spread(call: Callable[..., Any], tasks: Sequence[Task], jobs: int) -> list[Any]:
+    """What a function returns for each tuple of arguments, in `jobs` processes."""
+    if jobs == 1:
+        return [call(*task) for task in tasks]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(call, *zip(*tasks, strict=True)))
 
 
 def zone_of(talk: Talk) -> str:
