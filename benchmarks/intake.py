@@ -2,9 +2,9 @@
 
 Usage: python benchmarks/intake.py DATA [--mode model|rules] [--lang en] [--talk dev-en01] [--json FILE]
 
-DATA holds `scenarios` (its README says what is labelled). Each talk is taken into a book of its own, session by session
-(the clock at the end of each): by `rules` without a model, and with a `model` that replays recorded extractions. Counted
-are the entries that are active once all sessions were taken in:
+DATA holds `scenarios` (its README says what is labelled). Each talk is taken into a book of its own, session by
+session (the clock at the end of each): by `rules` without a model, and with a `model` that replays recorded
+extractions. Counted are the entries that are active once all sessions were taken in:
 
 - remembered: the share of facts that an entry states.
 - stale: the share of changes of which the old value stands without the new, or the new one is missing; `old`: the share
@@ -41,13 +41,18 @@ MODES = ("rules", "model")
 # --- counting --------------------------------------------------------------------------------------
 
 
-def count(book_entries: Sequence[str], gold: Mapping[str, Any]) -> Row:
+def count(book_entries: Sequence[str], gold: Mapping[str, Any], replaced: Sequence[str] = ()) -> Row:
     """Hold the texts of active entries against the labels of a talk.
+
+    Args:
+        book_entries: Texts of active entries.
+        gold: The labels.
+        replaced: Texts of entries in the place of which others stand: a new value may be replaced in its turn.
 
     Returns:
         A row for each label, with what became of it, by the names of the labels: `remember` (`kept`), `superseded`
-        (`old`: the old value stands; `new`: the new one does), `never` (`kept`); and `entries`, each text with `right`,
-        whether a label confirms it.
+        (`old`: the old value stands; `new`: the new one does, or was replaced in its turn), `never` (`kept`); and
+        `entries`, each text with `right`, whether a label confirms it.
     """
     remember, superseded, never = gold["remember"], gold["superseded"], gold["never"]
 
@@ -66,7 +71,7 @@ def count(book_entries: Sequence[str], gold: Mapping[str, Any]) -> Row:
             {
                 **one,
                 "old": any(old(one, text) for text in book_entries),
-                "new": any(matches(one["new_match"], text) for text in book_entries),
+                "new": any(matches(one["new_match"], text) for text in (*book_entries, *replaced)),
             }
             for one in superseded
         ],
@@ -78,8 +83,10 @@ def count(book_entries: Sequence[str], gold: Mapping[str, Any]) -> Row:
 def kept(memory: memorybook.Memory, taken: Taken) -> Row:
     """What of the labels the active entries of a talk's book hold, and the secrets that are anywhere on disk."""
     gold, model = taken.talk.gold, taken.model
-    listed = memory.entries(state="active").entries
-    texts = [one.entry.text for one in listed if one.entry.id not in taken.beside.entries]
+    texts, replaced = (
+        [one.entry.text for one in memory.entries(state=state).entries if one.entry.id not in taken.beside.entries]
+        for state in ("active", "superseded")
+    )
     on_disk = [path.read_bytes().decode("utf-8", "ignore") for path in files(taken.folder)]
     secrets = [
         one["match"] for one in gold["never"]
@@ -87,7 +94,7 @@ def kept(memory: memorybook.Memory, taken: Taken) -> Row:
     ]  # fmt: skip
     about = {"talk": taken.talk.id, "lang": taken.talk.lang, "mode": taken.mode, "on disk": secrets}
     seen = {} if model is None else {"shown": model.shown, "unshown": model.unshown, "failed": model.failed}
-    return {**about, **count(texts, gold), **seen}
+    return {**about, **count(texts, gold, replaced), **seen}
 
 
 # --- one talk --------------------------------------------------------------------------------------
@@ -98,6 +105,7 @@ def measured(talk: Talk, mode: str, root: str) -> Row:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=root) as folder:
         taken = Taken(talk, mode, distractor(Path(root), talk.lang), Path(folder))
+        taken.settings["tidy.apply"] = "expire"  # how entries fade is none of it
         with taken.open() as memory:
             taken.take_in(memory)
             found = kept(memory, taken)

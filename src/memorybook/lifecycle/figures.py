@@ -54,7 +54,7 @@ _ARABIC = (
 )
 _ENGLISH = (
     rf"(?i)\b(?:(?P<tens>{'|'.join(_TENS)})[\s-](?P<ones>{'|'.join(_UNITS[1:10])})"
-    rf"|(?P<count>{'|'.join(_UNITS[1:10])})\s(?P<scale>hundred|thousand|million)|(?P<word>{'|'.join(_WORDS)}))\b"
+    rf"|(?P<count>{'|'.join(_UNITS[1:10])})\s(?P<scale>hundred|thousand|million)|(?P<word>{'|'.join(_WORDS)}))\b(?!-a-)"
 )
 _CHINESE = r"[零〇一二两三四五六七八九][零〇一二两三四五六七八九十百千万亿]*|十[一二三四五六七八九]?[万亿]?"
 _MEASURE = (
