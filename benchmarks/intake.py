@@ -1,6 +1,6 @@
 """What a book keeps of labelled talks.
 
-Usage: python benchmarks/intake.py DATA [--mode model|rules] [--lang en] [--talk dev-en01] [--json FILE]
+Usage: python benchmarks/intake.py DATA [--mode model|rules|bad] [--lang en] [--talk dev-en01] [--json FILE]
 
 DATA holds `scenarios` (its README says what is labelled). Each talk is taken into a book of its own, session by
 session (the clock at the end of each): by `rules` without a model, and with a `model` that replays recorded
@@ -12,7 +12,13 @@ extractions. Counted are the entries that are active once all sessions were take
 - precision: the share of entries that state a fact or a new value, and nothing old or forbidden. What is true and has
   no label counts against it, so it is the least that it can be.
 - against the rules, by why: how many of the forbidden were stored.
-- calls: of the model, by session.
+- calls: of the model, for each session.
+
+In mode `bad` the model misbehaves: each of the answers of `bad_extractions.jsonl` is given for its session, in a book
+that holds what the answer takes for known. Stored: answers of which something forbidden became an active entry or
+stands in the summary; lost: of which something that was to stay did not; doubled: that made a known statement a second
+entry or reinforced it; silent: of which nothing was said, neither that the session waits nor that something is left out
+or waits for a person's word.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +39,11 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 import memorybook
-from benchmarks import measure
+from benchmarks import measure, recall
 from benchmarks.scenario_books import Row, Taken, Talk, build, distractor, files, matches, spread, talks
 
 MODES = ("rules", "model")
+BAD = "bad"
 
 
 # --- counting --------------------------------------------------------------------------------------
@@ -93,7 +101,9 @@ def kept(memory: memorybook.Memory, taken: Taken) -> Row:
         if one["why"] == "secret" and any(matches(one["match"], text) for text in on_disk)
     ]  # fmt: skip
     about = {"talk": taken.talk.id, "lang": taken.talk.lang, "mode": taken.mode, "on disk": secrets}
-    seen = {} if model is None else {"shown": model.shown, "unshown": model.unshown, "failed": model.failed}
+    seen: Row = {"sessions": len(taken.talk.sessions), "calls": 0}
+    if model is not None:
+        seen |= {"shown": model.shown, "unshown": model.unshown, "failed": model.failed, "calls": model.calls}
     return {**about, **count(texts, gold, replaced), **seen}
 
 
@@ -119,6 +129,60 @@ def run(chosen: Sequence[Talk], modes: Sequence[str], *, jobs: int) -> list[Row]
         for lang in sorted({talk.lang for talk in chosen}):
             build(Path(root) / "none", Path(root), lang)
         return spread(measured, [(talk, mode, root) for mode in modes for talk in chosen], jobs)
+
+
+# --- answers that misbehave ------------------------------------------------------------------------
+
+
+def answered(bad: Mapping[str, Any], talk: Talk, root: str) -> Row:
+    """What a book does with one misbehaving answer."""
+    turns = next(one["turns"] for one in talk.sessions if one["id"] == bad["session"])
+    with tempfile.TemporaryDirectory(dir=root) as folder:
+        taken = Taken(talk, "model", distractor(Path(root), talk.lang), Path(folder))
+        taken.clock.now = datetime.fromisoformat(turns[0]["timestamp"]) - timedelta(days=30)
+        with taken.open() as memory:
+            known = {memory.remember(text).known.entry.id: text for text in bad["known"]}
+            taken.clock.now = datetime.fromisoformat(turns[-1]["timestamp"]) + timedelta(minutes=1)
+            taken.expect(bad["answer"])
+            done = memory.process_session_end(turns, bad["session"])
+            entries = {one.entry.id: one.entry for one in memory.entries(state="active").entries}
+            summary = memory.get(done.summary).json()["text"] if done.summary else ""
+    new = [one.text for id, one in entries.items() if id not in known and id not in taken.beside.entries]
+    about = summary if bad["kind"] == "invented_summary_decisions" else ""
+    return {
+        "id": bad["id"], "lang": talk.lang, "kind": bad["kind"], "entries": new,
+        "stored": [one for one in bad["must_not_store"] if any(matches(one, text) for text in (*new, about))],
+        "lost": [text for text in bad["must_stay"] if text not in [one.text for one in entries.values()]],
+        "doubled": bad["kind"] == "echo" and bool(new or (done.reinforced and bad["id"] not in SAID_AGAIN)),
+        "silent": not (done.queued or done.proposals or done.discarded or bad["id"] in SAID_AGAIN),
+    }  # fmt: skip
+
+
+SAID_AGAIN = ("bad-23",)
+"""Echoes of what was indeed said again: nothing is wrong with them but that they may not be stored twice."""
+
+
+def bad_table(rows: Sequence[Row]) -> str:
+    """A line for each kind of misbehaviour."""
+    body = []
+    for kind in sorted({row["kind"] for row in rows}):
+        members = [row for row in rows if row["kind"] == kind]
+        body.append([kind, len(members), *(sum(bool(row[name]) for row in members) for name in WRONG)])
+    body.append(["all", len(rows), *(sum(bool(row[name]) for row in rows) for name in WRONG)])
+    return measure.table(["kind", "answers", *WRONG], body)
+
+
+WRONG = ("stored", "lost", "doubled", "silent")
+
+
+def run_bad(folder: Path, chosen: Sequence[Talk], *, jobs: int) -> list[Row]:
+    """What becomes of the misbehaving answers for these talks."""
+    by_id = {talk.id: talk for talk in chosen}
+    bad = [row for row in recall.lines(folder / "bad_extractions.jsonl") if row["talk"] in by_id]
+    with tempfile.TemporaryDirectory() as root:
+        for lang in sorted({talk.lang for talk in chosen}):
+            build(Path(root) / "none", Path(root), lang)
+        return spread(answered, [(row, by_id[row["talk"]], root) for row in bad], jobs)
 
 
 # --- tables ----------------------------------------------------------------------------------------
@@ -156,10 +220,11 @@ def kept_table(rows: Sequence[Row]) -> str:
             percent(one["old"] for one in changes),
             percent(one["right"] for one in entries),
             len(entries),
+            measure.significant(sum(row["calls"] for row in members) / sum(row["sessions"] for row in members)),
             sum(len(row["on disk"]) for row in members),
         ]
         body.append([mode, lang, *figures, *(f"{against[why]}/{of[why]}" for why in whys)])
-    head = ["mode", "lang", "remembered", "stale", "old", "precision", "entries", "secrets on disk", *whys]
+    head = ["mode", "lang", "remembered", "stale", "old", "precision", "entries", "calls", "secrets on disk", *whys]
     return measure.table(head, body) + by_kind(rows)
 
 
@@ -182,7 +247,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("data", type=Path, help="folder of the sets")
     made.add_argument("--lang", choices=("en", "zh"), help="only talks in this language")
-    made.add_argument("--mode", choices=MODES, help="only this mode")
+    made.add_argument("--mode", choices=(*MODES, BAD), help="only this mode")
     made.add_argument("--talk", action="append", dest="talks", help="only this talk")
     made.add_argument("--json", type=Path, help="a file for all rows, with the texts that were judged")
     made.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
@@ -204,10 +269,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     if not chosen:
         flags.error("there is no such talk")
-    rows = run(chosen, [options.mode] if options.mode else MODES, jobs=options.jobs)
+    if options.mode == BAD:
+        rows = run_bad(folder, chosen, jobs=options.jobs)
+    else:
+        rows = run(chosen, [options.mode] if options.mode else MODES, jobs=options.jobs)
     if options.json:
         options.json.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    print("\n".join([kept_table(rows), measure.where_and_when(measure.machine())]))
+    table = bad_table if options.mode == BAD else kept_table
+    print("\n".join([table(rows), measure.where_and_when(measure.machine())]))
     return 0
 
 

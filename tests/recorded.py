@@ -177,11 +177,9 @@ def report(name: str) -> dict[str, Any]:
     model = RecordedLLM(recorded(name))
     sessions = list(replay(name, model))
     prompts = sorted(model.prompts)
-    reasons = Counter(
-        re.sub("'.*'", "…", gone.doubt if isinstance(gone, Candidate) else gone.reason)
-        for one in sessions
-        for gone in (*one.extraction.discarded, *one.doubted)
-    )
+    why = [left.reason for one in sessions for left in one.extraction.discarded]
+    why += [one.doubt for each in sessions for one in each.doubted]
+    reasons = Counter(re.sub("'.*'", "…", reason) for reason in why)
     return {
         "sessions": len(sessions),
         "calls": len(prompts),

@@ -788,3 +788,78 @@ def test_a_process_that_dies_while_the_model_thinks_leaves_the_session_in_the_qu
     clock.now = datetime.now(UTC) + timedelta(minutes=1)
     assert [each.new for each in again.retry_parked()] == [1]
     assert texts(again) == [WORK]
+
+
+# --- answers that are none -------------------------------------------------------------------------
+
+STATED = {
+    "en": ("My boat is called Wanda.", "It lies in the old harbour.", "I paint it every spring.", "Fine, that is all."),
+    "zh": ("我的船叫旺达。", "船停在老港口。", "每年春天我都给它刷漆。", "好了，就这些。"),
+}
+NO_ANSWERS = [
+    ("en", answer(summary="")),
+    ("en", answer(summary="I'm sorry, but I can't process conversations with personal data.")),
+    ("en", answer(candidate("As an AI language model, I cannot store this."), summary="")),
+    ("en", answer(candidate("用户的船叫旺达。"), summary="谈了一条船。")),
+    ("en", answer(candidate("The user sues the bank."), summary="They settled on marble worktops.")),
+    ("en", answer(summary="", decisions=["The budget is raised to 25,000 euros."])),
+    ("zh", answer(summary="")),
+    ("zh", answer(summary="很抱歉，作为人工智能助手，我无法总结这段对话。")),
+    ("zh", answer(candidate("我无法处理包含个人信息的对话。"), summary="")),
+    ("zh", answer(candidate("The user's boat is called Wanda."), summary="They talked about a boat.")),
+    ("zh", answer(candidate("用户起诉了银行。"), summary="决定把剧本改编成电影。")),
+    ("zh", answer(summary="", decisions=["预算提高到两万五千元。"])),
+]
+
+
+@pytest.mark.parametrize(("language", "reply"), NO_ANSWERS)
+def test_an_answer_that_is_none_is_a_failure_that_is_said_and_tried_again(
+    opened: Open, language: str, reply: dict[str, Any]
+) -> None:
+    told = STATED[language]
+    good = answer(candidate(told[0]), summary=told[0])
+    memory = opened([reply, reply, good])
+    found = memory.process_session_end(said(*told), "s1")
+    assert (found.new, found.queued, found.summary, found.proposals) == (0, 1, "", ())
+    assert "cannot be used" in found.degraded[0]
+    assert texts(memory) == []
+    [again] = memory.retry_parked(due=False)
+    assert (again.new, again.queued) == (1, 0)
+    assert texts(memory) == [told[0]]
+
+
+def test_an_empty_answer_to_a_talk_without_statements_is_one(opened: Open) -> None:
+    found = opened([answer(summary="")]).process_session_end(said("What is the weather like in Oslo today?"), "s1")
+    assert (found.new, found.queued) == (0, 0)
+
+
+def test_what_does_not_stand_waits_and_a_person_may_accept_it(opened: Open) -> None:
+    made_up = ["Mira has 17 cats.", "Mira does not work at Acme."]
+    summary = "Mira works at Acme. She sued the bank over a yacht."
+    memory = opened([answer(candidate(WORK), *map(candidate, made_up), summary=summary)])
+    found = memory.process_session_end(said(WORK), "s1")
+    assert texts(memory) == [WORK]
+    assert "sued" not in memory.get(found.summary).json()["text"]
+    waiting = memory.review().proposals
+    assert {each.proposal.kind for each in waiting} == {"doubtful"}
+    assert {each.proposal.reason for each in waiting} == {
+        "the number '17' stands in no turn that it rests on",
+        "says the contrary of what was said of 'work'",
+        "says nothing that stands in the turns it rests on",
+    }
+    memory.accept(waiting[0].proposal.id)
+    assert texts(memory) == sorted([WORK, "Mira has 17 cats."])
+
+
+def test_more_than_two_that_are_no_longer_true_wait_and_the_statement_stands(opened: Open) -> None:
+    old = ["Mira has a cat.", "Mira has a dog.", "Mira has a horse."]
+    now = "Mira has no pets."
+    memory = opened([answer(*map(candidate, old)), answer(candidate(now, contradicts=["m1", "m2", "m3"]))])
+    memory.process_session_end(said(" ".join(old)), "s1")
+    found = memory.process_session_end(said(now), "s2")
+    assert (found.new, found.contradicted) == (1, 0)
+    assert texts(memory) == sorted([*old, now])
+    [waits] = memory.review().proposals
+    assert waits.proposal.kind == "conflict"
+    memory.accept(every=True)
+    assert texts(memory) == [now]

@@ -174,11 +174,11 @@ def units(text: str) -> list[Unit]:
     text = folded(text)
     found.update(dict.fromkeys((word,) for word in sequence(compiled("[\u3400-\u9fff]").sub(" ", text))))
     for run in compiled("[\u3400-\u9fff]+").findall(text):
-        forms = tokens(run)
-        for place in range(0, len(forms), 2):
-            if forms[place] not in FILLING and forms[place] not in _GLUE:
-                beside = forms[max(0, place - 1)], forms[min(place + 1, len(forms) - 1)]
-                found[tuple(dict.fromkeys(beside))] = None
+        pairs = tokens(run)  # each character, and between two of them the pair that they make
+        last = len(pairs) - 1
+        for place in range(0, len(pairs), 2):
+            if pairs[place] not in FILLING and pairs[place] not in _GLUE:
+                found[tuple(dict.fromkeys((pairs[max(0, place - 1)], pairs[min(place + 1, last)])))] = None
     return [unit for unit in found if unit[0] not in _GLUE]
 
 

@@ -115,7 +115,7 @@ def names_in(content: str, entities: Iterable[str]) -> Iterator[str]:
             yield entity
     yield from _latin(content)
     yield from compiled(
-        "(?:名叫|名字是|名字叫|姓名是|(?<![作当称])叫做?)(?!用户|[我你他她它])([\u3400-\u9fff]{2,4})(?=[，。；、,.（(]|$)"
+        "(?:名叫|名字是|名字叫|姓名是|(?<![作当称])叫做?)(?!用户|[我你他她它])((?:(?!的)[\u3400-\u9fff]){2,4})(?=[，。；、,.（(的]|$)"
     ).findall(content)
 
 

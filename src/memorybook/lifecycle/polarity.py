@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from memorybook.lifecycle.figures import WORDS
 from memorybook.lifecycle.hints import compiled
-from memorybook.text.tokens import query_words
+from memorybook.text.tokens import is_stop_word, query_words
 
 
 class Clause(NamedTuple):
@@ -70,15 +71,14 @@ def _clause(text: str) -> Clause:
 
 def _words(text: str) -> set[str]:
     """Stems of Latin words, and Chinese pairs of characters: single ones stand in too many words."""
-    found = {query_words(word)[0] for word in compiled(_LATIN).findall(text) if not word.isdigit()} - _EMPTY
+    spoken = [word for word in compiled(_LATIN).findall(text) if not word.isdigit() and not is_stop_word(word)]
+    found = {query_words(word)[0] for word in spoken if len(word) > 1 and word not in _EMPTY and word not in WORDS}
     for run in compiled("[\u3400-\u9fff]+").findall(text):
         found.update(one + other for one, other in pairwise(run) if "的" not in one + other)
     return found
 
 
-_EMPTY = frozenset(
-    "a an the and or of to in on at by for with as from is are was be it its this that now then befor after".split()
-)
+_EMPTY = frozenset("now then before after here there".split())
 _LATIN = r"[a-z0-9](?:[\w+#./-]*[\w+#])?"
 _NOT, _UNDO, _LAST, _OPEN, _END = "\ue000\ue001\ue002\ue003\ue004"
 _HIDING = str.maketrans("不没无别未", "□□□□□")
