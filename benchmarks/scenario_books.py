@@ -6,18 +6,17 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import memorybook
 from benchmarks import books, recall
+from benchmarks.scripted import Recorded
 from memorybook.agent.workspace import Workspace
-from memorybook.errors import LLMFailed
-from memorybook.lifecycle.names import squeezed
-from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
 
 if TYPE_CHECKING:
     from memorybook.config import Config
@@ -88,87 +87,22 @@ def matches(match: str | Sequence[str], text: str) -> bool:
     return all(part.lower() in text.lower() for part in match)
 
 
+Task = tuple[Any, ...]
+
+
+def spread(call: Callable[..., Any], tasks: Sequence[Task], jobs: int) -> list[Any]:
+    """What a function returns for each tuple of arguments, in `jobs` processes."""
+    if jobs == 1:
+        return [call(*task) for task in tasks]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(call, *zip(*tasks, strict=True)))
+
+
 def zone_of(talk: Talk) -> str:
     """The timezone in which the talk's people live, as the setting takes it."""
     offset = datetime.fromisoformat(talk.sessions[0]["time"]).utcoffset() or timedelta()
     hours, rest = divmod(int(offset.total_seconds()), 3600)
     return "Asia/Kolkata" if rest else f"Etc/GMT{-hours:+d}" if hours else "UTC"
-
-
-# --- a model that answers with what was recorded ---------------------------------------------------
-
-
-@dataclass
-class Scripted:
-    """A model that answers an extraction with what was recorded for the session that is taken in.
-
-    The texts that a candidate supersedes become the aliases under which the prompt shows them, turn ids those of the
-    turns of the same text. Every other form fails.
-
-    Attributes:
-        answer: What is answered next, as in `extractions.jsonl`, and `gone`: labels of the entries that are named where
-            the user orders to forget.
-        texts: Turn id -> what was said.
-        shown, unshown: Superseded statements that the prompt showed, and those that it did not.
-        failed: Names of the other forms that were asked for.
-    """
-
-    texts: Mapping[str, str]
-    answer: Row = field(default_factory=dict)
-    name: str = "scripted"
-    shown: int = 0
-    unshown: int = 0
-    failed: list[str] = field(default_factory=list)
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        form: Form[Any] | None = None,
-        tools: Sequence[ToolSchema] = (),
-        tool_choice: str | None = None,
-        max_tokens: int | None = None,
-    ) -> Reply:
-        """The recorded extraction in the aliases of this prompt."""
-        if form is None or form.name != "remember":
-            self.failed.append("" if form is None else form.name)
-            raise LLMFailed("the scripted model answers extractions only")
-        said = {
-            squeezed(found[2])[:60]: found[1]
-            for found in re.finditer(r"(?m)^(t\d+) \d\d:\d\d [^\n]*?: (.*(?:\n  .*)*)", str(messages[1]["content"]))
-        }
-        known = {found[2]: found[1] for found in re.finditer(r"(?m)^(m\d+) (.+)$", str(messages[0]["content"]))}
-        return Reply(data=form.read(self._answer(said, known)), usage=Usage(calls=1))
-
-    def _answer(self, said: Mapping[str, str], known: Mapping[str, str]) -> Row:
-        turns = {id: alias for id, text in self.texts.items() if (alias := said.get(squeezed(text)[:60]))}
-        candidates = [self._candidate(one, turns, known) for one in self.answer.get("candidates", ())]
-        gone = self.answer.get("gone", ())
-        forget = [
-            {
-                "turn": turns.get(one["turn"], ""),
-                "text": one["what"],
-                "known": [alias for line, alias in known.items() if any(matches(each, line) for each in gone)],
-            }
-            for one in self.answer.get("forget", ())
-        ]
-        told = {name: self.answer.get(name, []) for name in ("decisions", "open_questions")}
-        return {**told, "summary": self.answer.get("summary", ""), "candidates": candidates, "forget": forget}
-
-    def _candidate(self, one: Row, turns: Mapping[str, str], known: Mapping[str, str]) -> Row:
-        older = [_alias_of(text, known) for text in one.get("supersedes", ())]
-        self.shown += sum(alias is not None for alias in older)
-        self.unshown += sum(alias is None for alias in older)
-        return {
-            **{name: value for name, value in one.items() if name not in ("supersedes", "turns")},
-            "turns": [turns[id] for id in one["turns"] if id in turns],
-            "contradicts": [alias for alias in older if alias is not None],
-        }
-
-
-def _alias_of(text: str, known: Mapping[str, str]) -> str | None:
-    """The alias of the line that shows a statement, which may leave out its beginning and end."""
-    return next((alias for line, alias in known.items() if squeezed(line) in squeezed(text)), None)
 
 
 # --- beside what a talk stands ---------------------------------------------------------------------
@@ -303,7 +237,7 @@ class Taken:
         self.settings = {"timezone": zone_of(talk)}
         self.clock = Clock(BEFORE)
         texts = {turn["id"]: turn["content"] for turn in talk.turns}
-        self.model = Scripted(texts) if mode == "model" else None
+        self.model = Recorded(texts) if mode == "model" else None
         shutil.copytree(beside.folder / books.BOOK, folder / books.BOOK)
 
     def open(self) -> memorybook.Memory:
@@ -341,8 +275,10 @@ class Taken:
         books.finish(memory)
 
     def _recorded(self, session: str) -> Row:
-        """What is recorded for a session, with what the entries say that the user wants gone."""
-        gone = [one["match"] for one in self.talk.gold["never"] if one["why"] == "forget_order"]
+        """What is recorded for a session, with what was found before that the user wants gone."""
+        labels = [one["match"] for one in self.talk.gold["never"] if one["why"] == "forget_order"]
+        found = [one["content"] for each in self.talk.extractions.values() for one in each["candidates"]]
+        gone = [text for text in found if any(matches(label, text) for label in labels)]
         return {**self.talk.extractions.get(session, {}), "gone": gone}
 
     def expect(self, answer: Row, texts: Mapping[str, str] | None = None) -> None:

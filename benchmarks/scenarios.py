@@ -17,9 +17,7 @@ many tokens; `whole` is the whole talk, which holds the labels together.
 - known, claimed: the share of answerable and of unanswerable questions for which the book claims to know
   (`has_relevant` of the recall if it says so, else of the search).
 
-Kept, on active entries (the distractor's left out): remembered, the share of facts that an entry states; stale, the
-share of changes of which the old value stands without the new, or the new one is missing; `old`, the share of which
-the old value stands; against the rules, how many of the forbidden were stored, by why; secrets on disk.
+Kept, on active entries (the distractor's left out): see `benchmarks/intake.py`.
 
 Forget: the order is said in a chat of its own (`Workspace`, as the command `chat` has it), the chat ends, then the
 order and every question of the talk are asked at each door. A door fails for an order if any answer holds a `gone`
@@ -42,8 +40,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +48,11 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 
 import memorybook
 from benchmarks import measure, scenario_doors
-from benchmarks.scenario_books import TOKENS, Distractor, Row, Taken, Talk, build, distractor, files, matches, talks
+from benchmarks.intake import MODES, grouped, kept, kept_table, percent
+from benchmarks.scenario_books import TOKENS, Distractor, Row, Taken, Talk, build, distractor, spread, talks
 from memorybook.hits import Hit, place_of
 from memorybook.text.tokens import count_tokens
 
-MODES = ("rules", "model")
 PARTS = ("told", "forget")
 WAYS = ("block", "search", "whole")
 
@@ -114,38 +110,6 @@ def told(memory: memorybook.Memory, taken: Taken) -> list[Row]:
     return rows
 
 
-# --- what is kept ----------------------------------------------------------------------------------
-
-
-def kept(memory: memorybook.Memory, taken: Taken) -> Row:
-    """What of the labels the active entries hold."""
-    gold = taken.talk.gold
-    listed = memory.entries(state="active").entries
-    texts = [known.entry.text for known in listed if known.entry.id not in taken.beside.entries]
-    remembered = [
-        {"kind": one["kind"], "fact": one["fact"], "kept": any(matches(one["match"], text) for text in texts)}
-        for one in gold["remember"]
-    ]
-    changes = [
-        {
-            **one,
-            "old": any(matches(one["old_match"], text) and not matches(one["new_match"], text) for text in texts),
-            "new": any(matches(one["new_match"], text) for text in texts),
-        }
-        for one in gold["superseded"]
-    ]
-    never = [{**one, "kept": any(matches(one["match"], text) for text in texts)} for one in gold["never"]]
-    on_disk = [path.read_bytes().decode("utf-8", "ignore") for path in files(taken.folder)]
-    secrets = [
-        one["match"] for one in gold["never"]
-        if one["why"] == "secret" and any(matches(one["match"], text) for text in on_disk)
-    ]  # fmt: skip
-    about = {"talk": taken.talk.id, "lang": taken.talk.lang, "mode": taken.mode, "entries": texts}
-    model = taken.model
-    seen = {} if model is None else {"shown": model.shown, "unshown": model.unshown, "failed": model.failed}
-    return {**about, "remember": remembered, "superseded": changes, "never": never, "on disk": secrets, **seen}
-
-
 # --- one talk --------------------------------------------------------------------------------------
 
 
@@ -189,11 +153,7 @@ def run(
         for lang in sorted({talk.lang for talk in chosen}):
             build(data, Path(root), lang, padded=padded)
         tasks = [(talk, mode, root, parts, accept) for mode in modes for talk in chosen]
-        if jobs > 1:
-            with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-                done = list(pool.map(measured, *zip(*tasks, strict=True)))
-        else:
-            done = [measured(*task) for task in tasks]
+        done = spread(measured, tasks, jobs)
     for one in done:
         for name, rows in one.items():
             figures[name] += rows
@@ -201,23 +161,6 @@ def run(
 
 
 # --- tables ----------------------------------------------------------------------------------------
-
-
-def percent(flags: Iterable[bool]) -> str:
-    """The share that is true."""
-    return f"{measure.mean([100.0 * flag for flag in flags]):.1f}"
-
-
-def grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    """By language and mode, with all languages of a mode together where there are several."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    listed = list(rows)
-    for row in listed:
-        groups.setdefault((row["mode"], row["lang"]), []).append(row)
-    for mode in {mode for mode, _ in groups}:
-        if sum(key[0] == mode for key in groups) > 1:
-            groups[mode, "both"] = [row for row in listed if row["mode"] == mode]
-    return dict(sorted(groups.items(), key=lambda group: (-MODES.index(group[0][0]), *group[0]), reverse=True))
 
 
 def told_table(rows: Sequence[Row]) -> str:
@@ -232,39 +175,6 @@ def told_table(rows: Sequence[Row]) -> str:
             body.append([mode, lang, way, len(sure), *marks, *claims])
     head = ["mode", "lang", "text", "answerable", "right", "misled", "old first", "known", "claimed"]
     return measure.table(head, body)
-
-
-def kept_table(rows: Sequence[Row]) -> str:
-    """A line for each mode and language."""
-    whys = sorted({one["why"] for row in rows for one in row["never"]})
-    body = []
-    for (mode, lang), members in grouped(rows).items():
-        facts = [one for row in members for one in row["remember"]]
-        changes = [one for row in members for one in row["superseded"]]
-        against = Counter(one["why"] for row in members for one in row["never"] if one["kept"])
-        of = Counter(one["why"] for row in members for one in row["never"])
-        figures = [
-            percent(one["kept"] for one in facts),
-            percent(one["old"] or not one["new"] for one in changes),
-            percent(one["old"] for one in changes),
-            sum(len(row["on disk"]) for row in members),
-            sum(len(row["entries"]) for row in members),
-        ]
-        body.append([mode, lang, *figures, *(f"{against[why]}/{of[why]}" for why in whys)])
-    return measure.table(
-        ["mode", "lang", "remembered", "stale", "old", "secrets on disk", "entries", *whys], body
-    ) + by_kind(rows)
-
-
-def by_kind(rows: Sequence[Row]) -> str:
-    """What is remembered, by the kind of fact."""
-    kinds = sorted({one["kind"] for row in rows for one in row["remember"]})
-    body = [
-        [*key, *(percent(one["kept"] for row in members for one in row["remember"] if one["kind"] == kind)
-                 for kind in kinds)]
-        for key, members in grouped(rows).items()
-    ]  # fmt: skip
-    return "\nRemembered, by kind:\n\n" + measure.table(["mode", "lang", *kinds], body)
 
 
 def forget_tables(rows: Sequence[Row]) -> str:

@@ -10,22 +10,20 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memorybook.errors import LLMFailed
+from benchmarks import scripted
 from memorybook.importers import read
 from memorybook.lifecycle.candidate import Candidate, Extraction
 from memorybook.lifecycle.extract import extract
-from memorybook.lifecycle.ground import Grounded, ground
 from memorybook.lifecycle.names import squeezed
 from memorybook.model import IMPORTANCE, Entry, Session, Turn
 from memorybook.protocols import LLM
-from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
 from memorybook.text.tokens import count_tokens, normalise
 
 DATA = Path(os.environ.get("MEMORYBOOK_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -69,85 +67,43 @@ def zone_of(name: str) -> tzinfo:
     return UTC if name == "conv-30" else CHINA
 
 
-@dataclass
-class RecordedLLM:
+class RecordedLLM(scripted.Recorded):
     """A model that answers an extraction prompt with what was recorded for its session.
-
-    Keys become the aliases that the prompt shows for entries of the same text (recorded names of entries that it does
-    not show are left out and counted), turn ids those that it shows for them. Every other form fails.
 
     Attributes:
         prompts: Tokens of each system prompt and its form.
         talks: Tokens of each conversation as shown.
-        unshown: Reinforced or contradicted records that the prompt did not show.
-        shown: Those that it did.
     """
 
-    sessions: Sequence[Recorded]
-    name: str = "recorded"
-    prompts: list[int] = field(default_factory=list)
-    talks: list[int] = field(default_factory=list)
-    unshown: int = 0
-    shown: int = 0
+    def __init__(self, sessions: Sequence[Recorded]) -> None:
+        super().__init__({turn.id: turn.text for one in sessions for turn in one.turns}, self._recorded)
+        self.sessions = sessions
+        self._contents = {
+            one["key"]: one["content"] for session in sessions for one in session.extraction["candidates"]
+        }
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        form: Form[Any] | None = None,
-        tools: Sequence[ToolSchema] = (),
-        tool_choice: str | None = None,
-        max_tokens: int | None = None,
-    ) -> Reply:
-        """The recorded extraction of the session that is asked about."""
-        if form is None or form.name != "remember":
-            raise LLMFailed("the recorded model answers extractions only")
-        system, user = str(messages[0]["content"]), str(messages[1]["content"])
-        self.prompts.append(sum(map(count_tokens, (system, form.description, json.dumps(form.schema)))))
-        self.talks.append(count_tokens(user))
-        data = form.read(self.answer(system, user))
-        return Reply(data=data, usage=Usage(calls=1, input_tokens=self.prompts[-1] + self.talks[-1]))
+    @property
+    def prompts(self) -> list[int]:
+        forms = [(str(each.messages[0]["content"]), each.form) for each in self.requests if each.form is not None]
+        return [sum(map(count_tokens, (system, form.description, json.dumps(form.schema)))) for system, form in forms]
 
-    def answer(self, system: str, user: str) -> dict[str, Any]:
-        """The answer as JSON, in the aliases of this prompt."""
-        said = {alias: squeezed(text)[:60] for alias, text in _shown_turns(user)}
-        one = max(self.sessions, key=lambda each: _shared(each, said))
-        turns = {turn.id: alias for turn in one.turns for alias, text in said.items() if _same(turn.text, text)}
-        known = {squeezed(line[2]): line[1] for line in re.finditer(r"(?m)^(m\d+) (.+)$", system)}
-        answer = dict(one.extraction)
-        answer["candidates"] = [self._candidate(each, turns, known) for each in one.extraction["candidates"]]
-        return answer
+    @property
+    def talks(self) -> list[int]:
+        return [count_tokens(str(each.messages[1]["content"])) for each in self.requests]
 
-    def _candidate(self, each: Mapping[str, Any], turns: Mapping[str, str], known: Mapping[str, str]) -> dict[str, Any]:
-        contents = {one["key"]: one["content"] for session in self.sessions for one in session.extraction["candidates"]}
-        changed = {name: value for name, value in each.items() if name not in ("key", "source_turns")}
-        for name in ("reinforces", "contradicts"):
-            aliases = [_alias_of(contents[key], known) for key in each[name]]
-            self.shown += sum(alias is not None for alias in aliases)
-            self.unshown += sum(alias is None for alias in aliases)
-            changed[name] = list(dict.fromkeys(alias for alias in aliases if alias is not None))
-        changed["turns"] = [turns[id] for id in each["source_turns"] if id in turns]
-        return changed
+    def _recorded(self, said: Mapping[str, str]) -> dict[str, Any]:
+        """What was recorded for the session of which most turns are shown."""
+        shown = set(said.values())
+        one = max(self.sessions, key=lambda each: sum(squeezed(turn.text)[:60] in shown for turn in each.turns))
+        return {**one.extraction, "candidates": [self._named(each) for each in one.extraction["candidates"]]}
 
+    def _named(self, each: Mapping[str, Any]) -> dict[str, Any]:
+        named = {"turns": each["source_turns"], "supersedes": self._texts(each["contradicts"])}
+        rest = {name: value for name, value in each.items() if name not in ("key", "source_turns", "contradicts")}
+        return {**rest, **named, "reinforces": self._texts(each["reinforces"])}
 
-def _shown_turns(user: str) -> Iterator[tuple[str, str]]:
-    """Alias and text of each turn in a prompt."""
-    for found in re.finditer(r"(?m)^(t\d+) \d\d:\d\d [^\n]*?: (.*(?:\n  .*)*)", user):
-        yield found[1], found[2]
-
-
-def _alias_of(content: str, known: Mapping[str, str]) -> str | None:
-    """The alias of the line that shows a statement, which may leave out its beginning and end."""
-    return next((alias for line, alias in known.items() if line in squeezed(content)), None)
-
-
-def _same(text: str, shown: str) -> bool:
-    return squeezed(text)[:60] == shown
-
-
-def _shared(one: Recorded, said: Mapping[str, str]) -> int:
-    texts = {squeezed(turn.text)[:60] for turn in one.turns}
-    return sum(text in texts for text in said.values())
+    def _texts(self, keys: Sequence[str]) -> list[str]:
+        return [self._contents[key] for key in keys]
 
 
 # --- the whole conversation ----------------------------------------------------------------------
@@ -155,11 +111,19 @@ def _shared(one: Recorded, said: Mapping[str, str]) -> int:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What one session gave: as extracted, and after grounding."""
+    """What one session gave: candidates that stand, and those of which it is doubted."""
 
     recorded: Recorded
     extraction: Extraction
-    grounded: Grounded
+
+    @property
+    def kept(self) -> list[Candidate]:
+        return [one for one in self.extraction.candidates if not one.doubt]
+
+    @property
+    def doubted(self) -> list[Candidate]:
+        """Candidates of the answer, not sentences of its summary."""
+        return [one for one in self.extraction.candidates if one.doubt and one.quote]
 
 
 def replay(name: str, llm: LLM | None = None) -> Iterator[Replayed]:
@@ -173,10 +137,10 @@ def replay(name: str, llm: LLM | None = None) -> Iterator[Replayed]:
         now = max(turn.time for turn in one.turns if turn.time is not None).astimezone(zone_of(name))
         known = [entry for entry in book.values() if entry.state == "active"]
         found = extract(one.turns, session=one.session, now=now, llm=llm or RecordedLLM(sessions), known=known)
-        grounded = ground(found.candidates, one.turns, known=known, now=now, zone=zone_of(name))
-        yield Replayed(one, found, grounded)
-        for candidate in grounded.kept:
-            _kept(book, candidate, now)
+        yield Replayed(one, found)
+        for candidate in found.candidates:
+            if not candidate.doubt:
+                _kept(book, candidate, now)
 
 
 def _kept(book: dict[str, Entry], one: Candidate, now: datetime) -> None:
@@ -213,19 +177,17 @@ def report(name: str) -> dict[str, Any]:
     model = RecordedLLM(recorded(name))
     sessions = list(replay(name, model))
     prompts = sorted(model.prompts)
-    reasons = Counter(
-        re.sub("'.*'", "…", gone.reason)
-        for one in sessions
-        for gone in (*one.extraction.discarded, *one.grounded.set_aside)
-    )
+    why = [left.reason for one in sessions for left in one.extraction.discarded]
+    why += [one.doubt for each in sessions for one in each.doubted]
+    reasons = Counter(re.sub("'.*'", "…", reason) for reason in why)
     return {
         "sessions": len(sessions),
         "calls": len(prompts),
         "candidates": sum(len(one.recorded.extraction["candidates"]) for one in sessions),
-        "kept": sum(len(one.grounded.kept) for one in sessions),
-        "reinforcing": sum(bool(each.reinforces) for one in sessions for each in one.grounded.kept),
-        "contradicting": sum(bool(each.contradicts) for one in sessions for each in one.grounded.kept),
-        "set aside": dict(reasons),
+        "kept": sum(len(one.kept) for one in sessions),
+        "reinforcing": sum(bool(each.reinforces) for one in sessions for each in one.kept),
+        "contradicting": sum(bool(each.contradicts) for one in sessions for each in one.kept),
+        "doubted": dict(reasons),
         "turns left out": dict(Counter(reason for one in sessions for _, reason in one.extraction.skipped)),
         "requests to forget": sum(len(one.extraction.forget_requests) for one in sessions),
         "prompt tokens p50, max": (prompts[len(prompts) // 2], prompts[-1]),

@@ -247,11 +247,14 @@ class Lifetime:
 
         return standing.summarize_existing(self._there, limit)
 
-    def retry_parked(self, *, limit: int | None = None) -> tuple[answers.Memorized, ...]:
-        """Try again to remember the sessions that wait and whose time has come, at most `limit`, oldest first."""
+    def retry_parked(self, *, limit: int | None = None, due: bool = True) -> tuple[answers.Memorized, ...]:
+        """Try again to remember the sessions that wait, at most `limit`, oldest first; `due=False` takes all of them.
+
+        Else those whose time has come: after each failure a session waits longer.
+        """
         from memorybook.verbs import sessions
 
-        return sessions.retry_parked(self._on, limit=limit)
+        return sessions.retry_parked(self._on, limit=limit, due=due)
 
     def import_file(
         self,

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -500,6 +500,7 @@ session = workspace.session("a", "b")
 for number in range(6):
     lead = "Remember: " if number % 2 == 0 else ""
     content = f"{lead}The number of boat {number} is 10{number}."
+    content += " It rained." * 3_000 * (number == 1)  # enough for a call of the model before the end
     session.add({"role": "assistant" if number % 2 else "user", "content": content})
 time.sleep(60)
 """
@@ -528,6 +529,23 @@ def test_a_kill_in_the_midst_of_consolidation_loses_and_doubles_nothing(place: P
         assert {known.entry.hits for known in memory.entries().entries} == {1}
         uuid = memory.book.transcripts.sessions()[0].uuid
         assert len(memory.book.transcripts.turns(uuid)) == 6
+
+
+@pytest.mark.parametrize("provider", ["tiered", "agentic"])
+def test_a_session_of_thirty_turns_takes_one_call_at_its_end(place: Place, provider: str) -> None:
+    asked: list[Sequence[Mapping[str, Any]]] = []
+
+    def model(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        asked.append(messages)
+        return extracting(messages)
+
+    session = place.workspace(noting=False, config=CONFIG._replace(provider=provider), llm=model).session("a", "b")
+    for number in range(30):
+        session.add({"role": "user", "content": f"Remember: The number of boat {number} is 10{number}."})
+        session.add({"role": "assistant", "content": f"Boat {number}, noted."})
+    assert asked == []
+    assert session.new().ok
+    assert len(asked) == 1
 
 
 SPEAKING = """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifecycle.known import known
-from memorybook.lifecycle.alike import by_words, denies, differs, likeness, overlap, same_statement, words
+from memorybook.lifecycle.alike import by_words, denies, differs, likeness, overlap, same_fact, same_statement, words
 
 FIVE_FACTS = [
     ["My dog is called Rex", "The user has a dog named Rex", "Rex is the name of the user's dog"],
@@ -140,3 +140,41 @@ def test_a_rare_word_finds_its_entry_among_many_that_share_common_ones() -> None
     entries = {"old": known("old", "server heron stands in the hall")}
     entries |= {f"e{n}": known(f"e{n}", f"server {n} stands in the hall") for n in range(500)}
     assert by_words(entries)("the heron server")[0].id == "old"
+
+
+SAME_FACTS = [
+    ("The user's dog is called Rex.", "Rex is the user's dog."),
+    ("The user's dog is called Rex.", "The user has a dog named Rex."),
+    ("The user lives in Lisbon.", "Lisbon is where the user lives."),
+    ("The user lives in Lisbon.", "The user's home is in Lisbon."),
+    ("The user is allergic to penicillin.", "The user has a penicillin allergy."),
+    ("The user's daughter Mia is seven.", "Mia, the user's daughter, is 7 years old."),
+    ("用户的狗叫旺财。", "用户养了一只叫旺财的狗。"),
+    ("用户的狗叫旺财。", "旺财是用户的狗。"),
+    ("用户住在杭州。", "用户家在杭州。"),
+    ("用户住在杭州。", "用户现居杭州。"),
+    ("用户对青霉素过敏。", "用户有青霉素过敏史。"),
+    ("用户的女儿米娅七岁。", "米娅是用户的女儿，今年 7 岁。"),
+]
+OTHER_FACTS = [
+    ("The user's dog is called Rex.", "The user's cat is called Rex."),
+    ("The user lives in Lisbon.", "The user works in Lisbon."),
+    ("The user is allergic to penicillin.", "The user is not allergic to penicillin."),
+    ("The user prefers tea to coffee.", "The user prefers coffee to tea."),
+    ("The user's daughter Mia is seven.", "The user's daughter Mia is eight."),
+    ("用户的狗叫旺财。", "用户的猫叫旺财。"),
+    ("用户住在杭州。", "用户在杭州上班。"),
+    ("用户对青霉素过敏。", "用户对青霉素不过敏。"),
+    ("用户的女儿米娅七岁。", "用户的女儿米娅八岁。"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_FACTS)
+def test_the_same_value_of_the_same_thing_is_one_fact(one: str, other: str) -> None:
+    assert same_fact(one, other)
+    assert same_fact(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_FACTS)
+def test_another_thing_or_value_is_another_fact(one: str, other: str) -> None:
+    assert not same_fact(one, other)

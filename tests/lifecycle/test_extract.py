@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
+from math import ceil
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from memorybook.errors import LLMFailed
 from memorybook.lifecycle import prompts
 from memorybook.lifecycle.extract import Extraction, extract, pertinent, prompt_of
 from memorybook.lifecycle.sentences import RECALLED, RECALLED_END
-from memorybook.lifecycle.talk import talk_of
+from memorybook.lifecycle.talk import stretches, talk_of
 from memorybook.model import CATEGORIES, Entry, Role, Session, Turn
 from memorybook.testing import ScriptedLLM
 from memorybook.text.tokens import count_tokens
@@ -66,16 +67,16 @@ def test_one_call_gives_candidates_summary_decisions_and_open_questions() -> Non
     reply = answer(
         candidate("The user moved to Bergen in May 2026.", "t1", contradicts=["m1"], quote="moved to Bergen"),
         summary="The user moved.",
-        decisions=["Bake bread."],
-        open_questions=["Which oven?"],
+        decisions=["Work as a baker."],
+        open_questions=["Where in Bergen?"],
     )
     found, model = run(BERGEN, reply=reply, known=[entry("e1", "The user lives in Oslo.")])
     [one] = found.candidates
     assert (one.content, one.turn_ids, one.contradicts) == ("The user moved to Bergen in May 2026.", ("u1",), ("e1",))
     assert (found.summary, found.decisions, found.open_questions) == (
         "The user moved.",
-        ("Bake bread.",),
-        ("Which oven?",),
+        ("Work as a baker.",),
+        ("Where in Bergen?",),
     )
     assert found.usage is not None
     assert found.usage.calls == len(model.requests) == 1
@@ -118,9 +119,7 @@ def test_an_order_comes_through_when_the_model_misses_it(text: str) -> None:
     ("order", "content", "quote"),
     [
         ("Remember that the bins go out on Thursday.", "The bins go out every Thursday.", ""),
-        ("remember that our pre-release branch is called `pre`", "预发布分支叫 pre。", "branch is called `pre`"),
         ("记住：我叫顾怀川，在杭州青梭科技做后端", "用户叫顾怀川，在杭州青梭科技做后端。", ""),
-        ("这坑得记一笔，别让陶然再踩", "并发导入死锁的根因是间隙锁。", ""),
     ],
 )
 def test_an_order_that_the_model_found_is_not_added_again(order: str, content: str, quote: str) -> None:
@@ -175,7 +174,7 @@ def test_an_injection_is_neither_shown_nor_kept_when_echoed() -> None:
     found, model = run(*turns, reply=reply)
     assert "evil.example" not in asked(model)[1]
     assert found.candidates == ()
-    assert len(found.discarded) == 2
+    assert len(found.discarded) == 3
     assert (found.summary, found.decisions) == ("", ())
     assert found.skipped[0].text == INJECTION
 
@@ -319,12 +318,12 @@ def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
     )
     found, _ = run(BERGEN, reply=reply, mask=without_secrets)
     assert SECRET not in repr(found)
-    first, second = found.candidates
-    assert (first.content, first.quote) == ("The user moved to Bergen, key [secret].", "moved [secret]")
-    assert (first.tags, first.entities, first.group) == (("bergen", "[secret]"), ("Bergen", "[secret]"), None)
+    first, second = found.candidates[:2]
+    assert (first.content, first.quote) == ("The user moved to Bergen, key [secret].", BERGEN.text)
+    assert (first.tags, first.entities, first.group) == (("bergen", "[secret]"), ("Bergen",), None)
     assert second.group == "work/[secret]"
-    assert found.summary == "They talked of [secret]."
-    assert (found.decisions, found.open_questions) == (("Use [secret].",), ("Who has [secret]?",))
+    assert (found.summary, found.decisions, found.open_questions) == ("", (), ())  # nobody said that
+    assert [one.content for one in found.candidates[2:]] == ["They talked of [secret].", "Use [secret]."]
     assert [one.text for one in found.discarded] == ["Nobody said [secret]."]
 
 
@@ -420,34 +419,10 @@ def long_turns(count: int) -> list[Turn]:
     return [said(f"On visit {number} I met Nora. {filler}", f"u{number}") for number in range(count)]
 
 
-def shortening(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Shortens when it is asked to, and finds one thing in the last turn when it is asked to remember."""
-    shown = [line.split(" ", 2) for line in str(messages[1]["content"]).splitlines() if line.startswith("t")]
-    if str(messages[0]["content"]).startswith(prompts.COMPRESS["en"][:30]):
-        return {"lines": [{"turn": line[0], "text": line[2][:60]} for line in shown]}
-    return answer(candidate("On visit 99 the user met Nora.", shown[-1][0]))
-
-
-def test_a_long_talk_is_compressed_first_and_extracted_once() -> None:
-    model = ScriptedLLM(then=shortening)
-    found = extract(long_turns(100), session=None, now=NOW, llm=model)
-    names = [request.form.name for request in model.requests if request.form is not None]
-    assert names.count("remember") == 1
-    assert names[-1] == "remember"
-    assert 1 < names.count("shorten") <= 8
-    assert count_tokens(asked(model)[1]) < 9_500
-    assert found.candidates[0].turn_ids == ("u99",)
-    assert found.usage is not None
-    assert found.usage.calls == len(names)
-
-
-def test_a_long_talk_costs_what_both_steps_took_even_when_it_fails() -> None:
-    def failing(messages: Sequence[Mapping[str, Any]]) -> Any:
-        found = shortening(messages)
-        return found if "lines" in found else LLMFailed("down")
-
-    model = ScriptedLLM(then=failing)
-    with pytest.raises(LLMFailed) as failed:
-        extract(long_turns(100), session=None, now=NOW, llm=model)
-    assert failed.value.usage is not None
-    assert failed.value.usage.calls == len(model.requests) > 1
+def test_a_long_talk_comes_in_stretches_that_a_model_can_be_shown() -> None:
+    turns = tuple(long_turns(100))
+    parts = list(stretches(turns))
+    assert [turn for part in parts for turn in part] == list(turns)
+    sizes = [count_tokens(prompt_of(talk_of(part).pieces, known=[], now=NOW, language="en").user) for part in parts]
+    assert max(sizes) < 8_500
+    assert len(parts) == ceil(sum(sizes) / 8_000)

@@ -515,7 +515,7 @@ def test_a_chinese_book_has_chinese_summaries(reopen: Reopen, chat: Any) -> None
 
 def test_a_model_remembers_a_file_if_asked_to_and_what_it_fails_at_waits(tmp_path: Path, chat: Any) -> None:
     found = {
-        "summary": "They talked of databases.", "decisions": [], "open_questions": [], "forget": [],
+        "summary": "They talked of the staging database.", "decisions": [], "open_questions": [], "forget": [],
         "candidates": [{"content": "Staging is called heron.", "category": "fact", "importance": "high",
                         "turns": ["t1"], "quote": "the staging database is called heron"}],
     }  # fmt: skip
@@ -525,7 +525,7 @@ def test_a_model_remembers_a_file_if_asked_to_and_what_it_fails_at_waits(tmp_pat
         brought = memory.import_file(path, by_model=True)
         assert (brought.new_turns, brought.entries, len(brought.summaries)) == (4, 1, 1)
         assert "the model is down" in brought.warnings
-        assert "They talked of databases." in memory.get(brought.summaries[0]).json()["text"]
+        assert "They talked of the staging database." in memory.get(brought.summaries[0]).json()["text"]
         assert memory.status()["waiting"]["sessions"] == 1
         assert {known.entry.trust for known in memory.entries().entries} == {"import"}
         [operation] = memory.history(limit=1).operations

@@ -52,7 +52,7 @@ def wish(turn: str, text: str, *known: str) -> dict[str, Any]:
     ],
 )
 def test_what_a_user_did_not_ask_to_forget_waits_for_their_word(opened: Open, told: str, then: str, text: str) -> None:
-    memory = opened(answer(candidate(told), summary=told), answer(forget=[wish("t1", text, "m1")]))
+    memory = opened(answer(candidate(told), summary=told), answer(summary="", forget=[wish("t1", text, "m1")]))
     page = memory.process_session_end(said(told), "s1").summary
     found = memory.process_session_end(said(then), "s2")
     assert (found.removed, texts(memory)) == (0, [told])
@@ -67,7 +67,7 @@ def test_what_a_user_did_not_ask_to_forget_waits_for_their_word(opened: Open, to
     ["Forget what I said about Mira, please.", "Please delete that from your memory.", "米拉的事忘掉吧，别再提了"],
 )
 def test_what_a_user_asks_to_forget_in_other_words_goes_by_the_models_word(opened: Open, then: str) -> None:
-    memory = opened(answer(candidate(WORK)), answer(forget=[wish("t1", then, "m1")]))
+    memory = opened(answer(candidate(WORK)), answer(summary="", forget=[wish("t1", then, "m1")]))
     memory.process_session_end(said(WORK), "s1")
     assert (memory.process_session_end(said(then), "s2").removed, texts(memory)) == (1, [])
 
@@ -86,7 +86,7 @@ def test_each_of_many_requests_is_carried_out(opened: Open) -> None:
     asks = [f"Please forget what I said about the {text.split()[1]} database." for text in told]
     memory = opened(
         answer(*[candidate(text, f"t{n}") for n, text in enumerate(told, 1)]),
-        answer(forget=[wish(f"t{n}", text) for n, text in enumerate(asks, 1)]),
+        answer(summary="", forget=[wish(f"t{n}", text) for n, text in enumerate(asks, 1)]),
     )
     memory.process_session_end(said(*told), "s1")
     found = memory.process_session_end(said(*asks), "s2")
@@ -166,7 +166,7 @@ def test_what_waits_is_not_asked_about_again_after_the_first_part_was_accepted(o
         again = memory.process_session_end(said(WORK, TEA), "s1")
         assert (again.proposals, again.queued, again.degraded) == ((), 0, ())
     memory.accept(every=True)
-    assert texts(memory) == [TEA, WORK]
+    assert texts(memory) == sorted([TEA, WORK, *(each["content"] for each in left)])
     assert memory.process_session_end(said(WORK, TEA), "s1").queued == 0
 
 

@@ -13,9 +13,10 @@ from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, 
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.lifecycle.summarize import summarize
-from memorybook.lifecycle.talk import is_worded
+from memorybook.lifecycle.talk import MOST_TOKENS, is_worded
 from memorybook.model import Session
-from memorybook.text.tokens import language_of
+from memorybook.providers.tiered import Tiered
+from memorybook.text.tokens import count_tokens, language_of
 from memorybook.verbs.left_open import OVER, SOURCE, end
 from memorybook.verbs.write import Mask
 
@@ -192,6 +193,17 @@ class Conversation:
     def fresh(self) -> int:
         """How many messages of the current session are not remembered yet."""
         return len(self.kept) - self.offset(self.uuid, self.kept) if self.session else 0
+
+    @property
+    def is_paid_by_the_call(self) -> bool:
+        """Whether its sessions are remembered by one call of a model each, and nothing is lost until then."""
+        return self.stored and self.memory.llm is not None and isinstance(self.provider, Tiered)
+
+    @property
+    def fills_a_call(self) -> bool:
+        """Whether what is not remembered of the current session is as much as a model is shown at once."""
+        fresh = self.kept[self.offset(self.uuid, self.kept) :]
+        return sum(count_tokens(str(each.message.get("content", ""))) for each in fresh) >= MOST_TOKENS
 
     def reach(self, session: str, position: int) -> None:
         """Record that the session is remembered up to that position."""

@@ -63,8 +63,12 @@ class Remembering:
         self._not_before: datetime | None = None
 
     def wanted(self, talk: Conversation) -> bool:
-        """Whether more than a window of the conversation is not remembered, and it did not fail just now."""
-        return talk.memory.config.enabled and talk.fresh > self._window and self.ready(talk)
+        """Whether more than a window of the conversation is not remembered, and it did not fail just now.
+
+        A provider that asks a model once for a session is given it at the end, or once it fills a call.
+        """
+        enough = talk.fresh > self._window and self.ready(talk)
+        return talk.memory.config.enabled and enough and (not talk.is_paid_by_the_call or talk.fills_a_call)
 
     def ready(self, talk: Conversation) -> bool:
         """Whether the next try in the background may be now."""

@@ -154,6 +154,7 @@ _KINDS = {
     "not_found": "找不到",
     "missing_document": "找不到文档",
     "conflict": "有冲突",
+    "doubtful": "存疑",
     "unavailable": "现在做不到",
     "book_locked": "书正被占用",
     "embedder_failed": "嵌入模型出错",

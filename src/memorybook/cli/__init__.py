@@ -191,7 +191,7 @@ def _answer(call: Call) -> int:
         from memorybook.cli import show
 
         show.answer(call.verb, answer, show.Page(call.options, call.zone))
-    return 0
+    return call.code
 
 
 def _verb_position(arguments: list[str]) -> int | None:

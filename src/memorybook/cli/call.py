@@ -222,6 +222,9 @@ class Call:
         memory: An open memory to use instead, which stays its opener's to close.
         words: In which remarks and questions are told; None for English.
 
+    Attributes:
+        code: The exit code once it has run; not 0 where it did less than was asked.
+
     Raises:
         InvalidInput: The arguments cannot be used.
         SystemExit: After printing the verb's help.
@@ -232,6 +235,7 @@ class Call:
     ) -> None:
         parser, self._run = parser_of(verb)
         self.verb = verb
+        self.code = 0
         self.words = words or Wording()
         self.options = parser.parse(arguments)
         self._memory = memory

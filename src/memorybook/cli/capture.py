@@ -51,7 +51,7 @@ def _memorize_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="messages of one session as JSON lines or an array; - reads stdin")
     add("--session", metavar="ID", help="the session's id; without FILE, what is stored of it")
-    add("--retry", action="store_true", help="try again what waits because the model failed")
+    add("--retry", action="store_true", help="try again now what waits because the model failed")
     parser.epilog = """examples:
   memorybook memorize talk.jsonl --session 2026-02-24-api
   memorybook memorize --session 2026-02-24-api
@@ -62,13 +62,23 @@ def _memorize(call: Call) -> dict[str, Any] | None:
     o = call.options
     if bool(o.file or o.session) == o.retry:
         raise InvalidInput("memorize needs a FILE of messages, the --session that is stored, or --retry")
-    return call.unless_off(lambda memory: {"sessions": [found.json() for found in _memorized(call, memory)]})
+
+    def memorize(memory: Memory) -> dict[str, Any]:
+        done = _memorized(call, memory)
+        call.code = _WAITS if any(found.queued for found in done) else 0
+        return {"sessions": [found.json() for found in done]}
+
+    return call.unless_off(memorize)
+
+
+_WAITS = 5
+"""Exit code where a session waits, as the model did not answer in a way that can be used."""
 
 
 def _memorized(call: Call, memory: Memory) -> Sequence[Memorized]:
     o = call.options
     if o.retry:
-        return memory.retry_parked()
+        return memory.retry_parked(due=False)
     from memorybook.cli.write import messages_of
 
     return [memory.process_session_end(messages_of(o.file) if o.file else (), o.session)]

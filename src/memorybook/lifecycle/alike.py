@@ -8,14 +8,16 @@ other, and by the one word in which two like sentences differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import nsmallest
 from itertools import takewhile
 
+from memorybook.lifecycle.days import named
+from memorybook.lifecycle.figures import figures
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.merge import missing
 from memorybook.model import Entry
-from memorybook.text.tokens import is_telling, query_words
+from memorybook.text.tokens import is_telling, query_words, tokens
 
 SAME = 0.95
 """Cosine from which two texts are the same statement, if nothing differs."""
@@ -46,6 +48,31 @@ def same_statement(new: str, known: str, cosine: float | None) -> bool:
     return (by_words or (cosine is not None and cosine >= SAME)) and differs(new, known) is None
 
 
+def same_fact(new: str, known: str) -> bool:
+    """Whether two texts give the same thing the same value, in whatever words, and nothing differs, see `differs`.
+
+    >>> same_fact("Rex is the user's dog.", "The user has a dog called Rex.")
+    True
+    """
+    core = _core(new)
+    return len(core) > 1 and core == _core(known) and differs(new, known) is None
+
+
+@lru_cache(maxsize=20_000)
+def _core(text: str) -> frozenset[str]:
+    """The words of a text that name its subject and its value; numbers count by what they mean."""
+    for one in sorted(figures(text), key=lambda one: -one.start):
+        text = text[: one.start] + " " + text[one.end :]
+    return words(text) - _PLAIN
+
+
+_PLAIN = frozenset(
+    "name happen occur trigger caus becom year old day time better go goe take place there take alway whose call"
+    " 有 养 只 史 间 今 年 岁 名 叫 此 另 件 位 条".split()
+)
+"""Words by which the same is said in another way."""
+
+
 def likeness(one: str, other: str, cosine: float | None) -> float:
     """How much two texts have to do with each other, 0..1: their cosine, or the share of the shorter one's words."""
     first, second = words(one), words(other)
@@ -71,10 +98,14 @@ def words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=20_000)
 def sequence(text: str) -> tuple[str, ...]:
     """The words of `words`, in order, with repetition."""
-    folded = text
+    return tuple(word for word in _units(folded(text)) if word not in FILLING)
+
+
+def folded(text: str) -> str:
+    """A text in which words that stand for each other are one."""
     for pattern, standing in _STANDING:
-        folded = compiled(pattern).sub(standing, folded)
-    return tuple(word for word in _units(folded) if word not in _FILLING)
+        text = compiled(pattern).sub(standing, text)
+    return text
 
 
 def _units(text: str) -> list[str]:
@@ -90,15 +121,19 @@ _STANDING: tuple[tuple[str, str], ...] = tuple(
     (rf"(?i)\b(?:{english})\b|{chinese}" if english and chinese else rf"(?i)\b(?:{english})\b" if english else chinese,
      f" {word} ")
     for word, english, chinese in (
-        ("prefer", "prefers?|would rather(?: have| use)?|favou?rs?|preference", "更喜欢|偏好|偏爱|更爱|宁愿"),
+        ("prefer", "prefers?|would rather(?: have| use)?|favou?rs?|preference|likes?(?=[^.]{1,40} better than)",
+         "更喜欢|偏好|偏爱|更爱|宁愿"),
         ("like", "likes?|loves?|enjoys?|(?:is|are|am) (?:fond of|keen on)", "喜欢|喜爱|热爱|爱(?=[吃喝看玩用听])"),
         ("dislike", "dislikes?|hates?|(?:can't|cannot) stand|detests?", "讨厌|厌恶|反感"),
         ("work", "works? (?:at|for)|(?:is|are|am) employed (?:at|by)|has a job at", "上班|任职|就职|工作"),
-        ("live", "lives?|resides?|(?:is|are) based in", "居住|住在|家在|定居|住"),
+        ("live", "lives?|resides?|(?:is|are) based in|home is in", "居住|住在|家在|定居|现居|住"),
         ("name", "(?:is |are )?(?:called|named)|names?", "名字是|名字叫|名叫|叫做?|名为"),
         ("allergic", "allerg(?:ic|y|ies)(?: to)?", "过敏"),
         ("child", "kids?|child(?:ren)?", "孩子|小孩|娃"),
+        ("trip", "trips?|journeys?|travel(?:s|l?ing|l?ed)?", "旅行|旅游|出游"),
         ("daughter", "daughters?", "女儿|闺女"),
+        ("mother", "mothers?|mums?|moms?|mam", "母亲|妈妈|老妈|妈"),
+        ("father", "fathers?|dads?|daddy", "父亲|爸爸|老爸|爸|爹"),
         ("reply", "answers?|repl(?:y|ies)|respon(?:ds?|ses?)", "回答|答复|回复"),
         ("conclusion", "conclusions?|bottom line", "结论"),
         ("begin", "starts?|begins?", "开始"),
@@ -113,7 +148,7 @@ _STANDING: tuple[tuple[str, str], ...] = tuple(
 )  # fmt: skip
 """Words that stand for each other."""
 
-_FILLING = frozenset(
+FILLING = frozenset(
     "the a an is are was were be been am do doe did has have had will would can could to of in on at for with and or it"
     " its that this these those there so as by from than then user i my me we our you your he him his she her they"
     " their them realli veri quit truli just also still alway usual general normal current now right pleas kind actual"
@@ -122,6 +157,54 @@ _FILLING = frozenset(
     " 一 个 些 时 候 候 律 直 目 前 现 以 后 往 去 来 会 能 所 有 人 说 讲 麻 烦 平 通 常 均".split()
 )
 """Words that say nothing about what is stated."""
+
+
+# --- telling words ---------------------------------------------------------------------------------
+
+Unit = tuple[str, ...]
+"""A telling word: the forms of which one must be said, of a Chinese character the pairs that it stands in."""
+
+
+def units(text: str) -> list[Unit]:
+    """The telling words of a text, without its days and numbers, which are looked for by what they mean."""
+    dates = [(one.start, one.end) for one in named(text)] + [(one.start, one.end) for one in figures(text)]
+    for start, end in dates:
+        text = text[:start] + " " * (end - start) + text[end:]
+    found: dict[Unit, None] = {}
+    text = folded(text)
+    found.update(dict.fromkeys((word,) for word in sequence(compiled("[\u3400-\u9fff]").sub(" ", text))))
+    for run in compiled("[\u3400-\u9fff]+").findall(text):
+        pairs = tokens(run)  # each character, and between two of them the pair that they make
+        last = len(pairs) - 1
+        for place in range(0, len(pairs), 2):
+            if pairs[place] not in FILLING and pairs[place] not in _GLUE:
+                found[tuple(dict.fromkeys((pairs[max(0, place - 1)], pairs[min(place + 1, last)])))] = None
+    return [unit for unit in found if unit[0] not in _GLUE]
+
+
+_GLUE = frozenset(
+    "sinc becaus instead still want need onli again ani becom no not never don't talk discuss ask mention tell told say"
+    " said speak spoke chat convers assist decid agre about"
+    " 起 由 因 为 仍 改 已 从 到 和 与 并 等 再 不 没 别 无 截 至 于 谈 聊 讨 论 提 问 助".split()
+)
+"""What holds a statement together and hardly ever was said so."""
+
+
+def forms(text: str) -> frozenset[str]:
+    """All forms of the words of a text."""
+    return frozenset((*tokens(text), *tokens(folded(text)), *sequence(text)))
+
+
+def is_held(unit: Unit, heard: frozenset[str]) -> bool:
+    """Whether a word was said, or one that begins alike: goal, goalkeeper."""
+    if any(form in heard for form in unit):
+        return True
+    word = unit[0]
+    return len(word) > 3 and word.isascii() and any(map(partial(_begins_alike, word), heard))
+
+
+def _begins_alike(one: str, other: str) -> bool:
+    return len(other) > 3 and (one.startswith(other) or other.startswith(one))
 
 
 # --- what may not differ -------------------------------------------------------------------------
@@ -209,7 +292,8 @@ _OPPOSITES = tuple(
 """Words of which one text must not have the first where the other has the second."""
 
 _SETTING_APART = (
-    r"(?i)\b(?:over|than|instead|rather|not|before|after|from|into|beats?|replac\w+|follow\w*|reports? to|owes?)\b"
+    r"(?i)\b(?:over|prefers?|than|instead|rather|not|before|after|from|into|beats?|replac\w+|follow\w*|reports? to"
+    r"|owes?)\b"
     r"|n['’]t\b|而不是|不是|不用|不要|不如|比|胜过|超过|代替|替代|换成|改成|换到|改用|从|先|之前|之后|欠|给"
 )
 

@@ -31,7 +31,9 @@ class Candidate:
             for what a person insists on in a turn that tries to instruct its reader.
         reinforces: Ids of known entries that say the same.
         contradicts: Ids of known entries that are no longer true by it, finished todos among them.
+        disputes: Ids of known entries of which only a person can say whether they are no longer true by it.
         told: Whether the user asked in so many words that it be remembered, or always be done so.
+        doubt: Why it waits for a person's word, as it does not rest on what was said; "" if it does.
     """
 
     content: str
@@ -46,7 +48,9 @@ class Candidate:
     trust: Trust = "user"
     reinforces: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    disputes: tuple[str, ...] = ()
     told: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +111,6 @@ class Extraction:
         decisions: What was decided, as sentences; () from rules.
         open_questions: What was left open; () from rules.
         usage: What the model's calls cost; None if none was called.
-        degraded: How much of a talk that is too long was left out, and why; "" if nothing.
     """
 
     candidates: tuple[Candidate, ...] = ()
@@ -119,4 +122,3 @@ class Extraction:
     decisions: tuple[str, ...] = ()
     open_questions: tuple[str, ...] = ()
     usage: Usage | None = None
-    degraded: str = ""

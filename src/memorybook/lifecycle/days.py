@@ -42,7 +42,7 @@ class Named(NamedTuple):
 
 _NAMED = (
     rf"(?i)(?<!\d)(?P<y1>{_YEAR})[-/.](?P<m1>\d{{1,2}})(?:[-/.](?P<d1>\d{{1,2}}))?(?!\d)"
-    rf"|(?P<y2>{_YEAR})\s*年(?:\s*(?P<m2>{_N})\s*月(?:\s*(?P<d2>{_N})\s*[日号])?)?"
+    rf"|(?P<y2>{_YEAR})\s*年(?:\s*(?P<m2>{_N})\s*月(?:\s*(?P<d2>{_N})\s*(?:[日号]|(?=[、到至~-]\s*\d)))?)?"
     rf"|(?<![\d个一二三四五六七八九十])(?P<m3>{_N})\s*月(?:份|\s*(?P<d3>{_N})\s*[日号]?(?![\d个点]))?"
     rf"|(?<![\d.一二三四五六七八九十])(?P<d4>{_N})\s*[号日](?![线楼院门机码])"
     rf"|\b(?P<m5>{_MONTH})\s+(?:the\s+)?(?P<d5>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.]\d)(?:,?\s+(?P<y5>{_YEAR})\b)?"
@@ -101,12 +101,36 @@ def meant(text: str, said: date) -> set[Span]:
     for pattern, spans_of in _RELATIVE:
         for found in compiled(pattern).finditer(text):
             spans.update(spans_of(found, said))
+    for one in _alone(text):
+        spans.update(_possible(one, said))
+    if compiled(_BESIDE).search(text):
+        spans |= {(first + by, last + by) for first, last in spans for by in (-1, 1)}
     return spans
+
+
+def _alone(text: str) -> Iterator[Named]:
+    """The days of a text of which the month was said before: the 30th, the first of June, 27 到 30."""
+    for found in compiled(_DAY_ALONE).finditer(text):
+        for day in filter(None, (found["day"], found["first"], found["last"])):
+            yield Named(None, None, int(day), 0, 0)
+        if found["word"]:
+            month = _month(found["month"]) if found["month"] else None
+            yield Named(None, month, 1 + _ORDINALS.index(found["word"].lower()), 0, 0)
 
 
 _RANGE = (
     rf"(?i)\b(?P<month>{_MONTH})\s+\d{{1,2}}(?:st|nd|rd|th)?\s*(?:to|-|–|until|till|through)\s*(?P<day>\d{{1,2}})\b"
 )
+_ORDINALS = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
+    " sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth"
+    " twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
+).split()
+_DAY_ALONE = (
+    rf"(?i)\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)\b|\b(?P<word>{'|'.join(sorted(_ORDINALS, key=len, reverse=True))})\b"
+    rf"(?:\s+of\s+(?P<month>{_MONTH}))?|(?<![\d.])(?P<first>\d{{1,2}})\s*(?:到|至|[-~–、])\s*(?P<last>\d{{1,2}})(?![\d.%])"
+)
+_BESIDE = r"(?i)头[天晚]|前一[天晚]|第二天|次日|\b(?:day|night|evening)\s+before\b|\bnext\s+(?:day|morning)\b"
 _SLASHED = r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})(?![\d/.%])"
 
 
@@ -118,7 +142,7 @@ def _possible(one: Named, said: date) -> Iterator[Span]:
         return
     years = (one.year,) if one.year is not None else (said.year - 1, said.year, said.year + 1)
     if one.month is None:
-        for ahead in range(-2, 3):
+        for ahead in range(-2, 5):
             yield from _whole(*_shifted(said, ahead), one.day)
         return
     for year in years:

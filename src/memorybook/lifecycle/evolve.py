@@ -26,9 +26,12 @@ from memorybook.lifecycle.alike import (
     REPEATED_WORDS,
     by_words,
     differs,
+    forms,
+    is_held,
     likeness,
     overlap,
     turned,
+    units,
     words,
 )
 from memorybook.lifecycle.candidate import Candidate
@@ -38,7 +41,6 @@ from memorybook.lifecycle.ground import unfounded
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.match import Neighbours, Similarity, around, repeat, settled
 from memorybook.lifecycle.merge import missing
-from memorybook.lifecycle.names import squeezed
 from memorybook.lifecycle.prompts import Mask
 from memorybook.lifecycle.sentences import is_chinese
 from memorybook.model import Change, Discarded, Entry
@@ -47,6 +49,9 @@ from memorybook.text.screen import screen
 if TYPE_CHECKING:
     from memorybook.protocols import LLM
     from memorybook.replies import Usage
+
+ABOUT = 0.4
+"""Cosine from which two statements are about the same, so that a model is asked."""
 
 MOST_LINKS = 3
 """Neighbours that a new entry is linked to by likeness."""
@@ -123,7 +128,7 @@ def evolve(
         tuple(ledger.changes),
         tuple(decision for _, decision in placed),
         tuple(ledger.discarded),
-        tuple(ledger.proposals),
+        (*ledger.proposals, *ledger.disputed()),
         asked.usage,
         asked.degraded,
     )
@@ -157,7 +162,7 @@ class _Step:
         self._mask = mask
         self._neighbours = neighbours
         self._similarity = similarity
-        self._common = _common_names(ledger.entries.values())
+        self._common = _common_words(ledger.entries.values())
 
     def doubt(self, candidate: Candidate) -> Doubt | None:
         """The candidate with its neighbours if it is in doubt; None if it is decided on."""
@@ -171,16 +176,16 @@ class _Step:
         return None
 
     def _concerns(self, candidate: Candidate, one: Entry) -> bool:
-        """Whether a neighbour has to do with a candidate: by likeness, a name, or because it may be no longer true."""
-        near = self._like(candidate, one) >= RELATED or self._share_a_name(candidate, one)
-        return near or replaces(candidate, one) is not None
+        """Whether a neighbour has to do with a candidate: it is like it, has a telling word of it, or may be untrue."""
+        cosine = self._similarity(candidate.content, one.text) or 0.0
+        said = forms(candidate.content) - self._common
+        shared = any(is_held(unit, said) for unit in units(one.text))
+        return (
+            shared or cosine >= ABOUT or self._like(candidate, one) >= RELATED or replaces(candidate, one) is not None
+        )
 
     def _like(self, candidate: Candidate, one: Entry) -> float:
         return likeness(candidate.content, one.text, self._similarity(candidate.content, one.text))
-
-    def _share_a_name(self, candidate: Candidate, one: Entry) -> bool:
-        shared = {*map(squeezed, candidate.entities)} & {*map(squeezed, one.entities)}
-        return bool(shared - self._common)
 
     def decide(self, doubt: Doubt, choice: Choice | None) -> None:
         """Decide on a candidate in doubt, by the model's choice or by likeness."""
@@ -228,11 +233,11 @@ class _Step:
         return near and not self._ledger.unmergeable(candidate, one, content) and turned(content, one.text) is None
 
 
-def _common_names(entries: Iterable[Entry]) -> frozenset[str]:
-    """Names that so many entries have that they say nothing, as that of the user."""
-    names = [{squeezed(name) for name in one.entities} for one in entries if one.superseded_by is None]
-    spread = Counter(name for each in names for name in each)
-    return frozenset(name for name, count in spread.items() if count > max(3, len(names) // 5)) | {""}
+def _common_words(entries: Iterable[Entry]) -> frozenset[str]:
+    """Words that so many entries have that they say nothing, as the name of the user."""
+    texts = [forms(one.text) for one in entries if one.superseded_by is None]
+    spread = Counter(form for text in texts for form in text)
+    return frozenset(form for form, count in spread.items() if count > max(3, len(texts) // 5))
 
 
 # --- by the model's choice -----------------------------------------------------------------------

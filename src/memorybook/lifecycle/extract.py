@@ -1,33 +1,34 @@
 """What of a talk is worth keeping: by a model where there is one, else by rules.
 
-Pure steps: what may be shown of the talk -> (over 8,000 tokens) compress -> one call, with the entries that
-are pertinent under aliases -> read item by item -> what the user ordered and the model missed. Grounding
-(`lifecycle.ground`) and matching come after. Texts are taken as redacted already.
+Pure steps: what may be shown of the talk -> one call, with the entries that are pertinent under aliases -> read item by
+item -> held against what was said (`lifecycle.ground`) -> what the user ordered and the model missed. Matching comes
+after. Texts are taken as redacted already; a talk of more than 8,000 tokens comes in stretches (`lifecycle.talk`).
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from math import log, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from memorybook.errors import LLMFailed
 from memorybook.lifecycle import prompts, talk
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.lifecycle.forgetting import ASKED, asked_to_forget
+from memorybook.lifecycle.ground import FOREIGN
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply
 from memorybook.lifecycle.rules import by_rules, entities_of
-from memorybook.lifecycle.sentences import without_recalled
+from memorybook.lifecycle.sentences import content_size, sentences, without_recalled
+from memorybook.lifecycle.summarize import refuses
 from memorybook.model import TRUST_ORDER, Discarded, Entry, Session, Trust, Turn
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words, tokens
 
 if TYPE_CHECKING:
-    from memorybook.lifecycle.compress import Compressed
+    from memorybook.lifecycle.ground import Heard
     from memorybook.protocols import LLM
     from memorybook.replies import Usage
 
@@ -60,12 +61,13 @@ def extract(
     zone: tzinfo | None = None,
     mask: prompts.Mask = str,
     before: Turn | None = None,
+    whole: Sequence[Turn] = (),
 ) -> Extraction:
     """Find what is worth keeping in these turns, English and Chinese.
 
     Without `llm` by rules (`lifecycle.rules.by_rules`). With one: one call, and none for a talk in which nobody
-    said anything to speak of; up to nine where the talk is over 8,000 tokens (`lifecycle.compress`). What the user
-    told to remember or always to do is found by rules as well and added where the model left it out.
+    said anything to speak of. What the user told to remember or always to do is found by rules as well and added where
+    the model left it out.
 
     Args:
         turns: The talk, in order, redacted.
@@ -78,6 +80,7 @@ def extract(
         zone: In which days are counted; None is that of `now`.
         mask: A text without its secrets; what is shown of entries, and all that the model says, passes through it.
         before: The last that a user said before these turns: `forget what I just said` may mean it.
+        whole: All turns of the session, if these are its last ones: what is said is held against them as well.
 
     Raises:
         LLMFailed: The model gave no answer that can be used; nothing of it is kept.
@@ -92,28 +95,9 @@ def extract(
     if talk.is_tiny(shown.pieces) and not orders and not found.forget_requests:
         return Extraction(skipped=shown.skipped)
     chosen = talk.language_of(shown.pieces) if language == "auto" else language
-    fitted = _fitted(shown.pieces, llm, now, chosen)
-    try:
-        reading, usage = _asked(fitted.pieces, llm, tuple(known), now, chosen, mask)
-    except LLMFailed as failed:
-        failed.usage = _sum(fitted.usage, failed.usage)
-        raise
+    reading, usage = _asked(shown.pieces, llm, tuple(known), now, chosen, mask, whole or turns)
     imported = session is not None and session.source.startswith("import:")
-    completed = _completed(masked(reading, mask), found, shown, imported=imported, usage=_sum(fitted.usage, usage))
-    return replace(completed, degraded=fitted.left_out)
-
-
-def _sum(one: Usage | None, other: Usage | None) -> Usage | None:
-    return one + other if one is not None and other is not None else one or other
-
-
-def _fitted(pieces: tuple[talk.Piece, ...], llm: LLM, now: datetime, language: prompts.Language) -> Compressed:
-    """The pieces, compressed where they are too many, and what that took."""
-    from memorybook.lifecycle.compress import Compressed, compress
-
-    if sum(count_tokens(piece.text) for piece in pieces) <= talk.MOST_TOKENS:
-        return Compressed(pieces)
-    return compress(pieces, llm=llm, now=now, language=language)
+    return _completed(masked(reading, mask), found, shown, imported=imported, usage=usage)
 
 
 def _asked(
@@ -123,16 +107,19 @@ def _asked(
     now: datetime,
     language: prompts.Language,
     mask: prompts.Mask,
+    whole: Sequence[Turn],
 ) -> tuple[Reading, Usage]:
-    """The model's answer, read, and what it took."""
+    """The model's answer, read and held against what was said, and what it took."""
+    from memorybook.lifecycle.ground import Heard
     from memorybook.replies import Form
 
     prompt = prompt_of(pieces, known=known, now=now, language=language, mask=mask)
+    heard = Heard(whole, known, now, now.tzinfo, shown=prompt.aliases.known.values())
     form = Form(
         name="remember",
         description=prompts.EXTRACT_FORM[language],
         schema=prompts.EXTRACT_SCHEMA,
-        read=lambda value: read_reply(value, prompt.aliases),
+        read=lambda value: held(read_reply(value, prompt.aliases), heard, pieces),
     )
     messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
     reply = llm.complete(messages, form=form)
@@ -245,6 +232,65 @@ _OPENING_DATE = r"(?i)^(?:(?:as of|by|on|since)\s+|截至\s*|从\s*)?\d{4}-\d\d-
 # --- after the answer ----------------------------------------------------------------------------
 
 
+STATEMENTS = 3
+"""Statements of people from which a talk has something to tell."""
+
+
+def held(reading: Reading, heard: Heard, pieces: Sequence[talk.Piece]) -> Reading:
+    """The reading, held against what was said: each candidate, sentence and decision that does not stand has a doubt.
+
+    Raises:
+        ValueError: It refuses, is mostly in another language than the talk, or nothing of it stands though people
+            stated things: no answer to go on with.
+    """
+    told = [*map(str.strip, sentences_of(reading.summary)), *reading.decisions]
+    if any(refuses(text) for text in (*told, *(one.content for one in reading.candidates))):
+        raise ValueError("it refuses: write down what was said in the talk, and nothing about yourself")
+    candidates = [heard.grounded(one) for one in reading.candidates]
+    doubts = {text: heard.doubt(text) for text in dict.fromkeys((*told, *reading.open_questions))}
+    reasons = [*(one.doubt for one in candidates), *(doubts[text] for text in told)]
+    if 2 * reasons.count(FOREIGN) > len(reasons):
+        raise ValueError(f"most of it {FOREIGN}: write in the language of the talk")
+    if all(reasons) and not reading.forget_requests and statements(pieces) >= STATEMENTS:
+        found = f"; the first: {reasons[0]}" if reasons else ""
+        raise ValueError(f"nothing of it stands in the talk, in which people stated things{found}")
+    summary = "".join(text for text in sentences_of(reading.summary) if not doubts[text.strip()])
+    turns = tuple(dict.fromkeys(turn.id for piece in pieces for turn in piece.turns))
+    doubtful = [
+        Candidate(
+            content=text,
+            category="decision" if text in reading.decisions else "context",
+            importance="low",
+            turn_ids=turns[:1],
+            quote="",
+            doubt=doubts[text],
+        )
+        for text in dict.fromkeys(told)
+        if doubts[text]
+    ]
+    return reading._replace(
+        candidates=(*candidates, *doubtful),
+        summary=summary.strip(),
+        decisions=tuple(text for text in reading.decisions if not doubts[text]),
+        open_questions=tuple(text for text in reading.open_questions if not doubts[text]),
+    )
+
+
+def sentences_of(summary: str) -> list[str]:
+    """The sentences of a summary, with the space after each."""
+    return compiled(r"[^\s].*?(?:[.!?](?=\s|$)|[。！？]|$)\s*").findall(summary)
+
+
+def statements(pieces: Iterable[talk.Piece]) -> int:
+    """How many statements people made: no questions, nothing small."""
+    return sum(
+        not one.question and content_size(one.text) >= 3 and not talk.is_small(one.text)
+        for piece in pieces
+        if piece.turns[0].role in ("user", "")
+        for one in sentences(piece.text)
+    )
+
+
 def masked(reading: Reading, mask: prompts.Mask) -> Reading:
     """The reading without secrets, and without names and tags that try to instruct whoever reads them."""
     return Reading(
@@ -265,6 +311,7 @@ def _masked(one: Candidate, mask: prompts.Mask) -> Candidate:
         one,
         content=mask(one.content),
         quote=mask(one.quote),
+        doubt=mask(one.doubt),
         tags=tuple(tag for each in one.tags if _clear(_as_words(tag := mask(each)))),
         entities=tuple(name for each in one.entities if _clear(_as_words(name := mask(each)))),
         group=group if group and _clear(_as_words(group)) else None,
@@ -282,17 +329,19 @@ def _completed(
     """The reading, screened, without what the user asked to forget, with the orders that it lacks."""
     requests = _requests(found.forget_requests, reading.forget_requests)
     places = {turn.id: place for place, piece in enumerate(shown.pieces) for turn in piece.turns}
+    spread = Counter(word for one in reading.candidates for word in set(query_words(one.content)))
+    often = {word for word, count in spread.items() if count > 2 and 2 * count > len(reading.candidates)}
     kept: list[Candidate] = []
     discarded = list(reading.discarded)
     for one in reading.candidates:
-        reason = _refused(one, requests, places)
+        reason = _refused(one, requests, places, often)
         if reason is None:
             kept.append(_imported(one) if imported else one)
         else:
             discarded.append(Discarded(text=one.content, reason=reason, quote=one.quote))
     orders = [one for one in found.candidates if one.told]
     kept = [replace(one, told=any(covers(one, order) for order in orders)) for one in kept]
-    missed = [order for order in orders if not any(covers(one, order) for one in kept)]
+    missed = [order for order in orders if not any(covers(one, order) for one in kept if not one.doubt)]
     return Extraction(
         candidates=tuple(merged_by_text([*kept, *missed])),
         skipped=shown.skipped,
@@ -314,8 +363,10 @@ def _requests(by_rule: Iterable[ForgetRequest], by_model: Iterable[ForgetRequest
     return tuple(merged.values())
 
 
-def _refused(one: Candidate, requests: Iterable[ForgetRequest], places: dict[str, int]) -> str | None:
-    """Why a candidate is not kept; None if it is."""
+def _refused(
+    one: Candidate, requests: Iterable[ForgetRequest], places: dict[str, int], often: Collection[str]
+) -> str | None:
+    """Why a candidate is not kept; None if it is. `often`: who most are about, which is not what is to be forgotten."""
     from memorybook.text.screen import screen
 
     reason = screen(one.content) or screen(one.quote)
@@ -324,6 +375,9 @@ def _refused(one: Candidate, requests: Iterable[ForgetRequest], places: dict[str
     last = max(places.get(id, -1) for id in one.turn_ids)
     for request in requests:
         there = not request.said or request.said_in in one.turn_ids
+        asked = set(query_words(request.text)).intersection(query_words(one.content))
+        if request.text and not request.said and asked.issubset(often):
+            continue
         if there and last <= places.get(request.turn_id, -1) and asked_to_forget(one.content, request):
             return ASKED
     return None

@@ -28,7 +28,7 @@ _ORDINALS = {"second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seve
     "tenth": 10, "twice": 2, "couple": 2, "pair": 2, "both": 2, "double": 2, "dozen": 12, "hundred": 100,
     "thousand": 1_000, "million": 1_000_000, "thrice": 3, "triple": 3,
 }  # fmt: skip
-_WORDS: dict[str, int] = (
+WORDS: dict[str, int] = (
     {word: value for value, word in enumerate(_UNITS)}
     | {word: 20 + 10 * place for place, word in enumerate(_TENS)}
     | _ORDINALS
@@ -54,7 +54,7 @@ _ARABIC = (
 )
 _ENGLISH = (
     rf"(?i)\b(?:(?P<tens>{'|'.join(_TENS)})[\s-](?P<ones>{'|'.join(_UNITS[1:10])})"
-    rf"|(?P<count>{'|'.join(_UNITS[1:10])})\s(?P<scale>hundred|thousand|million)|(?P<word>{'|'.join(_WORDS)}))\b"
+    rf"|(?P<count>{'|'.join(_UNITS[1:10])})\s(?P<scale>hundred|thousand|million)|(?P<word>{'|'.join(WORDS)}))\b(?!-a-)"
 )
 _CHINESE = r"[零〇一二两三四五六七八九][零〇一二两三四五六七八九十百千万亿]*|十[一二三四五六七八九]?[万亿]?"
 _MEASURE = (
@@ -99,12 +99,12 @@ def _arabic(match: re.Match[str]) -> Figure:
 def _english(match: re.Match[str]) -> Figure:
     if match["tens"] or match["count"]:
         value = (
-            _WORDS[match["tens"].lower()] + _WORDS[match["ones"].lower()]
+            WORDS[match["tens"].lower()] + WORDS[match["ones"].lower()]
             if match["tens"]
-            else _WORDS[match["count"].lower()] * _WORDS[match["scale"].lower()]
+            else WORDS[match["count"].lower()] * WORDS[match["scale"].lower()]
         )
         return Figure(match[0], frozenset({float(value)}), match.start(), match.end(), True)
-    value = _WORDS[match["word"].lower()]
+    value = WORDS[match["word"].lower()]
     return Figure(match[0], frozenset({float(value)}), match.start(), match.end(), match["word"].lower() in _COUNTED)
 
 

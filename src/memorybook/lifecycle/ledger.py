@@ -47,7 +47,7 @@ class Decision(NamedTuple):
 
 
 class Proposed(NamedTuple):
-    """Changes that wait for a person's word: kind (`conflict`, `suspect`), changes, and why."""
+    """Changes that wait for a person's word: kind (`conflict`, `suspect`, `doubtful`), changes, and why."""
 
     kind: str
     changes: tuple[Change, ...]
@@ -92,6 +92,7 @@ class Ledger:
         entries: By id, all of the book, as they will stand.
         changes, discarded, proposals, decisions: The account, in order.
         fresh: The entries that this account adds, by id, as they were added.
+        disputing: Candidates with `disputes`.
     """
 
     entries: dict[str, Entry]
@@ -103,6 +104,7 @@ class Ledger:
     proposals: list[Proposed] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     fresh: dict[str, Entry] = field(default_factory=dict)
+    disputing: list[Candidate] = field(default_factory=list)
     _heard: set[str] = field(default_factory=set)
     _texts: dict[str, list[str]] = field(default_factory=dict)
     _near: Callable[[str], Sequence[Entry]] = field(init=False, repr=False)
@@ -262,10 +264,29 @@ class Ledger:
             old = fade.contradicted(self.entries[target.id], made.id, self.talk.now.date())
             self.entries[target.id] = replace(old, archived=True)
 
+    def disputed(self) -> list[Proposed]:
+        """What a model says is no longer true by a candidate and a person has to agree to: the candidate stands."""
+        found: list[Proposed] = []
+        for candidate in self.disputing:
+            made = self.saying(candidate.content)
+            gone = [id for id in candidate.disputes if made is not None and self.current(id) not in (None, made)]
+            if made is not None and gone:
+                changes = tuple(Supersede(id=id, by=made.id, reason=_said(candidate)) for id in gone)
+                found.append(Proposed("conflict", changes, f"may be no longer true by entry {made.id}, said a model"))
+        return found
+
     def discard(self, candidate: Candidate, reason: str) -> None:
         """Not stored; the journal keeps why."""
         self.discarded.append(Discarded(text=candidate.content, reason=reason, quote=candidate.quote))
         self._decide("discarded", None, candidate, reason)
+
+    def ask(self, candidate: Candidate) -> None:
+        """A person is asked whether what does not rest on what was said is true; what is known already is let go."""
+        if self.saying(candidate.content) is not None:
+            self.discard(candidate, candidate.doubt)
+        else:
+            adding = Add(entry=self.entry_of(candidate), reason=f"found: {candidate.doubt}")
+            self._propose("doubtful", candidate, [adding], candidate.doubt)
 
     def patch(self, id: str, fields: Mapping[str, Any], reason: str) -> None:
         """Set fields of an entry that is known."""

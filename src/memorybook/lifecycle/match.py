@@ -11,7 +11,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement, turned, words
+from memorybook.lifecycle.alike import (
+    REPEATED_WORDS,
+    by_words,
+    denies,
+    overlap,
+    same_fact,
+    same_statement,
+    turned,
+    words,
+)
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.changed import replaces
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
@@ -84,7 +93,8 @@ def match(
 
 def account(ledger: Ledger) -> Matched:
     """What a ledger came to."""
-    return Matched(tuple(ledger.changes), tuple(ledger.discarded), tuple(ledger.proposals), tuple(ledger.decisions))
+    proposals = (*ledger.proposals, *ledger.disputed())
+    return Matched(tuple(ledger.changes), tuple(ledger.discarded), proposals, tuple(ledger.decisions))
 
 
 def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> None:
@@ -100,7 +110,15 @@ def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similar
 
 
 def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similarity: Similarity) -> bool:
-    """Decide on a candidate of which there is no doubt: named by the model, or the same statement as a known one."""
+    """Decide on a candidate about which nobody need think: named by the model, or the same as a known one.
+
+    What the model made up is a person's to decide on.
+    """
+    if candidate.doubt:
+        ledger.ask(candidate)
+        return True
+    if candidate.disputes and candidate not in ledger.disputing:
+        ledger.disputing.append(candidate)
     contradicted = _contradicted(ledger, candidate)
     if contradicted:
         ledger.replace(candidate, contradicted, "contradicts what was known")
@@ -116,6 +134,10 @@ def settled(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, simila
     for one in around(ledger, candidate, neighbours):
         if same_statement(candidate.content, one.text, similarity(candidate.content, one.text)):
             ledger.strengthen(candidate, one, "the same statement in other words")
+            return True
+    for one in around(ledger, candidate, neighbours):
+        if same_fact(candidate.content, one.text):
+            repeat(ledger, candidate, one, "the same of the same thing, in other words")
             return True
     return False
 

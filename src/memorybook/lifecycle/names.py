@@ -22,7 +22,7 @@ _NO_NAMES = frozenset(
     "i i'm i've i'd i'll ok okay todo user users assistant the a an and but so from by as of on in at to for with"
     " jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september"
     " october november december monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun"
-    " english chinese am pm ai us".split()
+    " mondays tuesdays wednesdays thursdays fridays saturdays sundays english chinese am pm ai us".split()
 )
 _OPENERS = frozenset(
     "besides since until after before while when where although though because if unless once despite during without"
@@ -115,7 +115,7 @@ def names_in(content: str, entities: Iterable[str]) -> Iterator[str]:
             yield entity
     yield from _latin(content)
     yield from compiled(
-        "(?:名叫|名字是|名字叫|姓名是|(?<![作当称])叫做?)(?!用户|[我你他她它])([\u3400-\u9fff]{2,4})(?=[，。；、,.（(]|$)"
+        "(?:名叫|名字是|名字叫|姓名是|(?<![作当称])叫做?)(?!用户|[我你他她它])((?:(?!的)[\u3400-\u9fff]){2,4})(?=[，。；、,.（(的]|$)"
     ).findall(content)
 
 
@@ -126,6 +126,8 @@ def _latin(content: str) -> Iterator[str]:
         word = re.sub(r"['’]s?$", "", found[0])
         if word.lower() in _NO_NAMES or len(word) < 2:
             continue
+        if compiled("[A-Z]{2,4}").fullmatch(word):
+            continue  # NAS, DJ: a common noun more often than a name
         marked = re.search(r"[A-Z].*[A-Z]|\w[\d_./@:]+\w|\d", word) is not None
         begins = not chinese and re.search(r"(?:^|[.!?:;\n\"“])\s*$", content[: found.start()]) is not None
         if marked or (word[0].isupper() and not begins):

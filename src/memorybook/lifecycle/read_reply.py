@@ -316,6 +316,8 @@ def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:
             turn_ids=_joined(known.turn_ids, one.turn_ids),
             contradicts=contradicts,
             reinforces=tuple(id for id in _joined(known.reinforces, one.reinforces) if id not in contradicts),
+            disputes=_joined(known.disputes, one.disputes),
+            doubt=known.doubt and one.doubt,
             told=known.told or one.told,
         )
     return list(merged.values())

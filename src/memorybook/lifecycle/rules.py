@@ -195,12 +195,21 @@ _SHORT_ORDER = (
 """`Forget everything.`, 忘掉预算: `forget it` is none."""
 
 
+_FEARED = (
+    r"(?i)\b(?:before|in case|lest|so (?:that )?|until) (?:I|we|you)\b[^,;:.]{0,30}\bforget\b"
+    r"|[免省]得[^，。]{0,6}忘|趁[^，。]{0,6}没忘"
+)
+"""Forgetting that is not ordered, but feared."""
+
+
 def _of_sentence(sentence: Sentence, text: str, context: _Context, cue: Cue | None = None) -> _Found | None:
     day = None if compiled(_EVERY_YEAR).search(text) else due(text, context.today)
     said = context.turn.text
     cue = cue or find(text, talk=context.talk, dated=day is not None and day > context.today, turn=said)
     if cue is None:
         return _note(text, context) if is_event(text, talk=context.talk, turn=said) else None
+    if cue.kind == "forget" and compiled(_FEARED).search(text):
+        return None
     if cue.kind == "forget":
         request = ForgetRequest(text=text, turn_id=context.turn.id)
         return pointed(request, said[: sentence.start], said[sentence.end :], context.before)

@@ -123,6 +123,20 @@ def says_nothing(text: str) -> bool:
     return compiled(_EMPTY_TALK).match(text) is not None
 
 
+def refuses(text: str) -> bool:
+    """Whether a model says that it will not or cannot do what it was asked to do with a talk."""
+    return compiled(_REFUSAL).match(text) is not None
+
+
+_REFUSAL = (
+    r"(?i:(?:i['’]m|i\s+am)\s+(?:very\s+)?(?:sorry|unable|not\s+able|an\s+ai)\b|as\s+an\s+ai\b|(?:sorry|apologies),|"
+    r"i\s+(?:can['’]?t|cannot|will\s+not|won['’]t|must\s+decline|decline)\s+(?:to\s+)?(?:help|assist|process|summari[sz]e|extract|"
+    r"store|provide|complete|comply|do\s+that|share|discuss)\b)|"
+    r"(?:非常|很)?(?:抱歉|对不起)|作为(?:一个|一名)?(?:人工智能|AI|大?语言模型|智能助手)|"
+    r"我(?:无法|不能|不便)(?:处理|总结|提供|协助|完成|帮助|存储|提取|回答)"
+)
+
+
 def _is_filler(turn: Turn, text: str) -> bool:
     return says_nothing(text) or (turn.role == "assistant" and compiled(_UNKNOWN).match(text) is not None)
 

@@ -18,7 +18,7 @@ from memorybook.lifecycle.candidate import Skipped
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import content_size, is_chinese, prose, sentences, without_recalled
 from memorybook.model import Turn
-from memorybook.text.tokens import normalise
+from memorybook.text.tokens import count_tokens, normalise
 
 OPEN, CLOSE = "<talk>", "</talk>"
 """Around the conversation; a text cannot write them itself, see `shown`."""
@@ -75,10 +75,10 @@ _OF_TALKS = (
 
 
 class Piece(NamedTuple):
-    """A stretch of talk as it is shown: a turn, or what compression kept of one or several.
+    """A turn as it is shown.
 
     Attributes:
-        turns: The turns it stands for, as they were said, at least one.
+        turns: The turn it stands for, as it was said.
         text: What is shown of them.
     """
 
@@ -109,6 +109,23 @@ def talk_of(turns: Iterable[Turn]) -> Talk:
         else:
             skipped.append(Skipped(turn.text[:200], reason))
     return Talk(tuple(pieces), tuple(skipped))
+
+
+def stretches(turns: tuple[Turn, ...]) -> Iterator[tuple[Turn, ...]]:
+    """The turns in as few stretches as a model can be shown one at a time, each at most 8,000 tokens."""
+    start, size = 0, 0
+    for place, turn in enumerate(turns):
+        text = own_words(turn)
+        cost = _OVERHEAD + count_tokens(_middle_out(text, _WIDTHS[turn.role])) if text else 0
+        if size and size + cost > MOST_TOKENS:
+            yield turns[start:place]
+            start, size = place, 0
+        size += cost
+    yield turns[start:]
+
+
+_OVERHEAD = 12
+"""Tokens that alias, time and speaker take before each turn."""
 
 
 def spoken(turns: Iterable[Turn]) -> Iterator[Turn]:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from memorybook.errors import LLMFailed
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.ground import ground
+from memorybook.lifecycle.ground import ground, stands_in
 from memorybook.lifecycle.lessons import MOST, Task, failure, is_trouble, learnt, turns_of
 from memorybook.lifecycle.prompts import Language
-from memorybook.lifecycle.quotes import stands_in
 from memorybook.lifecycle.read_reply import Aliases, Reading, merged_by_text, read_reply, trust_of
 from memorybook.lifecycle.sentences import content_size, is_chinese
 from memorybook.model import CATEGORIES, TRUST_ORDER, Discarded, Trust, Turn
@@ -134,8 +133,10 @@ def _judged(task: Task, llm: LLM | None, language: Language, now: datetime, zone
         verdict = _by_model(task, llm, language)
     except LLMFailed as failed:
         return _by_rules(task, language)._replace(usage=failed.usage, degraded=f"judged by rules: {failed}")
-    grounded = ground(verdict.candidates, turns_of(task), now=now, zone=zone)
-    return verdict._replace(candidates=grounded.kept, discarded=(*verdict.discarded, *grounded.set_aside))
+    found = ground(verdict.candidates, turns_of(task), now=now, zone=zone)
+    left = [Discarded(text=one.content, reason=one.doubt, quote=one.quote) for one in found if one.doubt]
+    kept = tuple(one for one in found if not one.doubt)
+    return verdict._replace(candidates=kept, discarded=(*verdict.discarded, *left))
 
 
 def _with_error(verdict: Verdict, task: Task, language: Language) -> Verdict:

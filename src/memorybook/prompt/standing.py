@@ -42,7 +42,7 @@ _HEADINGS: Mapping[str, Mapping[Category, str]] = {
     },
 }
 
-_UNASKED = ("suspect", "tool", "document")
+UNASKED = ("suspect", "tool", "document")
 """Trust of what enters no prompt by itself: a search still finds it."""
 
 
@@ -62,7 +62,7 @@ def by_strength(entries: Iterable[Entry], today: date) -> tuple[Entry, ...]:
         if entry.state == "active"
         and (entry.pinned or entry.score >= fade.PROMPT_FROM)
         and (entry.expires is None or entry.expires >= today)
-        and entry.trust not in _UNASKED
+        and entry.trust not in UNASKED
     ]
     fit = [each for each in fit if each[0].pinned or each[1] >= fade.PROMPT_FROM]
     fit.sort(key=_worth, reverse=True)

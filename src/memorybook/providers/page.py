@@ -12,6 +12,7 @@ from memorybook.formats.escape import Fences, unescape
 from memorybook.formats.memory_md import MemoryDocument
 from memorybook.formats.sections import Section
 from memorybook.model import Category, Entry
+from memorybook.prompt.standing import UNASKED
 from memorybook.providers.prompts import CONSOLIDATE
 from memorybook.text.blocks import blocks
 from memorybook.text.screen import screen
@@ -118,7 +119,7 @@ def is_shown(entry: Entry, today: date) -> bool:
     return (
         entry.state == "active"
         and (entry.expires is None or entry.expires >= today)
-        and entry.trust != "suspect"
+        and entry.trust not in UNASKED
         and not screen(entry.text)
     )
 

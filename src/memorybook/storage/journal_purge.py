@@ -23,6 +23,7 @@ def purge(
     asks: Holds | None = None,
 ) -> Mapping[str, int]:
     """See `SqliteJournal.purge`."""
+    of = {*targets, *(target.removeprefix("session:") for target in targets)}
     with immediate(db):
         numbers = {seq for id in operations for (seq,) in db.execute("SELECT seq FROM operations WHERE id=?", (id,))}
         return {
@@ -30,7 +31,7 @@ def purge(
             "patches": _patches(db, holds, numbers),
             "discarded": _of_sessions(db, targets) + _rows(db, "discarded", "text, quote, reason", holds),
             "parked": _parked(db, holds),
-            "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, targets)),
+            "proposals": _rows(db, "proposals", "changes, reason", lambda text: holds(text) or _names(text, of)),
             "prompts": _rows(db, "prompts", "query", asks or holds) + _of(db, "prompts", targets),
             "access": _of(db, "access", targets),
         }

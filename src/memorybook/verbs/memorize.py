@@ -160,12 +160,8 @@ def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
         zone=zone if llm else None,
         mask=Mask(memory).text,
         before=said_before(work.fresh[0], work.stored.turns) if work.fresh else None,
+        whole=work.stored.turns,
     )
-    if llm is not None and found.candidates:
-        from memorybook.lifecycle.ground import ground
-
-        grounded = ground(found.candidates, work.fresh, known=known, now=book.now(), zone=zone)
-        found = replace(found, candidates=grounded.kept, discarded=(*found.discarded, *grounded.set_aside))
     return work._replace(found=found, llm=llm)
 
 

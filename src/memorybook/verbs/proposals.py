@@ -59,7 +59,7 @@ _TURNS_TOLD = 3
 FORGET = "forget"
 """Kind of what a person asked to forget: it holds however often it was said again, and leaves tombstones."""
 
-KINDS = (*(kind for kind, _ in _KINDS), FORGET)
+KINDS = (*(kind for kind, _ in _KINDS), FORGET, "doubtful")
 """Kinds of proposals, but for those of tidying."""
 
 

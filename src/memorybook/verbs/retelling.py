@@ -7,23 +7,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.arrays import vectors_of
-from memorybook.errors import ConfigError, EmbedderFailed, LLMFailed, NotFound, Unavailable
-from memorybook.lifecycle.retell import LONGEST, due, retell
+from memorybook.errors import EmbedderFailed, NotFound
 from memorybook.lifecycle.summarize import summarize
 from memorybook.model import Session, SessionSummary
 from memorybook.summaries import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.verbs.forgotten import remembered, turns_without, without_forgotten
-from memorybook.verbs.turns import zone_of
 from memorybook.verbs.withdrawn import taken_back, worth_telling
-from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
-    from memorybook.inference.callable import Function
     from memorybook.memory import Memory
     from memorybook.model import Turn
-    from memorybook.protocols import LLM
-    from memorybook.replies import Usage
     from memorybook.summaries import SummaryState
+
+
+LONGEST = 1_500
+"""Characters of a summary that goes on from somebody's better words."""
 
 
 class Refreshed(NamedTuple):
@@ -32,13 +30,11 @@ class Refreshed(NamedTuple):
     Attributes:
         chats: How many chats have a summary now that had none, or another.
         by: Whose words the session's new summary is; "" if it is the old one.
-        usage: What a model used; None if none was asked.
         degraded: Why less was done than could be; "" if not.
     """
 
     chats: int = 0
     by: str = ""
-    usage: Usage | None = None
     degraded: str = ""
 
 
@@ -48,26 +44,23 @@ class _Words(NamedTuple):
     title: str
     summary: str
     by: str
-    usage: Usage | None = None
-    degraded: str = ""
 
 
-def refresh(memory: Memory, session: str, *, over: bool = False, llm: LLM | Function | None = None) -> Refreshed:
+def refresh(memory: Memory, session: str, *, over: bool = False) -> Refreshed:
     """Bring the summaries of a session up to what was said, and their vectors; nothing if nothing is new.
 
     A chat's summary is some of its own sentences, and "" if it says nothing: never a refusal or a greeting. The
-    session's is told anew by the model from the one before and what was said since, when that is due, see
-    `lifecycle.retell`, and within the budgets; else it is some of the session's sentences, as long as it is not
-    already in better words. What was forgotten is in none of them.
+    session's is some of its sentences, told anew with each reply at first, later with every eighth of the talk; after
+    better words, those of what was said since. A model has its say once, at the session's end (`verbs.memorize`). What
+    was forgotten is in none of them.
 
     Args:
         memory: Whose session; nothing is done where it or its transcripts are switched off.
         session: Its uuid; of one that is not kept nothing is done.
         over: Whether it has ended: then a summary that stands, which its end wrote, is not told anew.
-        llm: Asked in the place of the memory's own.
 
     Returns:
-        What became of them. A model or an embedder that fails is no error, and neither is a turn that went meanwhile.
+        What became of them. An embedder that fails is no error, and neither is a turn that went meanwhile.
     """
     transcripts = memory.book.transcripts
     if not (memory.config.enabled and memory.config.transcripts.enabled):
@@ -77,14 +70,13 @@ def refresh(memory: Memory, session: str, *, over: bool = False, llm: LLM | Func
         if told.last <= min(told.through, told.chats_through):
             return Refreshed()
         chats = _chats(memory, told)
-        words = _words(memory, told, over, llm)
+        words = _words(memory, told, over)
         embeddings, failure = _embedded(memory, [each.summary for each in chats], words)
         chats = [chat._replace(embedding=one) for chat, one in zip(chats, embeddings, strict=False)]
         kept = transcripts.tell(_telling(told, chats, words, embeddings[-1], over=over))
     except NotFound:  # forgotten meanwhile
         return Refreshed()
-    by, usage, degraded = (words.by, words.usage, words.degraded) if words is not None else ("", None, "")
-    return Refreshed(len(chats) * kept, by if kept else "", usage, degraded or failure)
+    return Refreshed(len(chats) * kept, words.by if words is not None and kept else "", failure)
 
 
 def _telling(
@@ -124,59 +116,26 @@ def _rules(memory: Memory, session: Session, turns: Sequence[Turn]) -> SessionSu
 # --- the session -------------------------------------------------------------------------------------
 
 
-def _words(memory: Memory, told: SummaryState, over: bool, llm: LLM | Function | None) -> _Words | None:
+def _words(memory: Memory, told: SummaryState, over: bool) -> _Words | None:
     """The session's summary as it is to be from now on; None if it stays."""
-    from memorybook.verbs.sessions import sure
-
     standing = told.session.summary
     if over and standing and (told.by != RULES or not taken_back(memory, told.session.uuid)):
         return None
-    known, fresh = told.through + 1, told.last - told.through
-    problem = ""
-    asked = due(known, fresh, by_model=True) and not over
-    if asked:
-        try:
-            model = sure(memory.metered(llm))
-            if model is not None:
-                return _by_model(memory, told, model)
-        except (LLMFailed, ConfigError, Unavailable) as error:
-            problem = Mask(memory).text(str(error))
-    replaceable = told.by == RULES or not standing
-    if asked or (replaceable and due(known, fresh, by_model=False)):
-        return _by_rules(memory, told, problem)
-    return None
+    return _by_rules(memory, told) if told.last - told.through > (told.through + 1) // 8 else None
 
 
-def _by_model(memory: Memory, told: SummaryState, llm: LLM) -> _Words | None:
-    turns = _turns(memory, told, told.through if told.by != RULES else -1)
-    before = told.session.summary if told.by != RULES else ""
-    kept = worth_telling(memory, told.session.uuid, turns)
-    found = retell(
-        before,
-        turns_without(turns, kept),
-        llm=llm,
-        now=memory.book.now().astimezone(zone_of(memory)),
-        mask=Mask(memory).text,
-        language=memory.config.language,
-    )
-    if found is None:
-        return None
-    page = without_forgotten(memory, SessionSummary(session="", title=found.title, summary=found.summary))
-    return _Words(_title(told, page), page.summary, MODEL, found.usage)
-
-
-def _by_rules(memory: Memory, told: SummaryState, degraded: str) -> _Words:
+def _by_rules(memory: Memory, told: SummaryState) -> _Words:
     """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
     standing = told.session.summary if told.by != RULES else ""
     page = _rules(memory, replace(told.session, title=""), _turns(memory, told, told.through if standing else -1))
     if not standing:
-        return _Words(_title(told, page), page.summary, RULES, degraded=degraded)
+        return _Words(_title(told, page), page.summary, RULES)
     better = standing.splitlines()
     lines = list(dict.fromkeys((*better, *page.summary.splitlines())))
     while len(lines) > 1 and sum(map(len, lines)) > LONGEST:
         del lines[0]
     by = (told.by or MODEL) if lines[: len(better)] == better else RULES
-    return _Words(told.session.title, "\n".join(lines), by, degraded=degraded)
+    return _Words(told.session.title, "\n".join(lines), by)
 
 
 def _turns(memory: Memory, told: SummaryState, after: int) -> list[Turn]:

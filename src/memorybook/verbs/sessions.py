@@ -12,6 +12,7 @@ from memorybook.answers import Left, Memorized
 from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, LLMFailed, NotFound, Unavailable
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.formats import turns_json
+from memorybook.lifecycle.talk import stretches
 from memorybook.model import Parked, Session, Turn
 from memorybook.replies import Usage
 from memorybook.verbs.forgotten import turn_key
@@ -131,18 +132,19 @@ def _tidied(memory: Memory, found: Memorized) -> Memorized:
     )
 
 
-def retry_parked(memory: Memory, *, limit: int | None = None) -> tuple[Memorized, ...]:
+def retry_parked(memory: Memory, *, limit: int | None = None, due: bool = True) -> tuple[Memorized, ...]:
     """Try again to memorize the sessions whose turn it is, oldest first, until the model fails again.
 
     Args:
         memory: Whose queue is worked off.
-        limit: At most this many sessions; None takes all that are due.
+        limit: At most this many sessions; None takes all.
+        due: Whether only those whose turn it is; False takes all that wait, now.
 
     Returns:
         What became of each; nothing if another process works the queue off at this moment.
     """
     with memory.alone(KIND) as ours:
-        return tuple(_work_off(memory, limit, How())) if ours else ()
+        return tuple(_work_off(memory, limit, How(), due=due)) if ours else ()
 
 
 def parked(memory: Memory) -> Sequence[Parked]:
@@ -188,26 +190,60 @@ def _is_blank(message: Mapping[str, Any]) -> bool:
 
 
 def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
-    """Memorize what is new in a session, or park it; whoever calls is alone at it."""
-    work = taken(memory, _with_kept(memory, stored))
+    """Memorize what is new in a session, stretch by stretch, or park what is left; whoever calls is alone at it."""
+    stored = _with_kept(memory, stored)
+    work = taken(memory, stored)
     if not work.fresh:
         memory.book.journal.unpark(_name(stored.session))
         return Memorized(session=stored.session.uuid, redacted=stored.redacted)
+    parts = [work.fresh]
+    done: list[Memorized] = []
     try:
-        asked = sure(memory.metered(how.llm, model=how.model))
-        if asked is not None:
+        if memory.metered(how.llm, model=how.model) is not None:
             _promise(memory, work, how)
-        work = looked_through(memory, work, asked)
-        kind = BY_IMPORT if how.door == BY_IMPORT else KIND
-        [brought] = written(memory, [work], door=how.door or memory.door, kind=kind, evolving=how.evolving)
+            parts = list(stretches(work.fresh))
+        for part in parts:
+            work = _upto(memory, stored, part)
+            done.append(_remembered(memory, work, how))
     except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
         try:
-            return _parked(memory, work, error, how)
+            return _all((*done, _parked(memory, taken(memory, stored), error, how)))
         except Unavailable as again:
             raise Unavailable(f"{error}; and it cannot wait to be tried again: {again}") from error
     with suppress(Unavailable):  # it is remembered: the next try finds nothing new
         memory.book.journal.unpark(_name(stored.session))
+    return _all(done)
+
+
+def _upto(memory: Memory, stored: Stored, part: Sequence[Turn]) -> Work:
+    """The work that a stretch of a session is, as if nothing had been said after it."""
+    end = next(place for place, turn in enumerate(stored.turns, 1) if turn.id == part[-1].id)
+    return taken(memory, stored._replace(turns=stored.turns[:end]))._replace(fresh=tuple(part))
+
+
+def _remembered(memory: Memory, work: Work, how: How) -> Memorized:
+    """Memorize one stretch of a session, in one call of the model where there is one."""
+    work = looked_through(memory, work, sure(memory.metered(how.llm, model=how.model)))
+    kind = BY_IMPORT if how.door == BY_IMPORT else KIND
+    [brought] = written(memory, [work], door=how.door or memory.door, kind=kind, evolving=how.evolving)
     return _told(work, brought)
+
+
+def _all(parts: Sequence[Memorized]) -> Memorized:
+    """What the stretches of a session brought together; what waits is told by the last."""
+    whole = parts[0]
+    for part in parts[1:]:
+        both = {name: getattr(whole, name) + getattr(part, name) for name in _ADDED}
+        usage = whole.usage + part.usage if whole.usage and part.usage else part.usage or whole.usage
+        summary, operation = part.summary or whole.summary, part.operation or whole.operation
+        whole = part._replace(usage=usage, summary=summary, operation=operation, **both)
+    return whole
+
+
+_ADDED = (
+    "new", "updated", "merged", "reinforced", "contradicted", "archived", "removed", "notes", "discarded", "memories",
+    "proposals", "degraded",
+)  # fmt: skip
 
 
 def sure(llm: LLM | None) -> Any:
@@ -261,7 +297,7 @@ def _told(work: Work, brought: Written) -> Memorized:
         proposals=submitted.proposals,
         usage=_usage(work),
         redacted=work.stored.redacted,
-        degraded=tuple(filter(None, (work.found.degraded if work.found else "", plan.degraded))),
+        degraded=(plan.degraded,) if plan.degraded else (),
     )
 
 
@@ -351,10 +387,10 @@ def _next(now: datetime, failures: int, error: Exception) -> datetime:
     return now + (WAITS[failures] if failures < len(WAITS) else timedelta(days=1))
 
 
-def _work_off(memory: Memory, limit: int | None, how: How) -> list[Memorized]:
-    """Memorize what is parked and due, until something fails again."""
+def _work_off(memory: Memory, limit: int | None, how: How, *, due: bool = True) -> list[Memorized]:
+    """Memorize what is parked and due, or all of it, until something fails again."""
     done: list[Memorized] = []
-    for each in memory.book.journal.parked(kind=KIND, due=memory.book.now())[:limit]:
+    for each in memory.book.journal.parked(kind=KIND, due=memory.book.now() if due else None)[:limit]:
         same = how._replace(evolving=bool(each.payload.get("evolving")), door=str(each.payload.get("door", "")))
         found = _memorize(memory, _kept(memory, each), same)
         done.append(found)
