@@ -124,6 +124,7 @@ def test_tombstones_are_keyed_by_a_secret_of_the_book(journal: SqliteJournal, pa
 def test_a_tombstone_is_the_hmac_of_its_digest(journal: SqliteJournal, path: str) -> None:
     journal.bury(["d1"], reason="forgotten", time=START)
     [(key, kept)] = rows(path, "SELECT key, digest FROM secret, tombstones")
+    assert isinstance(key, bytes)
     assert kept == hmac.digest(key, b"d1", "sha256").hex()[:32]
 
 
