@@ -50,7 +50,8 @@ _PARTS = (
     (
         r"another program took (\d+) of (\d+) entries out of MEMORY\.md: have them back with "
         r"memorybook undo MEMORY\.md, or delete (.+) if they are meant to be gone",
-        "别的程序从 MEMORY.md 里拿走了 {1} 条记忆中的 {0} 条：用 memorybook undo MEMORY.md 找回；若本该删去，请删除 {2}",
+        "别的程序从 MEMORY.md 里拿走了 {1} 条记忆中的 {0} 条："
+        "用 memorybook undo MEMORY.md 找回；若本该如此，请删除 {2}",
     ),
     (
         r"the database (.+?) was deleted: put the right one back, or delete (.+) if it is meant to be so",
