@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-from memorybook.standard import suppress
 from memorybook.typed import NamedTuple
 
 MAX_BYTES = 64 * 2**20
@@ -19,9 +18,11 @@ IGNORED = b"*.md.bak\n"
 
 def told_to_ignore(root: str) -> bytes | None:
     """What git was told to leave out of a book's folder; None if nobody told it anything."""
-    with suppress(OSError), open(os.path.join(root, ".gitignore"), "rb") as file:
-        return file.read()
-    return None
+    try:
+        with open(os.path.join(root, ".gitignore"), "rb") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 class DocumentInfo(NamedTuple):

@@ -13,7 +13,7 @@ import os
 import time
 
 from memorybook.standard import Iterator, Mapping, contextmanager, quoted, suppress
-from memorybook.storage.new_file import own_folder
+from memorybook.storage.new_file import make_root, own_folder
 
 FOLDER = "spool"
 ASIDE = "aside"
@@ -44,6 +44,7 @@ def put(machine: str, fields: Mapping[str, str], *, name: str = "", part: str = 
         OSError: The disk refuses, or the spool is a link.
     """
     name = name or f"{time.time_ns():020d}-{os.getpid()}.json"
+    make_root(os.path.dirname(machine))
     own_folder(machine)
     with _folder(machine, part, make=True) as folder:
         with suppress(FileNotFoundError):

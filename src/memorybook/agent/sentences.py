@@ -58,6 +58,23 @@ _PARTS = (
     (r"fts_enabled is false: searched by scanning the documents", "fts_enabled 为 false：逐篇扫描文档检索"),
     (r"the book was not tidied: (.+)", "没有整理：{0}"),
     (
+        r"another program took (\d+) of (\d+) entries out of MEMORY\.md: have them back with "
+        r"memorybook undo MEMORY\.md, or delete (.+) if they are meant to be gone",
+        "别的程序从 MEMORY.md 里拿走了 {1} 条记忆中的 {0} 条："
+        "用 memorybook undo MEMORY.md 找回；若本该如此，请删除 {2}",
+    ),
+    (
+        r"the database (.+?) was deleted: put the right one back, or delete (.+) if it is meant to be so",
+        "数据库 {0} 被删除：请放回原来的；若本该如此，请删除 {1}",
+    ),
+    (
+        r"the database (.+?) is another one, or an older copy of it, than was written last: put the right one back, "
+        r"or delete (.+) if it is meant to be so",
+        "数据库 {0} 不是上次写入的那个，或是它的旧副本：请放回原来的；若本该如此，请删除 {1}",
+    ),
+    (r"turns are searched as they were known before: (.+)", "对话按先前所知检索：{0}"),
+    (r"(.+) is not read: it (.+)", "{0} 没有读取：{1}"),
+    (
         r"(\d+) sessions? waits? to be remembered: (.+); tried (?:once|(\d+) times)(?:, next try after (.+))?",
         "{0} 次会话等待记忆：{1}",
     ),

@@ -93,6 +93,7 @@ _KINDS = {
     "evolve": "演化",
     "revise": "修订",
     "undo": "撤销",
+    "loss": "丢失",
     "sync": "同步",
 }
 """What operations are called."""

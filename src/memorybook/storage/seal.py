@@ -87,5 +87,10 @@ def fault(connection: Connection | None, path: str, known: Seal | None) -> str:
     row = None if connection is None else connection.first("SELECT name, commits FROM seal")
     if row is not None and row[0] == known.name and row[1] >= known.commits:
         return ""
-    what = "was deleted" if row is None else "is another one, or an older copy of it, than was written last"
-    return f"the database {path!r} {what}: put the right one back, or delete {mark_of(path)!r} if it is meant to be so"
+    mark = mark_of(path)
+    if row is None:
+        return f"the database {path!r} was deleted: put the right one back, or delete {mark!r} if it is meant to be so"
+    return (
+        f"the database {path!r} is another one, or an older copy of it, than was written last: put the right one back, "
+        f"or delete {mark!r} if it is meant to be so"
+    )

@@ -264,7 +264,7 @@ def base_of(versions: Sequence[Version], data: bytes) -> Base | None:
 
 def is_loss(before: bytes, now: bytes) -> bool:
     """Whether a text was emptied or cut, or lost more than half of its lines: hardly what a person does by hand."""
-    if not before.strip() or now.startswith(before):
+    if (b"### [" not in before and b"\n- " not in before) or now.startswith(before):
         return False
     lines, left = (Counter(line for line in _lines(data) if line.strip()) for data in (before, now))
     kept = sum((lines & left).values())

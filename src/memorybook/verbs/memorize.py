@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from memorybook import prepared
 from memorybook.draft import Draft, Outcome, Result
-from memorybook.errors import Conflict, NotFound
+from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.formats import notes
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
 from memorybook.lifecycle.extract import extract
@@ -358,7 +358,13 @@ def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolvi
         submitted = [Submitted(result) for result in results]
     else:
         submitted = propose_or_apply_each(memory, groups, kind=kind, door=door)
-    return [_settled(memory, *each) for each in zip(works, plans, submitted, strict=True)]
+    try:
+        return [_settled(memory, *each) for each in zip(works, plans, submitted, strict=True)]
+    except Unavailable as error:
+        done = " ".join(one.result.operation.id for one in submitted if one.result.operation is not None)
+        raise Unavailable(
+            f"{error}; what was said is remembered, that is done ({done})" if done else str(error)
+        ) from error
 
 
 def _group(memory: Memory, work: Work, plan: Plan) -> Group:
