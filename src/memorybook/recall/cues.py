@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 from memorybook.patterns import lazily
-from memorybook.standard import once
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -105,13 +104,11 @@ class Rules:
         return _BREAK.sub("", spelled)
 
 
-@once
-def english() -> Rules:
-    """How English asks."""
-    return Rules("en")
+_TABLES: dict[Language, Rules] = {}
 
 
-@once
-def chinese() -> Rules:
-    """How Chinese asks."""
-    return Rules("zh")
+def rules(language: Language) -> Rules:
+    """The table of a language, read when it is first asked for."""
+    if language not in _TABLES:
+        _TABLES[language] = Rules(language)
+    return _TABLES[language]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from memorybook.patterns import lazily
 from memorybook.recall import likeness
-from memorybook.recall.cues import chinese, english
+from memorybook.recall.cues import rules
 from memorybook.standard import Mapping, Sequence, date
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from memorybook.recall.cues import Language, Rules, Scene
+    from memorybook.recall.cues import Language, Scene
     from memorybook.recall.dates import Span
 
 READ = 240
@@ -30,8 +30,6 @@ UNLIKE = 0.01
 
 SAY = 1.1
 """How much a cue has to say about which recall is meant, against what is learned."""
-
-_LIKE = "like inputs that ask for it"
 
 _ANY_DAY = date(2060, 8, 31)
 """Seen from which every phrase names days: all have begun, 29 February and the 31st of last month are there."""
@@ -93,7 +91,7 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     said = _said(text)
     named = _by_keyword(text, keywords)
     found = _heard(said, named)
-    if (several := _several(said)) and not _rules(said)[1].never(said):
+    if (several := _several(said)) and not rules(_languages(said)[0]).never(said):
         return several._replace(span=_span(said, today))
     if found is None:
         return None
@@ -127,41 +125,47 @@ def subject(text: str) -> str:
     from memorybook.recall.when import without_days
 
     text = without_days(text, _ANY_DAY)
-    for rules in (chinese(), english()) if _HAN.search(text) else (english(),):
-        text = rules.subject(rules.plain(text))
+    for language in _languages(text):
+        text = rules(language).subject(rules(language).plain(text))
     return text
 
 
 def plain(text: str, language: Language) -> str:
     """What `likeness` is asked about, `en` or `zh`: what is said, in plain words."""
-    return (chinese() if language == "zh" else english()).plain(_said(text))
+    return rules(language).plain(_said(text))
 
 
-def _rules(text: str) -> tuple[Language, Rules]:
-    return ("zh", chinese()) if _HAN.search(text) else ("en", english())
+def _languages(text: str) -> tuple[Language, ...]:
+    """In which a text may ask; in Chinese with English words among it, in both."""
+    return ("zh", "en") if _HAN.search(text) else ("en",)
 
 
 def _heard(said: str, named: tuple[Scene, str, float] | None) -> tuple[Scene, str, float] | None:
     """The recall that is asked for, why and how sure that is; `named` where only a keyword asks, None for none."""
-    language, rules = _rules(said)
-    words = rules.plain(said)
-    heard = rules.heard(words)
-    if heard is None and language == "zh" and (heard := english().heard(english().plain(said))):
-        language, words = "en", english().plain(said)
-    odds = likeness.odds(words, language)
+    languages = _languages(said)
+    found = next(filter(None, (_cued(said, language) for language in languages)), None) or named
+    if found is not None:
+        return found
+    words = rules(languages[0]).plain(said)
+    odds = likeness.odds(words, languages[0])
     likely = sum(odds.values())
-    if heard is None and named:
-        return named
-    if heard is None:
-        sure = likely >= LEAST[language] and likeness.points(words) and not rules.never(words)
-        return (max(odds, key=odds.__getitem__), _LIKE, likely) if sure else None
-    if not odds:
-        return heard.scene, heard.words(words), heard.sure
+    if likely < LEAST[languages[0]] or not likeness.points(words) or rules(languages[0]).never(words):
+        return None
+    return max(odds, key=odds.__getitem__), "like inputs that ask for it", likely
+
+
+def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
+    """The recall of which a cue is there, as what is learned has it."""
+    words = rules(language).plain(said)
+    cue = rules(language).heard(words)
+    if cue is None:
+        return None
+    odds = likeness.odds(words, language) or {cue.scene: 1.0}
+    likely = sum(odds.values())
     if likely < UNLIKE:
         return None
-    votes = {scene: each / likely + (SAY * heard.sure if scene == heard.scene else 0) for scene, each in odds.items()}
-    scene = max(votes, key=votes.__getitem__)
-    return scene, heard.words(words), heard.sure
+    votes = {scene: each / likely + (SAY * cue.sure if scene == cue.scene else 0) for scene, each in odds.items()}
+    return max(votes, key=votes.__getitem__), cue.words(words), cue.sure
 
 
 def _said(text: str) -> str:
