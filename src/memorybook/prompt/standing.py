@@ -95,6 +95,7 @@ def summarize_existing(memory: Memory, limit: int = 50) -> str:
         each
         for each in known(book, book.memory().entries)
         if each.entry.state == "active" and each.entry.trust != "suspect" and not instructs(each.entry.text)
+        if each.entry.expires is None or each.entry.expires >= book.now().date()
     ]
     held.sort(key=lambda each: (-each.strength, each.entry.id))
     best = held[:limit]
