@@ -333,7 +333,7 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
     """Read a decoded answer of any shape; memories that cannot be used are set aside one by one.
 
     Raises:
-        ValueError: It is no object, has no usable score, or has memories none of which can be used; says why.
+        ValueError: It is no object, has an unusable score, or has memories none of which can be used; says why.
     """
     if not isinstance(value, dict):
         raise ValueError("the answer is not a JSON object with `should_store`, `score`, `reasoning` and `memories`")
@@ -341,8 +341,9 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
     if not isinstance(items, list):
         raise ValueError("`memories` is not a list")
     wanted = _yes(value.get("should_store"), bool(items))
-    score = _score(value.get("score"), wanted)
     reading = _memories(items, turns) if wanted else Reading()
+    worth = max((fade.importance_score(one.importance) for one in reading.candidates), default=None)
+    score = _score(value.get("score"), wanted, worth)
     reasoning = value.get("reasoning")
     told = " ".join(reasoning.encode("utf-8", "replace").decode().split())[:500] if isinstance(reasoning, str) else ""
     return Verdict(wanted, score, told, reading.candidates, reading.discarded, by="model")
@@ -354,8 +355,8 @@ def _yes(value: Any, otherwise: bool) -> bool:
     return bool(value) if isinstance(value, bool | int) else otherwise
 
 
-def _score(value: Any, wanted: bool) -> float:
-    """0..1; a number above that is read as of 1..10."""
+def _score(value: Any, wanted: bool, worth: float | None) -> float:
+    """0..1; a number above that is read as of 1..10. Without one it is `worth`, that of the weightiest memory."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -365,6 +366,8 @@ def _score(value: Any, wanted: bool) -> float:
         return float(value) / 10 if value > 1 else float(value)
     if not wanted:
         return 0.0
+    if value is None and worth is not None:
+        return worth
     raise ValueError("`score` is not a number from 0 to 1")
 
 

@@ -56,6 +56,7 @@ VERBS: Mapping[str, Any] = {
     "retrieve_and_inject": shapes.Injected,
     "store_if_worthwhile": shapes.Stored,
     "get_prompt_memories": list[shapes.Shared],
+    "get_prompt_memories_text": str,
     "summarize_existing": str,
     "open_session": shapes.Held,
     "add_messages": shapes.Held,
