@@ -169,7 +169,9 @@ def test_reinforcement_converges_to_one() -> None:
 
 
 @given(st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), max_size=30), st.sets(st.sampled_from(KINDS)))
-def test_all_that_is_due_goes_at_once_and_of_the_rest_a_quarter(given: list[tuple[float, bool, bool]], apply: set[str]) -> None:
+def test_all_that_is_due_goes_at_once_and_of_the_rest_a_quarter(
+    given: list[tuple[float, bool, bool]], apply: set[str]
+) -> None:
     entries = [entry(f"e{n}", score=score, archived=old, pinned=pin) for n, (score, old, pin) in enumerate(given)]
     active = sum(one.state == "active" for one in entries)
     planned = plan(entries, today=after(30))

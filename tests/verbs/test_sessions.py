@@ -768,3 +768,11 @@ def test_a_process_that_dies_while_the_model_thinks_leaves_the_session_in_the_qu
     clock.now = datetime.now(UTC) + timedelta(minutes=1)
     assert [each.new for each in again.retry_parked()] == [1]
     assert texts(again) == [WORK]
+
+
+@pytest.mark.parametrize("said", ["I prefer short answers.", "我喜欢简短的回答。"])
+def test_what_was_said_again_counts_as_updated_and_apart_as_reinforced(memory: Memory, said: str) -> None:
+    first = memory.process_session_end([{"role": "user", "content": said}], "one")
+    again = memory.process_session_end([{"role": "user", "content": said}], "two")
+    assert (first.new, first.updated, first.reinforced) == (1, 0, 0)
+    assert (again.new, again.updated, again.reinforced) == (0, 1, 1)

@@ -109,3 +109,20 @@ def test_a_flush_of_nothing_readable_says_why(memory: Memory) -> None:
     memory.flush("- We decided to use PostgreSQL.")
     again = memory.flush("- We decided to use PostgreSQL.")
     assert (again.written, again.operation) == ((), None)
+
+
+@pytest.mark.parametrize(("alias", "category"), [("skill", "experience"), ("pattern", "workflow")])
+@pytest.mark.parametrize("text", ["Run the linter first.", "先跑检查。"])
+def test_a_category_is_read_back_under_the_name_it_was_given(
+    memory: Memory, alias: str, category: str, text: str
+) -> None:
+    made = memory.remember(text, category=alias)
+    id = made.known.entry.id
+    assert made.json()["entry"]["category"] == alias
+    assert made.known.entry.category == category
+    assert memory.get(id).json()["entry"]["category"] == alias
+    assert [each["category"] for each in memory.entries(category=alias).json()["entries"]] == [alias]
+    assert memory.update(id, importance=0.3).json()["entry"]["category"] == alias
+    assert memory.update(id, category="fact").json()["entry"]["category"] == "fact"
+    assert memory.update(id, category=alias).json()["entry"]["category"] == alias
+    assert memory.update(id, category=category).json()["entry"]["category"] == category

@@ -357,6 +357,8 @@ def _yes(value: Any, otherwise: bool) -> bool:
 
 def _score(value: Any, wanted: bool, worth: float | None) -> float:
     """0..1; a number above that is read as of 1..10. Without one it is `worth`, that of the weightiest memory."""
+    if value is None and wanted and worth is not None:
+        return worth
     if isinstance(value, str):
         try:
             value = float(value)
@@ -366,8 +368,6 @@ def _score(value: Any, wanted: bool, worth: float | None) -> float:
         return float(value) / 10 if value > 1 else float(value)
     if not wanted:
         return 0.0
-    if value is None and worth is not None:
-        return worth
     raise ValueError("`score` is not a number from 0 to 1")
 
 
