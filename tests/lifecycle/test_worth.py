@@ -257,7 +257,7 @@ def test_bad_memories_are_set_aside_one_by_one_and_no_more_than_five_kept() -> N
 
 
 @pytest.mark.parametrize(("importance", "word", "score"), [(0.9, "high", 0.8), (0.5, "medium", 0.6), (0.1, "low", 0.4)])
-def test_an_answer_without_a_score_is_weighed_by_its_memories(importance: float, word: str, score: float) -> None:
+def test_an_answer_without_a_score_is_weighed_by_its_memories(importance: float, word: Any, score: float) -> None:
     given = answer({**MEMORY, "importance": importance})
     del given["score"]
     verdict, llm = judged(TASK, given)
