@@ -94,7 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "recollection", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
-    | {"agent", "answers", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}
+    | {"agent", "answers", "arguments", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}
     | {"values", "workspace"},
     "hosted": CORE | {"forget", "answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory", "verbs"},

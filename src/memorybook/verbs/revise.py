@@ -11,7 +11,6 @@ from memorybook.answers import Known, known
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.lifecycle.revise import revise as rewrite
 from memorybook.model import Entry, Update
-from memorybook.patterns import lazily
 from memorybook.verbs.write import Mask, reworded
 
 if TYPE_CHECKING:
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
 
 MOST_INSTRUCTION = 4_000
 """Characters of an instruction."""
-
-
-_IMPORTANCE = lazily(
-    r"(?i)\b(?:(?:set|change|raise|lower|make|put|update)\s+)?(?:(?:the|its)\s+)?importance\s*(?:to|=|:|be|is|as|at|of)?\s*"
-    r"(?P<en>high|medium|low|[01](?:\.\d+)?|\.\d+)\b"
-    r"|(?:请?(?:把|将))?(?:它的)?重要(?:性|程度|度)(?:改|设|调|提|降|定)?(?:高|低)?(?:成|为|到|至|[:：=])?\s*(?P<zh>[高中低]|[01](?:\.\d+)?)"
-)
-_AROUND = " \t\n,.;，。；"
 
 
 class Revised(NamedTuple):
@@ -82,7 +73,7 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     wanted = mask.text(given.text_of(instruction, "instruction", limit=MOST_INSTRUCTION).strip())
     book = memory.book
     entry = _entry(memory, id)
-    importance, wanted = asked_importance(wanted)
+    importance, wanted = given.asked_importance(wanted)
     if importance is not None:
         now = _with_importance(memory, id, importance)
         if not wanted:
@@ -115,20 +106,6 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     operation = result.operation.id if result.operation else None
     now = known(book, [result.outcomes[0].entry or entry])[0]
     return Revised(now, entry.text, "", operation, mask.count, usage)
-
-
-def asked_importance(instruction: str) -> tuple[str | float | None, str]:
-    """The importance that an instruction asks for, None for none, and what else it asks; "" for nothing.
-
-    >>> asked_importance("set the importance to 0.9"), asked_importance("把重要性改成高，并写短一点")
-    ((0.9, ''), ('高', '并写短一点'))
-    """
-    found = _IMPORTANCE.search(instruction)
-    if found is None:
-        return None, instruction
-    level = found["en"] or found["zh"]
-    rest = f"{instruction[: found.start()]} {instruction[found.end() :]}".strip(_AROUND)
-    return level.lower() if level[0] not in "01." else float(level), rest
 
 
 def _with_importance(memory: Memory, id: str, importance: str | float) -> Known:
