@@ -5,7 +5,8 @@ Usage: python benchmarks/detect.py [FILE …] [--part tuning] [--failures] [--pa
 A FILE holds JSON Lines: {"id", "lang": "en" | "zh", "text", "scene": "history" | "topic" | "session" | "within" |
 null}; null is a look-alike that must not trigger. The inputs shipped in `tests/data/detect.jsonl` are always read.
 They are split by a fixed rule, the CRC-32 of the id modulo 5: below 2 is the part kept aside, the rest the part that
-the rules may be tuned on. A further file is one part, named by the file.
+the rules may be tuned on. `detect_new.jsonl` beside it was written before the rules that it measures, and is all kept
+aside; `detect_taught.jsonl` is only learned from. A further file is one part, named by the file.
 
 What is counted: precision and recall of triggering (any scene against none), in percent, and of the inputs that
 should trigger the share that was given the right scene. `--failures` prints each wrong answer of the chosen part.
@@ -29,7 +30,8 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 from benchmarks import measure
 from memorybook.recall.detect import detect
 
-SHIPPED = Path(__file__).parent.parent / "tests" / "data" / "detect.jsonl"
+DATA = Path(__file__).parent.parent / "tests" / "data"
+SHIPPED, NEW, TAUGHT = DATA / "detect.jsonl", DATA / "detect_new.jsonl", DATA / "detect_taught.jsonl"
 
 
 class Input(NamedTuple):
@@ -99,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flags.add_argument("--failures", action="store_true", help="print each wrong answer")
     measure.add_output(flags, "detect")
     options = measure.parsed(flags, arguments, "detect")
-    inputs = read(SHIPPED) + [one for file in options.files for one in read(file, file.stem)]
+    inputs = read(SHIPPED) + read(NEW, "new") + [one for file in options.files for one in read(file, file.stem)]
     inputs = tried([one for one in inputs if options.part in (None, one.part)])
     began = time.perf_counter()
     tried(inputs)

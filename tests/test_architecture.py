@@ -94,8 +94,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "chat": VALUES | {"agent", "cli", "lifecycle", "memory", "recollection", "text", "verbs"},
     # doors: what is in a book is the core's to say
     "servers": VALUES
-    | {"agent", "answers", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema", "tools"}
-    | {"values", "workspace"},
+    | {"agent", "answers", "arguments", "config", "memory", "recall", "recollection", "shapes", "text", "tool_schema"}
+    | {"tools", "values", "workspace"},
     "hosted": CORE | {"forget", "answers", "arguments", "importers", "lifecycle", "memory", "verbs"},
     "filetree": VALUES | {"memory", "verbs"},
     "items": CORE | {"arguments", "memory", "verbs"},

@@ -109,6 +109,7 @@ def finding(book: Memory | Client) -> Iterator[tuple[str, object]]:
     yield "recall", book.recall("绿茶 or green tea?", max_tokens=500)
     yield "retrieve_and_inject", book.retrieve_and_inject("the user prefers green tea", min_score=0.1)
     yield "get_prompt_memories", book.get_prompt_memories(5)
+    yield "get_prompt_memories_text", book.get_prompt_memories_text(5)
     yield "summarize_existing", book.summarize_existing()
 
 

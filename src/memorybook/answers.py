@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from memorybook.replies import Usage
 
 
+NAMED = "named"
+"""Under this name an entry keeps the alias that its category was given by."""
+
+
 def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
     """An entry with all its fields; `score` is its strength today (0..1), fading applied."""
     return {
         "id": entry.id,
         "text": entry.text,
-        "category": entry.category,
+        "category": named(entry),
         "score": round(strength, 6),
         "state": entry.state,
         "created_at": entry.created.isoformat().replace("+00:00", "Z") if entry.created else None,
@@ -41,6 +45,14 @@ def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[
         "superseded_by": entry.superseded_by,
         "metadata": dict(entry.metadata),
     }
+
+
+def named(entry: Entry) -> str:
+    """The category of an entry under the name it was given: `skill` and `pattern` are aliases."""
+    from memorybook.model import CATEGORY_ALIASES
+
+    names = (value for key, value in entry.unknown if key == NAMED and CATEGORY_ALIASES.get(value) == entry.category)
+    return next(names, entry.category)
 
 
 class Known(NamedTuple):
@@ -426,8 +438,8 @@ class Memorized(NamedTuple):
 
     Attributes:
         session: Its uuid.
-        new: Entries that were added; `updated` in the place of one that is no longer true, `merged` of an old one and
-            what was said now.
+        new: Entries that were added; `merged` of an old one and what was said now.
+        updated: Entries in the place of one that is no longer true, and those that were said again.
         reinforced, contradicted: Entries that were said again, and that are no longer true.
         archived, removed: Entries that were put aside, and taken out because the user asked for it.
         notes: Lines that were written.

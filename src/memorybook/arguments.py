@@ -14,6 +14,13 @@ from memorybook.typed import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memorybook.model import Category
 
+_IMPORTANCE = lazily(
+    r"(?i)\b(?:(?:set|change|raise|lower|make|put|update)\s+)?(?:(?:the|its)\s+)?importance\s*(?:to|=|:|be|is|as|at|of)?\s*"
+    r"(?P<en>high|medium|low|[01](?:\.\d+)?|\.\d+)\b"
+    r"|(?:请?(?:把|将))?(?:它的)?重要(?:性|程度|度)(?:改|设|调|提|降|定)?(?:高|低)?(?:成|为|到|至|[:：=])?\s*(?P<zh>[高中低]|[01](?:\.\d+)?)"
+)
+_AROUND = " \t\n,.;，。；"
+
 MAX_TEXT = 20_000
 """Longest statement, characters; longer texts are for `flush` and `import`."""
 
@@ -152,6 +159,20 @@ def query_of(
         until=last,
         session=session or None,
     )
+
+
+def asked_importance(instruction: str) -> tuple[str | float | None, str]:
+    """The importance that an instruction asks for, None for none, and what else it asks; "" for nothing.
+
+    >>> asked_importance("set the importance to 0.9"), asked_importance("把重要性改成高，并写短一点")
+    ((0.9, ''), ('高', '并写短一点'))
+    """
+    found = _IMPORTANCE.search(instruction)
+    if found is None:
+        return None, instruction
+    level = found["en"] or found["zh"]
+    rest = f"{instruction[: found.start()]} {instruction[found.end() :]}".strip(_AROUND)
+    return level.lower() if level[0] not in "01." else float(level), rest
 
 
 def category_of(name: str) -> Category:

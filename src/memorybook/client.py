@@ -93,6 +93,7 @@ class Client:
     recall = _verb(Memory.recall)
     retrieve_and_inject = _verb(Memory.retrieve_and_inject)
     get_prompt_memories = _verb(Memory.get_prompt_memories, reads=True)
+    get_prompt_memories_text = _verb(Memory.get_prompt_memories_text, reads=True)
     summarize_existing = _verb(Memory.summarize_existing, reads=True)
 
     # --- writing -------------------------------------------------------------------------------

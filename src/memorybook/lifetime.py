@@ -237,6 +237,16 @@ class Lifetime:
 
         return standing.get_prompt_memories(self._there, top_k)
 
+    def get_prompt_memories_text(self, top_k: int = 20) -> str:
+        """The entries of `get_prompt_memories` as lines for a prompt, fenced as data; "" if there are none.
+
+        Raises:
+            InvalidInput: `top_k` is below 1.
+        """
+        from memorybook.prompt import standing
+
+        return standing.as_text(self._memory, self.get_prompt_memories(top_k))
+
     def summarize_existing(self, limit: int = 50) -> str:
         """What is known, as one text by category in the book's language: the strongest active entries; "" if none.
 

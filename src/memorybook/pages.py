@@ -177,7 +177,7 @@ class Pages:
     def _page_steps(self) -> Iterator[Patch]:
         for path, copy in self.copies.items():
             if copy.moved:
-                document = copy.document
+                document = self._of_today(copy.document) if path == MEMORY else copy.document
                 for id in copy.gone:
                     document = document.without(id)
                 before, copy.text, copy.moved = copy.text, self._rendered(document), False
@@ -226,6 +226,14 @@ class Pages:
                 self._documents.append(path, line)
                 self.wrote = True
         self._write_turns()
+
+    def _of_today(self, document: memory_md.MemoryDocument) -> memory_md.MemoryDocument:
+        """The document with the strength of today in every entry; one that has not faded stays as it stands."""
+        return document.with_entries(
+            fade.tidied(entry, self._today)
+            for entry in document.entries
+            if fade.strength(entry, self._today) != entry.score
+        )
 
     def _rendered(self, document: memory_md.MemoryDocument) -> str:
         return document.render(now=self.now, strength=lambda entry: fade.strength(entry, self._today))

@@ -415,7 +415,8 @@ TOOLS: Mapping[str, Tool] = {
 def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_model: bool = False) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
-    Arguments are as `schema` has them, an object or its JSON as models write it; None is as good as left out. With
+    Arguments are as `schema` has them, or under the names of `tool_schema.ALSO`; an object or its JSON as models write
+    it; None is as good as left out. With
     `for_model` a search returns only the hits that a model can use, see `recall.tool_results.select`.
 
     Raises:
@@ -423,12 +424,13 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_m
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.tool_schema import checked, decoded, private
+    from memorybook.tool_schema import checked, decoded, private, renamed
 
     tool = TOOLS.get(name)
     if tool is None:
         raise InvalidInput(f"no tool {name!r}: there are {', '.join(TOOLS)}")
-    given = checked(name, schema(name)["parameters"], decoded(name, arguments))
+    parameters = schema(name)["parameters"]
+    given = checked(name, parameters, renamed(parameters, decoded(name, arguments)))
     if for_model and tool in (memory_search, recall_memory):
         from memorybook.recall.tool_results import search_for_model
 

@@ -13,6 +13,9 @@ from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
 from memorybook.lifecycle.talk import ECHOES, own_words
+from memorybook.memory import Memory
+from memorybook.protocols import MemoryProvider
+from memorybook.providers import MemorizeInput, MemorizeResult
 from memorybook.replies import Reply, ToolCall, ToolSchema
 from memorybook.summaries import SummaryUpdate
 from memorybook.testing import ScriptedLLM
@@ -1140,3 +1143,51 @@ def test_a_recall_of_past_talks_that_fails_is_an_event_and_the_turn_goes_on(
     reasons = [event.data["reason"] for event in place.events if event.kind == "recall_failed"]
     assert reasons[0] == "no disk"
     assert "gone" in reasons[1]
+
+
+class OfThreeMethods:
+    """All that a user's own provider needs to have."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.given: list[MemorizeInput] = []
+        self.closed = False
+
+    def recall(self, query: str) -> str:
+        return f"Their own memory of {query}"
+
+    def memorize(self, given: MemorizeInput) -> MemorizeResult:
+        self.given.append(given)
+        return MemorizeResult(0 if given.archive_all else len(given.messages), True)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("words", ["Which tea?", "什么茶？"])
+def test_a_provider_of_three_methods_runs_in_a_workspace(place: Place, words: str) -> None:
+    made: list[OfThreeMethods] = []
+
+    def provider(memory: Memory) -> MemoryProvider:
+        made.append(OfThreeMethods(memory))
+        return made[-1]  # type: ignore[return-value]
+
+    workspace = place.workspace(provider=provider, memory_window=4)
+    session = workspace.session("a", "b")
+    assert f"Their own memory of {words}" in session.build_messages("", words)[0]["content"]
+    talk(session, 7)
+    workspace.wait(20)
+    workspace.close()
+    assert made[0].given
+    assert made[0].closed
+    assert "recall_failed" not in place.kinds()
+
+
+@pytest.mark.parametrize("summary", ["They meet at the lighthouse.", "他们约在灯塔见面。"])
+def test_the_summary_of_the_running_session_stands_in_every_prompt(place: Place, summary: str) -> None:
+    session = place.workspace(noting=False).session("a", "b")
+    talk(session, 2)
+    with session.memory() as memory:
+        told = memory.book.transcripts.told(session.uuid)
+        memory.book.transcripts.tell(SummaryUpdate(told, summary=summary, by="model", through=told.last))
+    for words in ("Go on.", "Where?", "在哪？"):
+        assert summary in session.build_messages("", words)[0]["content"]

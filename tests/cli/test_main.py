@@ -67,7 +67,7 @@ def test_the_version_is_told(shell: Any, words: list[str]) -> None:
         (["search"], "the following arguments are required: query"),
         (["search", "x", "--nope"], "unrecognized arguments: --nope"),
         (["search", "x", "--max", "3"], "unrecognized arguments: --max"),
-        (["search", "x", "-n", "0"], "--max-results/-n: must be a whole number from 1 to 200, not '0'"),
+        (["search", "x", "-n", "0"], "--max-results/--limit/-n: must be a whole number from 1 to 200, not '0'"),
         (["search", "x", "--max-results", "-1"], "must be a whole number from 1 to 200, not '-1'"),
         (["search", "x", "--max-results=1e99"], "must be a whole number from 1 to 200, not '1e99'"),
         (["search", "x", "--max-results", "9" * 5000], "must be a whole number from 1 to 200"),

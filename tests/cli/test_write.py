@@ -239,3 +239,16 @@ def test_a_person_is_asked(
             call.confirm("Really?")
         assert not isinstance(caught.value, InvalidInput)
     assert capsys.readouterr().err == "Really? [y/N] "
+
+
+@pytest.mark.parametrize("text", ["The user likes tea.", "用户喜欢茶", "tea", "-- dashes", "喝 茶"])
+def test_the_statement_may_be_given_as_content(shell: Any, tools: Any, text: str) -> None:
+    shell("add", f"--content={text}")
+    assert tools.last[1]["text"] == text
+
+
+@pytest.mark.parametrize("words", [["add"], ["add", "tea", "--content", "coffee"]])
+def test_the_statement_is_given_once(shell: Any, words: list[str]) -> None:
+    done = shell(*words)
+    assert done.code == 2
+    assert "--content" in done.err

@@ -15,7 +15,7 @@ from memorybook.formats import memory_md
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.ledger import Proposed
 from memorybook.lifecycle.sharing import Sharing
-from memorybook.lifecycle.tidy import KINDS, DatedNote, divide, dropped, plan
+from memorybook.lifecycle.tidy import KINDS, LAWS, DatedNote, divide, dropped, plan
 from memorybook.model import Add, Archive, Entry, Note, Remove, Supersede, Update
 
 DAY = date(2026, 1, 1)
@@ -63,13 +63,15 @@ def test_the_weakest_go_first() -> None:
     assert kinds(found) == [("archive", {"a2"}), ("archive", {"a1"})]
 
 
-def test_pinned_entries_never_fade_lapse_or_go() -> None:
+def test_pinned_entries_never_fade_lapse_or_go_but_for_a_todo() -> None:
     pinned = [
         entry("a1", score=0.01, pinned=True),
         entry("a2", score=0.01, pinned=True, archived=True),
-        entry("a3", category="todo", pinned=True, expires=date(2025, 1, 1)),
+        entry("a3", pinned=True, expires=date(2025, 1, 1)),
     ]
     assert plan(pinned, today=after(900)) == []
+    todo = entry("a3", category="todo", pinned=True, expires=date(2025, 1, 1))
+    assert kinds(plan([todo], today=after(900))) == [("expire", {"a3"})]
 
 
 def test_a_todo_past_its_day_is_archived_and_not_on_it() -> None:
@@ -167,32 +169,27 @@ def test_reinforcement_converges_to_one() -> None:
 
 
 @given(st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), max_size=30), st.sets(st.sampled_from(KINDS)))
-def test_never_more_than_a_quarter_goes_at_once(given: list[tuple[float, bool, bool]], apply: set[str]) -> None:
+def test_all_that_is_due_goes_at_once_and_of_the_rest_a_quarter(
+    given: list[tuple[float, bool, bool]], apply: set[str]
+) -> None:
     entries = [entry(f"e{n}", score=score, archived=old, pinned=pin) for n, (score, old, pin) in enumerate(given)]
     active = sum(one.state == "active" for one in entries)
     planned = plan(entries, today=after(30))
     divided = divide(planned, apply=apply, entries=entries)
     gone = {id for each in divided.now for id in dropped(each.changes)}
-    assert len(gone) <= max(1, active // 4)
+    judged = {id for each in divided.now if each.kind not in LAWS for id in dropped(each.changes)}
+    assert len(judged) <= max(1, active // 4)
+    assert not [each for each in divided.later if each.kind in apply and each.kind in LAWS]
     assert all(each.kind in apply for each in divided.now)
     waiting = {id for each in divided.later for id in dropped(each.changes)}
     assert gone | waiting == {id for each in planned for id in dropped(each.changes)}
 
 
-def test_the_rest_waits_and_says_why() -> None:
-    entries = [entry(f"e{n}", score=0.1 + n / 100) for n in range(8)]
-    divided = divide(plan(entries, today=DAY), apply=("archive",), entries=entries)
-    assert kinds(divided.now) == [("archive", {"e0"}), ("archive", {"e1"})]
-    assert len(divided.later) == 6
-    assert divided.later[0].reason.endswith("; waits because one run drops at most 2 of the 8 active entries")
-
-
-def test_todos_past_their_day_do_not_wait_but_count() -> None:
+def test_what_days_and_strengths_decide_never_waits() -> None:
     todos = [entry(f"t{n}", category="todo", expires=date(2025, 12, 1)) for n in range(3)]
-    entries = [*todos, entry("e1", score=0.1)]
+    entries = [*todos, *(entry(f"e{n}", score=0.1 + n / 100) for n in range(8))]
     divided = divide(plan(entries, today=DAY), apply=("expire", "archive"), entries=entries)
-    assert [each.kind for each in divided.now] == ["expire"] * 3
-    assert [each.kind for each in divided.later] == ["archive"]
+    assert (len(divided.now), divided.later) == (11, ())
 
 
 def test_what_waits_to_be_archived_is_not_removed() -> None:

@@ -254,3 +254,20 @@ def test_bad_memories_are_set_aside_one_by_one_and_no_more_than_five_kept() -> N
     assert len(verdict.candidates) == 5
     assert [left.reason for left in verdict.discarded] == ["has no content", *["is one of more than 5"] * 2]
     assert verdict.reasoning == ""
+
+
+@pytest.mark.parametrize(("importance", "word", "score"), [(0.9, "high", 0.8), (0.5, "medium", 0.6), (0.1, "low", 0.4)])
+def test_an_answer_without_a_score_is_weighed_by_its_memories(importance: float, word: Any, score: float) -> None:
+    given = answer({**MEMORY, "importance": importance})
+    del given["score"]
+    verdict, llm = judged(TASK, given)
+    assert ([one.importance for one in verdict.candidates] or [word], verdict.score) == ([word], score)
+    assert (verdict.by, verdict.degraded, len(llm.requests)) == ("model", "", 1)
+    assert verdict.should_store == (score >= 0.5)
+    assert verdict.should_store or verdict.discarded
+
+
+def test_a_task_judged_worth_keeping_is_never_lost_in_silence() -> None:
+    for given in (answer(), answer({**MEMORY, "content": "It cost 99 euros.", "quote": ""}), answer(MEMORY, score=0.1)):
+        verdict, _ = judged(TASK, given, given, given)
+        assert verdict.should_store or verdict.discarded or verdict.reasoning

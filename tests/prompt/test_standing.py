@@ -139,3 +139,13 @@ def test_a_chinese_book_is_summed_up_in_chinese(memory: Memory) -> None:
         "已有记忆 2 条：\n\n## 偏好\n- 喜欢喝绿茶，不喝咖啡。\n\n## 事实\n- 在杭州的公司做后端开发。"
     )
     assert memory.summarize_existing(1).startswith("已有记忆 2 条，以下是最强的 1 条：")
+
+
+def test_prompt_memories_are_also_one_text(memory: Memory) -> None:
+    assert memory.get_prompt_memories_text() == ""
+    memory.remember("用户喜欢绿茶。", category="preference", importance=0.9)
+    memory.remember("The port is 8443.", importance=0.8)
+    memory.remember("A faint one.", importance=0.3)
+    text = memory.get_prompt_memories_text()
+    assert [line for line in text.split("\n") if line.startswith("- ")] == ["- 用户喜欢绿茶。", "- The port is 8443."]
+    assert memory.get_prompt_memories_text(1).count("- ") == 1

@@ -15,6 +15,7 @@ from memorybook.recall.detect import READ, detect, plain, resembles
 TODAY = date(2023, 5, 12)  # a Friday
 DATA = Path(os.environ.get("MEMORYBOOK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SHIPPED = measured.read(measured.SHIPPED)
+NEW = measured.read(measured.NEW, "new")
 
 
 def scene(text: str) -> str | None:
@@ -35,8 +36,74 @@ def test_inputs_kept_aside_from_tuning_are_told_apart(language: str) -> None:
 def test_of_the_inputs_tuned_on_hardly_any_is_got_wrong(language: str) -> None:
     inputs = [one for one in SHIPPED if one.language == language and one.part == "tuning"]
     found = measured.figures(measured.tried(inputs))
-    assert min(found["precision"], found["recall"]) >= 99
+    assert min(found["precision"], found["recall"]) >= 98.5
     assert found["scene right"] >= 97
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_inputs_written_before_the_rules_are_told_apart(language: str) -> None:
+    found = measured.figures(measured.tried(one for one in NEW if one.language == language))
+    assert found["to trigger"] >= {"en": 40, "zh": 160}[language]
+    assert min(found["precision"], found["recall"], found["scene right"]) >= 90
+
+
+def test_of_new_chinese_inputs_that_are_heard_nine_in_ten_are_taken_for_the_right_recall() -> None:
+    heard = [one for one in measured.tried(NEW) if one.language == "zh" and one.scene and one.found]
+    assert sum(one.scene == one.found for one in heard) >= 0.93 * len(heard)
+
+
+OLD_STUFF = "翻翻旧账 翻一翻旧账吧 来翻翻老账 咱们把旧账翻一翻 翻翻从前的旧账 翻下旧账，看看报价".split()
+THAT_TIME = "报价那次 迁移那次，你怎么说的 谈租金那回 签合同那次我们让了多少 面试那次呢 搬家那回找的哪家公司".split()
+RELATED = (
+    "登录模块相关的内容 和发票相关的内容找一下 跟小程序有关的讨论 与供应商相关的聊天记录 所有跟备份有关的对话"
+    " 翻出和年假相关的内容"
+).split()
+OLD_STUFF_EN = (
+    "let's dig up the past",
+    "go through the old stuff again",
+    "rake over the old accounts",
+    "bring up the old business again",
+    "go over our old notes",
+    "look through the old talks",
+)
+THAT_TIME_EN = (
+    "the time with the quote",
+    "that time we priced the roof",
+    "the time you drafted the offer",
+    "that session on rent, what was the outcome",
+    "the day we signed the lease, how much did we give way",
+    "the time about the interview",
+)
+RELATED_EN = (
+    "anything related to the login module we talked about",
+    "what we have related to invoices",
+    "our talks related to the mini app",
+    "everything we said concerning suppliers",
+    "all our conversations related to backups",
+    "what in our chats relates to vacation",
+)
+
+
+@pytest.mark.parametrize("text", [*THAT_TIME, *RELATED, *THAT_TIME_EN, *RELATED_EN])
+def test_that_time_and_what_is_related_to_it_are_asked_for_by_topic(text: str) -> None:
+    found = detect(text)
+    assert found is not None
+    assert found.scene == "topic"
+    assert found.query
+
+
+@pytest.mark.parametrize("text", [*OLD_STUFF, *OLD_STUFF_EN])
+def test_the_old_stuff_is_asked_for(text: str) -> None:
+    assert scene(text) in ("session", "topic")
+
+
+LOOK_ALIKES = "夫妻总翻旧账怎么办 翻旧账是什么意思 那次地震死了多少人 报价单怎么写 推荐和健康相关的内容".split()
+LOOK_ALIKES_EN = ("that time of year is cold", "articles related to climate", "why do people dig up the past in fights")
+
+
+@pytest.mark.parametrize("text", [*LOOK_ALIKES, *LOOK_ALIKES_EN])
+def test_what_only_sounds_like_it_asks_for_nothing(text: str) -> None:
+    assert scene(text) is None
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -192,10 +259,15 @@ def test_plain_facts_and_statements_are_not_like_what_asks(text: str, expected: 
     assert scene(text) == expected
 
 
-def test_the_weights_that_ship_are_those_that_are_learned_from_the_tuning_part() -> None:
-    inputs = [one for one in SHIPPED if one.part == "tuning" and one.language == "zh"]
-    seen = {run for one in inputs for run in likeness.runs(plain(one.text, "zh"), "zh")}
+def test_the_weights_that_ship_are_of_what_may_be_learned_from() -> None:
+    inputs = [one for one in SHIPPED if one.part == "tuning"] + measured.read(measured.TAUGHT)
+    seen = {run for one in inputs if one.language == "zh" for run in likeness.runs(plain(one.text, "zh"), "zh")}
     shipped = [line.split("\t") for line in Path(likeness.__file__).with_suffix(".tsv").read_text("utf-8").splitlines()]
     chinese = {run for language, run, *_ in shipped if language == "zh"}
     assert len(chinese) > 500
     assert chinese - {likeness.BIAS} <= seen
+
+
+def test_nothing_is_learned_from_that_is_measured() -> None:
+    taught = {one.text for one in measured.read(measured.TAUGHT)}
+    assert taught.isdisjoint(one.text for one in [*SHIPPED, *NEW])

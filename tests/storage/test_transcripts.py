@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import apsw
@@ -154,15 +156,38 @@ def test_a_full_chat_goes_on_in_another(
     whole.close()
 
 
-def test_turn_ids_of_an_ended_session_stand_in_their_column(transcripts: SqliteTranscripts, path: str) -> None:
-    transcripts.append(session(), [turn("a"), turn("b", "assistant")])
-    assert rows(path, "SELECT turn_ids FROM sessions") == [(None,)]
+def test_turn_ids_stand_in_their_column_at_once(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [("[]",)]
+    transcripts.append(session(), [turn("a")])
+    transcripts.append(session(), [turn("b", "assistant"), turn("a")])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [('["a","b"]',)]
     transcripts.update(Session(uuid="s1", ended=START))
     assert rows(path, "SELECT turn_ids FROM sessions") == [('["a","b"]',)]
     transcripts.remove("s1", ["a"])
     assert rows(path, "SELECT turn_ids FROM sessions") == [('["b"]',)]
-    transcripts.append(session(), [turn("c")])
-    assert rows(path, "SELECT turn_ids FROM sessions") == [(None,)]
+    transcripts.append(session(), [turn("c"), turn('"茶,', "assistant")])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [('["b","c","\\"茶,"]',)]
+    transcripts.append(session(), [turn("\ud800"), turn("d")])
+    transcripts.append(session(), [turn("e")])
+    assert len(transcripts.session("s1").turn_ids) == 6
+    assert rows(path, "SELECT json_array_length(CAST(turn_ids AS TEXT)) FROM sessions") == [(6,)]
+
+
+def test_turn_ids_of_an_older_book_are_there_once_the_session_grows(transcripts: SqliteTranscripts, path: str) -> None:
+    transcripts.append(session(), [turn("a")])
+    rows(path, "UPDATE sessions SET turn_ids=NULL")
+    transcripts.append(session(), [turn("b")])
+    assert rows(path, "SELECT turn_ids FROM sessions") == [('["a","b"]',)]
+
+
+def test_every_time_in_the_tables_has_its_zone(transcripts: SqliteTranscripts, path: str) -> None:
+    east = datetime(2026, 2, 24, 17, 0, 5, tzinfo=timezone(timedelta(hours=8)))
+    transcripts.append(session(), [replace(turn("a"), time=east), replace(turn("b", "assistant"), time=east)])
+    transcripts.update(Session(uuid="s1", ended=east))
+    told = "2026-02-24T09:00:05.000000Z"
+    assert rows(path, "SELECT created, updated, ended FROM sessions")[0][1:] == (told, told)
+    assert rows(path, "SELECT created, json_extract(ai_replies, '$[0].created') FROM chats") == [(told, told)]
 
 
 def test_turn_ids_of_a_session_that_was_imported_ended_stand_there_too(

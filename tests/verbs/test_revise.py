@@ -157,3 +157,34 @@ def test_as_json_it_says_everything(opened: Open) -> None:
     assert shown["entry"]["text"] == "The API: 8080 since 2026-03-01."
     assert (shown["before"], shown["changed"], shown["refused"]) == (PORT, True, "")
     assert shown["usage"]["calls"] == 1
+
+
+@pytest.mark.parametrize(
+    ("instruction", "score"),
+    [
+        ("set the importance to 0.9", 0.9),
+        ("Importance: high", 0.8),
+        ("raise its importance to 1", 1.0),
+        ("importance 0.25.", 0.25),
+        ("make importance low", 0.4),
+        ("change the importance to .5", 0.5),
+        ("把重要性改成高", 0.8),
+        ("重要性提高到0.9", 0.9),
+        ("将重要程度调到 0.3", 0.3),
+        ("重要度设为低。", 0.4),
+        ("请把它的重要性降低到0.1", 0.1),
+        ("重要性：中", 0.6),
+    ],
+)
+def test_importance_is_changed_by_an_instruction_without_a_model(opened: Open, instruction: str, score: float) -> None:
+    memory = opened()
+    id = known(memory)
+    revised = revise(memory, id, instruction)
+    assert (revised.known.entry.score, revised.known.entry.text, revised.refused) == (score, PORT, "")
+    assert revised.operation is not None
+
+
+def test_what_else_an_instruction_asks_is_left_to_the_model(opened: Open) -> None:
+    memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
+    revised = revise(memory, known(memory), "make it shorter and set the importance to 0.9")
+    assert (revised.known.entry.score, revised.known.entry.text) == (0.9, "The API: 8080 since 2026-03-01.")

@@ -863,3 +863,11 @@ def test_more_than_two_that_are_no_longer_true_wait_and_the_statement_stands(ope
     assert waits.proposal.kind == "conflict"
     memory.accept(every=True)
     assert texts(memory) == [now]
+
+
+@pytest.mark.parametrize("said", ["I prefer short answers.", "我喜欢简短的回答。"])
+def test_what_was_said_again_counts_as_updated_and_apart_as_reinforced(memory: Memory, said: str) -> None:
+    first = memory.process_session_end([{"role": "user", "content": said}], "one")
+    again = memory.process_session_end([{"role": "user", "content": said}], "two")
+    assert (first.new, first.updated, first.reinforced) == (1, 0, 0)
+    assert (again.new, again.updated, again.reinforced) == (0, 1, 1)

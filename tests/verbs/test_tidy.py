@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -119,22 +119,20 @@ def test_what_waits_is_told_once(memory: Memory, clock: Clock) -> None:
 
 
 def test_what_a_person_rejected_is_neither_proposed_nor_done(memory: Memory, clock: Clock) -> None:
-    ids = fill(memory, 4, score=0.15)
-    done = tidy(memory)
-    assert ([each.kind for each in done.done], len(done.proposed)) == (["archive"], 3)
+    fill(memory, 4, score=0.15)
+    done = tidy(memory, apply=[])
+    assert ([each.kind for each in done.done], len(done.proposed)) == ([], 4)
     reject(memory, every=True, reason="I want these")
     clock.pass_by(days=30)
-    fill(memory)  # now there are enough active entries
     again = tidy(memory, apply=["archive"])
     assert [each for each in (*again.done, *again.proposed) if each.kind == "archive"] == []
-    assert list(states(memory).values()).count("archived") == 1
-    assert len(ids) == 4
+    assert set(states(memory).values()) == {"active"}
 
 
 def test_an_entry_stays_whose_archiving_a_person_rejected(memory: Memory, clock: Clock) -> None:
     ids = fill(memory, 2, score=0.01)
-    assert len(tidy(memory).done) == 1
-    [waits] = review(memory, kind="archive").proposals
+    tidy(memory, apply=[])
+    waits = review(memory, kind="archive").proposals[0]
     reject(memory, [waits.proposal.id], reason="I want it")
     left = next(id for id in ids if id in waits.told[0])
     again = tidy(memory, apply=["archive", "remove"])
@@ -142,19 +140,12 @@ def test_an_entry_stays_whose_archiving_a_person_rejected(memory: Memory, clock:
     assert states(memory)[left] == "active"
 
 
-def test_an_entry_stays_whose_archiving_waits(memory: Memory, clock: Clock) -> None:
+def test_an_entry_stays_whose_archiving_waits(memory: Memory) -> None:
     fill(memory, 2, score=0.01)
-    tidy(memory)
+    tidy(memory, apply=[])
     again = tidy(memory, apply=["remove"])
     assert [each.kind for each in (*again.done, *again.proposed)] == []
-    assert sorted(states(memory).values()) == ["active", "archived"]
-
-
-def test_a_small_book_fades_one_entry_in_a_run(memory: Memory) -> None:
-    fill(memory, 3, score=0.15)
-    done = tidy(memory)
-    assert (len(done.done), len(done.proposed)) == (1, 2)
-    assert done.proposed[0].reason.endswith("; waits because one run drops at most 1 of the 3 active entries")
+    assert set(states(memory).values()) == {"active"}
 
 
 def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock: Clock) -> None:
@@ -167,14 +158,76 @@ def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock
     assert [each.proposal for each in tidy(memory, apply=[]).proposed] == ["p2"]
 
 
-def test_no_more_than_a_quarter_goes_in_one_run(memory: Memory) -> None:
-    fill(memory, 8, score=0.15)
+FACTS = (
+    ("The boat is called Heron.", "The spare key hangs in the shed.", "Tea comes from Uji.", "The lease ends in May."),
+    ("船名叫苍鹭。", "备用钥匙挂在棚里。", "茶叶来自宇治。", "租约五月到期。"),
+)
+
+
+@pytest.mark.parametrize("facts", FACTS)
+@pytest.mark.parametrize("days", [60, 147, 200])
+def test_facts_that_cross_the_bound_together_are_all_archived(
+    memory: Memory, clock: Clock, facts: Sequence[str], days: int
+) -> None:
+    for text in facts:
+        memory.remember(text, importance=0.21)
+    clock.pass_by(days=days)
     done = tidy(memory)
-    assert (len(done.done), len(done.proposed)) == (2, 6)
-    assert list(states(memory).values()).count("archived") == 2
-    assert tidy(memory).done == ()
-    accept(memory, kind="archive")
-    assert set(states(memory).values()) == {"archived"}
+    assert ([each.kind for each in done.done].count("archive"), set(states(memory).values())) == (4, {"archived"})
+    assert all(each.kind == "remove" for each in done.proposed)
+
+
+@pytest.mark.parametrize("facts", FACTS)
+def test_what_fades_on_is_removed_as_configured_without_a_word(
+    memory: Memory, clock: Clock, facts: Sequence[str]
+) -> None:
+    for text in facts:
+        memory.remember(text, importance=0.21)
+    clock.pass_by(days=60)
+    tidy(memory)
+    clock.pass_by(days=120)
+    assert [each.kind for each in tidy(memory).proposed] == ["remove"] * 4  # the default asks
+    done = tidy(memory, apply=["expire", "archive", "remove"])
+    assert [each.kind for each in done.done] == ["remove"] * 4  # what waited for a word goes too
+    assert (states(memory), tidy(memory).withdrawn, review(memory).proposals) == ({}, ("p1", "p2", "p3", "p4"), ())
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_whenever_the_page_is_written_all_strengths_in_it_are_of_that_day(
+    memory: Memory, clock: Clock, archived: bool
+) -> None:
+    ids = fill(memory, 4, archived=archived)
+    for _ in range(2):
+        clock.pass_by(days=30)
+        memory.remember(f"An unrelated thing of {clock().date()}")
+        today = clock().date()
+        faded = [each for each in memory.book.entries() if each.id in ids]
+        assert {each.scored for each in faded} == {today}
+        assert all(f"| {each.score:.2f} |" in Path(memory.root, "MEMORY.md").read_text("utf-8") for each in faded)
+
+
+@pytest.mark.parametrize("text", ["Pay the rent", "交房租"])
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_todo_past_its_day_loses_its_place(memory: Memory, clock: Clock, text: str, pinned: bool) -> None:
+    todo = memory.remember(text, category="todo", importance="high", expires=clock().date()).known.entry.id
+    if pinned:
+        memory.pin(todo)
+    assert [each.entry.id for each in memory.get_prompt_memories()] == [todo]
+    clock.pass_by(days=1)
+    assert (memory.get_prompt_memories(), text in memory.summarize_existing()) == ((), False)
+    tidy(memory)
+    assert states(memory) == {todo: "archived"}
+
+
+def test_no_more_than_a_quarter_is_merged_away_in_one_run(memory: Memory) -> None:
+    first = fill(memory, 8)
+    copies = [memory.remember(f"placeholder {n}").known.entry.id for n in range(8)]
+    changes = [Update(id=id, fields={"text": text}) for id, text in zip(copies, WORDS, strict=True)]
+    memory.book.apply(changes, actor="user", door="test")
+    done = tidy(memory, apply=["duplicate"])
+    assert (len(done.done), len(done.proposed)) == (4, 4)
+    assert done.proposed[0].reason.endswith("; waits because one run merges at most 4 of the 16 active entries away")
+    assert len(first) == 8
 
 
 def test_removal_waits_unless_it_is_asked_for(memory: Memory) -> None:
@@ -182,8 +235,7 @@ def test_removal_waits_unless_it_is_asked_for(memory: Memory) -> None:
     weak = memory.remember("a weak one", importance=0.01).known.entry.id
     done = tidy(memory)
     assert ([each.kind for each in done.done], [each.kind for each in done.proposed]) == (["archive"], ["remove"])
-    tidy(memory, apply=["archive", "remove"])
-    assert states(memory)[weak] == "archived"  # it waits already
+    assert states(memory)[weak] == "archived"
     accept(memory, kind="remove")
     assert weak not in states(memory)
     other = memory.remember("another weak one", importance=0.01).known.entry.id
@@ -400,8 +452,8 @@ def test_a_heartbeat_needs_time_between_its_beats(memory: Memory) -> None:
 
 def test_the_answer_counts_by_kind(memory: Memory) -> None:
     fill(memory, 8, score=0.15)
-    shown = tidy(memory).json()
-    assert shown["counts"] == {"done": {"archive": 2}, "proposed": {"archive": 6}}
+    shown = tidy(memory, apply=["expire"]).json()
+    assert shown["counts"] == {"done": {}, "proposed": {"archive": 8}}
     assert shown["proposed"][0]["proposal"] == "p1"
     assert (shown["usage"], shown["degraded"], shown["withdrawn"], shown["dry_run"]) == (None, [], [], False)
 

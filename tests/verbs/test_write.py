@@ -127,3 +127,20 @@ def test_what_a_person_said_does_not_lapse_at_an_agents_word(tmp_path: Path, exp
             agent.update(entry.id, expires="2026-03-01")
     with memorybook.open(root, config=CONFIG, door="cli", clock=lambda: NOW) as person:
         person.update(said[0].id, expires=expires)
+
+
+@pytest.mark.parametrize(("alias", "category"), [("skill", "experience"), ("pattern", "workflow")])
+@pytest.mark.parametrize("text", ["Run the linter first.", "先跑检查。"])
+def test_a_category_is_read_back_under_the_name_it_was_given(
+    memory: Memory, alias: str, category: str, text: str
+) -> None:
+    made = memory.remember(text, category=alias)
+    id = made.known.entry.id
+    assert made.json()["entry"]["category"] == alias
+    assert made.known.entry.category == category
+    assert memory.get(id).json()["entry"]["category"] == alias
+    assert [each["category"] for each in memory.entries(category=alias).json()["entries"]] == [alias]
+    assert memory.update(id, importance=0.3).json()["entry"]["category"] == alias
+    assert memory.update(id, category="fact").json()["entry"]["category"] == "fact"
+    assert memory.update(id, category=alias).json()["entry"]["category"] == alias
+    assert memory.update(id, category=category).json()["entry"]["category"] == category

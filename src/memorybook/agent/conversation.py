@@ -308,12 +308,12 @@ class Conversation:
         return [each for each in self.kept[-most:] if each.position >= self.view.start] if most else []
 
     def earlier(self, most: int) -> str:
-        """What stands for the messages that `history` leaves out: a summary, "" if there is none."""
+        """The summary of the running session; where it has none yet, one of what `history` leaves out, if it does."""
         left_out = self.view.start > 0 or len(self.kept) > most
-        return self.view.summary or (self.told() if left_out else "")
+        return self.view.summary or self.told(made=left_out)
 
-    def told(self) -> str:
-        """What the session's summary says as it stands now; some of its sentences where there is none."""
+    def told(self, *, made: bool = True) -> str:
+        """What the session's summary says as it stands now; where there is none, with `made` some of its sentences."""
         if not self.stored or self.session is None:
             return ""
         transcripts = self.memory.book.transcripts
@@ -322,4 +322,6 @@ class Conversation:
         except NotFound:
             return ""
         language = self.memory.config.language
-        return session.summary or summarize(transcripts.turns(self.uuid), session=session, language=language).summary
+        if session.summary or not made:
+            return session.summary
+        return summarize(transcripts.turns(self.uuid), session=session, language=language).summary

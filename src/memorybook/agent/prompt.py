@@ -76,7 +76,7 @@ def gathered(talk: Conversation, asked: str, language: str, *, most: int, before
         said=[asked, *(text_of(each.message) for each in shown)],
         language=language,
         max_tokens=config.recall.max_context_tokens,
-        whole=talk.provider.name == "flat",
+        whole=getattr(talk.provider, "name", "") == "flat",
     )
     return Gathered(made, found, tuple(failures))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def _search_arguments(parser: Parser) -> None:
     add = parser.add_argument
     add("query", nargs="+", help="what to look for, in words or as a question; - reads stdin")
-    add("--max-results", "-n", type=whole(1, 200), metavar="N", help="at most N hits, 1 to 200")
+    add("--max-results", "--limit", "-n", type=whole(1, 200), metavar="N", help="at most N hits, 1 to 200")
     add("--min-score", type=share, metavar="X", help="only hits at least this relevant, 0 to 1")
     add("--category", "--type", metavar="NAME", help="only entries of this category")
     add("--since", metavar="DATE", help="only what is dated this day or later, 2026-02-24")

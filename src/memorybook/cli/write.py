@@ -24,7 +24,8 @@ def _about_entry(parser: Parser) -> None:
 
 
 def _add_arguments(parser: Parser) -> None:
-    parser.add_argument("text", nargs="+", help="the statement; - reads stdin")
+    parser.add_argument("text", nargs="*", help="the statement; - reads stdin")
+    parser.add_argument("--content", metavar="TEXT", help="the statement, instead of TEXT")
     _about_entry(parser)
     parser.add_argument("--session", metavar="ID", help="the session it belongs to; else it is everybody's")
     parser.epilog = """examples:
@@ -37,7 +38,7 @@ def _add(call: Call) -> dict[str, Any]:
     o = call.options
     return call.tool(
         "memory_remember",
-        text=text_of(o.text),
+        text=_statement(o.text, o.content),
         category=o.category or "fact",
         importance=_importance(o.importance) if o.importance else "medium",
         tags=words_of(o.tag or []),
@@ -46,6 +47,12 @@ def _add(call: Call) -> dict[str, Any]:
         metadata=o.metadata,
         session=o.session,
     )
+
+
+def _statement(words: list[str], content: str | None) -> str:
+    if bool(words) == (content is not None):
+        raise InvalidInput("give the statement once: as TEXT, or with --content")
+    return text_of(words) if content is None else text_of([content])
 
 
 def _importance(text: str) -> str | float:

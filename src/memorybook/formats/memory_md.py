@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from operator import attrgetter
@@ -119,6 +119,11 @@ class MemoryDocument:
         if self.get(entry.id) == entry:
             return self
         return replace(self, _edits={**self._edits, entry.id: entry})
+
+    def with_entries(self, entries: Iterable[Entry]) -> MemoryDocument:
+        """With each of these entries in the place of the one with its id."""
+        edits = {entry.id: entry for entry in entries}
+        return replace(self, _edits={**self._edits, **edits}) if edits else self
 
     def without(self, id: str) -> MemoryDocument:
         """Without the entry of that id; the same document if there is none."""

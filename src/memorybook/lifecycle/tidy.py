@@ -4,7 +4,8 @@ Pure: entries and notes in, proposals with their reasons out; `divide` says whic
 
 Fading itself needs no change: a strength is worked out for the day on which it is read (`lifecycle.fade`), so how
 often a book is tidied makes no difference to it. Only what a strength leads to is written: an entry below 0.2 moves to
-the archive, an archived one below 0.05 leaves the documents. Pinned entries do neither.
+the archive, an archived one below 0.05 leaves the documents. Pinned entries do neither; a todo past its day leaves
+its place all the same.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ from memorybook.text.tokens import is_question, normalise
 Kind = Literal["expire", "archive", "remove", "duplicate", "conflict", "promote"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+LAWS: tuple[Kind, ...] = ("expire", "archive", "remove")
+"""What days and strengths decide; the other kinds are judgements."""
 
 OFTEN = 3
 """Days on which a note was said, or stood in a prompt, from which it is worth an entry."""
@@ -108,10 +112,11 @@ def plan(
 def divide(planned: Iterable[Proposed], *, apply: Collection[str], entries: Iterable[Entry]) -> Divided:
     """What may be carried out at once: proposals of the kinds in `apply`, but for those that a person should see.
 
-    No more than a quarter of the active entries (one in any case) is archived or removed at once; the rest waits.
-    Todos past their day do not wait for that, as whoever wrote them named the day; they count. What would say of a
-    pinned entry that it is no longer true waits. Only what is archived is removed, or proposed to be: an entry whose
-    archiving waits, or was left out because a person rejected it, stays.
+    What has had its time (`LAWS`) is never held back, however much of it there is: that is arithmetic, a search still
+    finds it, and it can be undone. Of what is judged, no more than a quarter of the active entries (one in any case)
+    is archived at once; the rest waits, as does what would say of a pinned entry that it is no longer true. Only what
+    is archived is removed, or proposed to be: an entry whose archiving waits, or was left out because a person
+    rejected it, stays.
     """
     known = {entry.id: entry for entry in entries}
     active = sum(entry.state == "active" for entry in known.values())
@@ -119,18 +124,22 @@ def divide(planned: Iterable[Proposed], *, apply: Collection[str], entries: Iter
     archived = {id for id, entry in known.items() if entry.archived}
     now: list[Proposed] = []
     later: list[Proposed] = []
-    gone: set[str] = set()
+    judged: set[str] = set()
     for each in planned:
         going = dropped(each.changes)
-        fits = each.kind == "expire" or len(gone | going) <= most
+        law = each.kind in LAWS
+        fits = law or len(judged | going) <= most
         pinned = any(known[id].pinned for id in named(each.changes) if id in known)
-        if each.kind == "remove" and not going <= archived | gone:
+        if each.kind == "remove" and not going <= archived:
             continue  # it is still to be archived
         if each.kind in apply and fits and not (pinned and each.kind == "conflict"):
             now.append(each)
-            gone |= going
+            if law:
+                archived |= going
+            else:
+                judged |= going
             continue
-        why = f"; waits because one run drops at most {most} of the {active} active entries" if not fits else ""
+        why = f"; waits because one run merges at most {most} of the {active} active entries away" if not fits else ""
         later.append(each._replace(reason=each.reason + (why if each.kind in apply else "")))
     return Divided(tuple(now), tuple(later))
 
@@ -155,9 +164,10 @@ def named(changes: Iterable[Change]) -> set[str]:
 
 
 def _expired(entries: Iterable[Entry], today: date) -> Iterator[Proposed]:
-    """Todos past their day; any other entry with a day, too."""
+    """Todos past their day, pinned ones as well; any other entry with a day that is not pinned, too."""
     for entry in entries:
-        if entry.expires is not None and entry.expires < today and not (entry.archived or entry.pinned):
+        stays = entry.archived or (entry.pinned and entry.category != "todo")
+        if entry.expires is not None and entry.expires < today and not stays:
             ago = (today - entry.expires).days
             reason = f"was due on {entry.expires}, {_count(ago, 'day')} ago"
             yield Proposed("expire", (Archive(id=entry.id, reason=reason),), reason)

@@ -334,7 +334,7 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
     """Read a decoded answer of any shape; memories that cannot be used are set aside one by one.
 
     Raises:
-        ValueError: It is no object, has no usable score, or has memories none of which can be used; says why.
+        ValueError: It is no object, has an unusable score, or has memories none of which can be used; says why.
     """
     if not isinstance(value, dict):
         raise ValueError("the answer is not a JSON object with `should_store`, `score`, `reasoning` and `memories`")
@@ -342,8 +342,9 @@ def read_verdict(value: Any, turns: Sequence[Turn]) -> Verdict:
     if not isinstance(items, list):
         raise ValueError("`memories` is not a list")
     wanted = _yes(value.get("should_store"), bool(items))
-    score = _score(value.get("score"), wanted)
     reading = _memories(items, turns) if wanted else Reading()
+    worth = max((fade.importance_score(one.importance) for one in reading.candidates), default=None)
+    score = _score(value.get("score"), wanted, worth)
     reasoning = value.get("reasoning")
     told = " ".join(reasoning.encode("utf-8", "replace").decode().split())[:500] if isinstance(reasoning, str) else ""
     return Verdict(wanted, score, told, reading.candidates, reading.discarded, by="model")
@@ -355,8 +356,10 @@ def _yes(value: Any, otherwise: bool) -> bool:
     return bool(value) if isinstance(value, bool | int) else otherwise
 
 
-def _score(value: Any, wanted: bool) -> float:
-    """0..1; a number above that is read as of 1..10."""
+def _score(value: Any, wanted: bool, worth: float | None) -> float:
+    """0..1; a number above that is read as of 1..10. Without one it is `worth`, that of the weightiest memory."""
+    if value is None and wanted and worth is not None:
+        return worth
     if isinstance(value, str):
         try:
             value = float(value)

@@ -9,7 +9,7 @@ from memorybook.errors import InvalidInput
 from memorybook.lifecycle import fade
 from memorybook.model import CATEGORIES
 from memorybook.recall.format import fenced
-from memorybook.standard import Iterable, Mapping, date
+from memorybook.standard import Iterable, Mapping, Sequence, date
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import language_of
 from memorybook.typed import TYPE_CHECKING
@@ -95,18 +95,25 @@ def summarize_existing(memory: Memory, limit: int = 50) -> str:
         each
         for each in known(book, book.memory().entries)
         if each.entry.state == "active" and each.entry.trust != "suspect" and not instructs(each.entry.text)
+        if each.entry.expires is None or each.entry.expires >= book.now().date()
     ]
     held.sort(key=lambda each: (-each.strength, each.entry.id))
     best = held[:limit]
     if not best:
         return ""
     language = language_of(memory.config.language, [each.entry.text for each in best])
-    lines = [_opening(language, len(best), len(held))]
+    return "\n".join([_opening(language, len(best), len(held)), "", as_text(memory, best)])
+
+
+def as_text(memory: Memory, held: Sequence[Known]) -> str:
+    """Entries as one text by category, in the book's language; "" for none."""
+    language = language_of(memory.config.language, [each.entry.text for each in held])
+    parts = []
     for category in CATEGORIES:
-        texts = [fenced(each.entry.text) for each in best if each.entry.category == category]
+        texts = [f"- {fenced(each.entry.text)}" for each in held if each.entry.category == category]
         if texts:
-            lines += ["", f"## {_HEADINGS[language][category]}", *(f"- {text}" for text in texts)]
-    return "\n".join(lines)
+            parts.append("\n".join([f"## {_HEADINGS[language][category]}", *texts]))
+    return "\n\n".join(parts)
 
 
 def _opening(language: str, shown: int, held: int) -> str:

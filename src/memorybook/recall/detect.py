@@ -1,14 +1,19 @@
-"""Whether an input asks for something that was said before, and which recall it asks for: pure rules, no model."""
+"""Whether an input asks for something that was said before, and which recall it asks for: no language model.
+
+Cues hear it (`cues`), and what is learned from labelled inputs (`likeness`) hears what they miss; where both do, which
+recall is meant is decided by the two together.
+"""
 
 from __future__ import annotations
 
 from memorybook.patterns import lazily
-from memorybook.recall import asking_en, asking_zh, likeness
-from memorybook.standard import Sequence, date
+from memorybook.recall import likeness
+from memorybook.recall.cues import rules
+from memorybook.standard import Mapping, Sequence, date
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from memorybook.recall.cues import Scene
+    from memorybook.recall.cues import Language, Scene
     from memorybook.recall.dates import Span
 
 READ = 240
@@ -16,6 +21,15 @@ READ = 240
 
 LIKE = 0.5
 """Confidence of an input that asks for nothing but is like a past session just enough; 1 if it is the same."""
+
+LEAST: Mapping[Language, float] = {"en": 0.7, "zh": 0.6}
+"""Probability of any scene from which an input is taken to ask that no cue hears."""
+
+UNLIKE = 0.01
+"""Probability of any scene below which not even a cue is believed."""
+
+SAY = 1.1
+"""How much a cue has to say about which recall is meant, against what is learned."""
 
 _ANY_DAY = date(2060, 8, 31)
 """Seen from which every phrase names days: all have begun, 29 February and the 31st of last month are there."""
@@ -75,21 +89,14 @@ def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None
     (True, True)
     """
     said = _said(text)
-    chinese = _HAN.search(said) is not None
-    found = asking_zh.scene_of(said) if chinese else None
-    found = found or asking_en.scene_of(said)
-    named = None if found else _by_keyword(text, keywords)
-    found = found or named
-    rules = asking_zh if chinese else asking_en
-    never = rules.never(said)
-    if not never and (several := _several(said)):
+    named = _by_keyword(text, keywords)
+    found = _heard(said, named)
+    if (several := _several(said)) and not rules(_languages(said)[0]).never(said):
         return several._replace(span=_span(said, today))
-    if found is None and not never:
-        found = likeness.likely(rules.plain(said), "zh" if chinese else "en", asks=rules.asks(said))
     if found is None:
         return None
     scene, reason, confidence = found
-    query = (named and subject(_without(said, keywords))) or subject(said)  # the keyword itself if there is no more
+    query = (found is named and subject(_without(said, keywords))) or subject(said)  # the keyword if there is no more
     if scene == "topic" and not query:  # nothing is named but the talk
         scene = "session"
     return Recall(scene, reason, confidence, query, _span(said, today))
@@ -118,15 +125,47 @@ def subject(text: str) -> str:
     from memorybook.recall.when import without_days
 
     text = without_days(text, _ANY_DAY)
-    if _HAN.search(text):
-        text = asking_zh.subject(text)
-    return asking_en.subject(text)
+    for language in _languages(text):
+        text = rules(language).subject(rules(language).plain(text))
+    return text
 
 
-def plain(text: str, language: str) -> str:
+def plain(text: str, language: Language) -> str:
     """What `likeness` is asked about, `en` or `zh`: what is said, in plain words."""
-    said = _said(text)
-    return asking_zh.plain(said) if language == "zh" else asking_en.plain(said)
+    return rules(language).plain(_said(text))
+
+
+def _languages(text: str) -> tuple[Language, ...]:
+    """In which a text may ask; in Chinese with English words among it, in both."""
+    return ("zh", "en") if _HAN.search(text) else ("en",)
+
+
+def _heard(said: str, named: tuple[Scene, str, float] | None) -> tuple[Scene, str, float] | None:
+    """The recall that is asked for, why and how sure that is; `named` where only a keyword asks, None for none."""
+    languages = _languages(said)
+    found = next(filter(None, (_cued(said, language) for language in languages)), None) or named
+    if found is not None:
+        return found
+    words = rules(languages[0]).plain(said)
+    odds = likeness.odds(words, languages[0])
+    likely = sum(odds.values())
+    if likely < LEAST[languages[0]] or not likeness.points(words) or rules(languages[0]).never(words):
+        return None
+    return max(odds, key=odds.__getitem__), "like inputs that ask for it", likely
+
+
+def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
+    """The recall of which a cue is there, as what is learned has it."""
+    words = rules(language).plain(said)
+    cue = rules(language).heard(words)
+    if cue is None:
+        return None
+    odds = likeness.odds(words, language) or {cue.scene: 1.0}
+    likely = sum(odds.values())
+    if likely < UNLIKE:
+        return None
+    votes = {scene: each / likely + (SAY * cue.sure if scene == cue.scene else 0) for scene, each in odds.items()}
+    return max(votes, key=votes.__getitem__), cue.words(words), cue.sure
 
 
 def _said(text: str) -> str:

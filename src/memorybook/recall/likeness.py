@@ -1,7 +1,7 @@
-"""How much an input is like those that ask for a recall, where no rule hears it: weights learned from labelled inputs.
+"""How much an input is like those that ask for each recall: weights learned from labelled inputs.
 
-The weights are in `likeness.tsv`, made by `python benchmarks/likeness.py` from the part of the labelled inputs that
-may be tuned on. A softmax over the four scenes and none; what it sees is `runs`.
+The weights are in `likeness.tsv`, made by `python benchmarks/likeness.py` from the labelled inputs that may be learned
+from. A softmax over the four scenes and none; what it sees is `runs`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,11 @@ from memorybook.standard import once
 from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memorybook.recall.cues import Scene
+    from memorybook.recall.cues import Language, Scene
 
 SCENES: tuple[Scene, ...] = ("history", "topic", "session", "within")
-LEAST = {"en": 0.75, "zh": 0.7}
-"""Probability of any scene from which an input is taken to ask; where cross-validation has 19 of 20 right."""
-
-TOLD = 0.88
-"""The same for an input without a word that asks or wants something: statements are seldom meant so."""
-
 MOST = {"en": 140, "zh": 45}
-"""Characters of an input that is looked at: a longer one tells more likely than it asks, and none such was"
-" learned from."""
+"""Characters of an input that is looked at: none longer was learned from."""
 
 SCALE = 100
 """Weights are kept as whole hundredths, against none."""
@@ -39,15 +32,13 @@ _POINTS = lazily(
     "|[我你昨刚聊]|上(?:[次回个周面文]|一[次个条轮])|之前|以前|先前|当[时初]|前天|那[个次版张份条段]|对话|会话"
     "|接着|继续|说好|[周年月][一二三四五六日末初底]"
 )
-"""A person, a talk or something said that is pointed at: without one of them no input asks, whatever it is like; a time
-alone is of the world ("the score of last night")."""
 
 _ENGLISH = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[?!]")
 _CHINESE = lazily(r"[a-z]+(?:'[a-z]+)?|\d+|[\u3400-\u9fff?!,.]")
 _LONGEST = {"en": 3, "zh": 4}
 
 
-def runs(text: str, language: str) -> set[str]:
+def runs(text: str, language: Language) -> set[str]:
     """The runs of up to three words of an English text or four characters of a Chinese one, its ends as words.
 
     Figures are `0`, Latin words in Chinese `a`.
@@ -61,20 +52,25 @@ def runs(text: str, language: str) -> set[str]:
     return {between.join(words[at : at + size]) for size in range(1, most + 1) for at in range(len(words) - size + 1)}
 
 
-def likely(text: str, language: str, *, asks: bool) -> tuple[Scene, str, float] | None:
-    """The likeliest scene, why and how likely any is; None below `LEAST`, or `TOLD` for a text that asks nothing."""
-    if len(text) > MOST[language] or not _POINTS.search(text.lower()):
-        return None
+def odds(text: str, language: Language) -> dict[Scene, float]:
+    """How probable each scene is for a plain text; empty for one that is too long or like none that was learned."""
+    if len(text) > MOST[language]:
+        return {}
     weights = _weights()[language]
     known = [weight for run in runs(text, language) if (weight := weights.get(run))]
     if not known:
-        return None
+        return {}
     size, bias = SCALE * math.sqrt(len(known)), weights[BIAS]
-    odds = [math.exp(sum(weight[at] for weight in known) / size + bias[at] / SCALE) for at in range(len(SCENES))]
-    sure = sum(odds) / (1 + sum(odds))
-    if sure < (LEAST[language] if asks else TOLD):
-        return None
-    return SCENES[odds.index(max(odds))], "like inputs that ask for it", sure
+    told = [math.exp(sum(weight[at] for weight in known) / size + bias[at] / SCALE) for at in range(len(SCENES))]
+    return {scene: one / (1 + sum(told)) for scene, one in zip(SCENES, told, strict=True)}
+
+
+def points(text: str) -> bool:
+    """Whether a text points at a person, a talk or something said; without that none asks, whatever it is like.
+
+    A time alone is of the world: "the score of last night".
+    """
+    return _POINTS.search(text.lower()) is not None
 
 
 def _english(word: str) -> str:

@@ -1,9 +1,9 @@
 """The tables of the transcripts, and their rows as values.
 
-Tables, for people who like SQL (times are ISO 8601 in UTC, so that they sort as text):
+Tables, for people who like SQL (times are ISO 8601 in UTC with microseconds and `Z`, so that they sort as text):
 
-- `sessions`: one row each. `turn_ids` is a JSON array once the session has ended, NULL while it
-  may still grow or if it grew after its end. `summary_embedding` holds little-endian float32.
+- `sessions`: one row each. `turn_ids` is a JSON array of all its turns; NULL only in a book of an older version, until
+  the session grows. `summary_embedding` holds little-endian float32.
   `summary_by` says whose words the summary is (`rules`, `model`, or empty for somebody else's), `summary_through` up to
   which position it tells of the turns, `chats_through` up to which the chats have theirs.
 - `chats`: a user's turn with the replies to it, `ai_replies` = JSON array of `{id, role, speaker,

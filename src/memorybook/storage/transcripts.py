@@ -79,7 +79,7 @@ class SqliteTranscripts:
                 revision = _next_revision(db)
                 store(db, number, fresh, revision)
                 _touch(db, number, session.uuid, fresh)
-            if created or back:
+            if created or back or db.first("SELECT 1 FROM sessions WHERE id=? AND turn_ids IS NULL", (number,)):
                 _keep_turn_ids(db, number)
         return tuple(fresh)
 
@@ -509,20 +509,22 @@ def _turn_ids(db: Connection, number: int) -> tuple[str, ...]:
 
 
 def _keep_turn_ids(db: Connection, number: int) -> None:
-    """Write the column `turn_ids` of a session that has ended; empty it for one that may still grow."""
-    [(ended,)] = db.execute("SELECT ended FROM sessions WHERE id=?", (number,))
-    ids = None if ended is None else as_json(_turn_ids(db, number))
-    db.execute("UPDATE sessions SET turn_ids=? WHERE id=?", (ids, number))
+    """Write the column `turn_ids` of a session anew."""
+    db.execute("UPDATE sessions SET turn_ids=? WHERE id=?", (as_json(_turn_ids(db, number)), number))
 
 
 def _touch(db: Connection, number: int, uuid: str, fresh: Sequence[Turn]) -> None:
-    """Let the session know its new turns: its first and last time; they are no longer removed."""
+    """Let the session know its new turns: their ids, its first and last time; they are no longer removed.
+
+    `turn_ids` is NULL afterwards where it cannot simply grow: its text is not one that SQLite reads as such.
+    """
     times = times_of(fresh)
     first, last = min(times, default=None), max(times, default=None)
     db.execute(
-        "UPDATE sessions SET turn_ids=NULL, created=coalesce(min(created, ?1), created, ?1),"
-        " updated=coalesce(max(updated, ?2), updated, ?2) WHERE id=?3",
-        (first, last, number),
+        "UPDATE sessions SET turn_ids=CASE WHEN typeof(turn_ids)='text' AND typeof(?4)='text' THEN CASE turn_ids"
+        " WHEN '[]' THEN ?4 ELSE substr(turn_ids, 1, length(turn_ids) - 1) || ',' || substr(?4, 2) END END,"
+        " created=coalesce(min(created, ?1), created, ?1), updated=coalesce(max(updated, ?2), updated, ?2) WHERE id=?3",
+        (first, last, number, as_json([turn.id for turn in fresh])),
     )
     if db.first("SELECT 1 FROM removed WHERE session=? LIMIT 1", (bindable(uuid),)):
         rows = [(bindable(uuid), bindable(turn.id)) for turn in fresh]

@@ -73,6 +73,12 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     wanted = mask.text(given.text_of(instruction, "instruction", limit=MOST_INSTRUCTION).strip())
     book = memory.book
     entry = _entry(memory, id)
+    importance, wanted = given.asked_importance(wanted)
+    if importance is not None:
+        now = _with_importance(memory, id, importance)
+        if not wanted:
+            return Revised(now, entry.text, "", now.operation, mask.count, {})
+        entry = now.entry
     llm = memory.metered()
     if llm is None:
         raise Unavailable(
@@ -100,6 +106,15 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     operation = result.operation.id if result.operation else None
     now = known(book, [result.outcomes[0].entry or entry])[0]
     return Revised(now, entry.text, "", operation, mask.count, usage)
+
+
+def _with_importance(memory: Memory, id: str, importance: str | float) -> Known:
+    """Set the importance alone."""
+    from memorybook.verbs.write import update
+
+    return update(
+        memory, id, text=None, category=None, importance=importance, tags=None, group=None, expires=None, metadata=None
+    )
 
 
 def _entry(memory: Memory, id: str) -> Entry:

@@ -280,12 +280,13 @@ def _told(work: Work, brought: Written) -> Memorized:
     ids = {entry.id for entry in added}
     made = [one for one in plan.decisions if one.id in ids]
     operation = submitted.result.operation
+    again = len(brought.applied("reinforce"))
     return Memorized(
         session=work.stored.session.uuid,
         new=sum(one.action == "created" for one in made),
-        updated=sum(one.action == "updated" for one in made),
+        updated=sum(one.action == "updated" for one in made) + again,
         merged=sum(one.action == "merged" for one in made),
-        reinforced=len(brought.applied("reinforce")),
+        reinforced=again,
         contradicted=len(brought.applied("supersede")),
         archived=len(brought.applied("archive")) + sum(entry.archived for entry in added),
         removed=len(brought.applied("remove")),

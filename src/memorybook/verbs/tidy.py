@@ -25,7 +25,7 @@ from memorybook.errors import (
 )
 from memorybook.formats import notes
 from memorybook.lifecycle import fade
-from memorybook.lifecycle.tidy import KINDS, OFTEN, DatedNote, divide, named, plan
+from memorybook.lifecycle.tidy import KINDS, LAWS, OFTEN, DatedNote, divide, named, plan
 from memorybook.model import Entry, Proposal
 from memorybook.prompt.recall import note_key
 from memorybook.text.tokens import digest, language_of, text_digest
@@ -104,9 +104,10 @@ class Tidied(NamedTuple):
 def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
     """Archive what has faded, and propose what else would do the book good.
 
-    Work that failed before is tried again first. Never are more than a quarter of the active entries (one in any
-    case) archived or removed in one run; the rest waits in the review queue, and so does everything with
-    `require_user_confirmation`.
+    Work that failed before is tried again first. All that has faded or is past its day goes in one run, as far as the
+    setting names its kind, even what waited before for a person's word. Of what is judged, no more than a quarter of
+    the active entries (one in any case) is merged away; the rest waits in the review queue, and so does everything
+    with `require_user_confirmation`.
 
     Args:
         dry_run: Only say what would happen; nothing is written, no model is asked.
@@ -148,8 +149,10 @@ def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, 
         for each in outdated:
             withdraw(memory, each, stale(book, each, entries))
     planned = _planned(memory, entries, since)
-    found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, outdated)
     unasked = () if memory.config.require_user_confirmation else kinds
+    due = set(unasked) & set(LAWS)  # these need nobody's word any more
+    waiting = [each for each in book.journal.proposals() if each.kind not in due and each not in outdated]
+    found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, waiting)
     now, later = divide(found, apply=unasked, entries=entries.values())
     report = Tidied(
         dry_run,
@@ -264,13 +267,11 @@ def _adding(proposed: Proposed) -> list[Any]:
 
 
 def _fresh(
-    memory: Memory, found: Iterable[Proposed], entries: Mapping[str, Entry], outdated: Iterable[Proposal]
+    memory: Memory, found: Iterable[Proposed], entries: Mapping[str, Entry], waiting: Iterable[Proposal]
 ) -> list[Proposed]:
     """What was not decided on before, and does not wait already."""
-    journal = memory.book.journal
-    gone = {each.id for each in outdated}
-    known = {key_of(each.changes) for each in journal.proposals() if each.id not in gone}
-    known |= {key_of(each.changes) for each in journal.proposals(state="rejected")}
+    rejected = memory.book.journal.proposals(state="rejected")
+    known = {key_of(each.changes) for each in (*waiting, *rejected)}
     return [each for each in found if key(each.changes, entries) not in known]
 
 

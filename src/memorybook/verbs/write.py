@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from memorybook.answers import Appended, Flushed, Known, Remembered, known
+from memorybook.answers import NAMED, Appended, Flushed, Known, Remembered, known
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md, notes
 from memorybook.formats.prose import BY_AGENT
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.merge import lowest
-from memorybook.model import Add, Append, Category, Discarded, Entry, Note, Update
+from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Discarded, Entry, Note, Update
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
 
@@ -63,6 +63,7 @@ def remember(
     expires: str | None,
     metadata: Mapping[str, Any],
     session: str | None,
+    named: str = "",
 ) -> Remembered:
     """See `Memory.remember`."""
     mask = Mask(memory)
@@ -85,6 +86,7 @@ def remember(
         expires=lapses,
         trust="suspect" if screen(text) else memory.trust,
         metadata=mask.json(metadata),
+        unknown=_alias(named),
     )
     change = Add(entry=entry, reason="remembered")
     result = book.apply([change], actor=memory.actor, door=memory.door, session=entry.session, kind="remember")
@@ -96,6 +98,11 @@ def remember(
     if outcome.applied.kind == "add":
         return Remembered(standing, "created", mask.count, operation)
     return Remembered(standing, "strengthened", mask.count, operation)
+
+
+def _alias(name: str) -> tuple[tuple[str, str], ...]:
+    """What an entry keeps of the name of its category, if that is an alias."""
+    return ((NAMED, name),) if name in CATEGORY_ALIASES else ()
 
 
 def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
@@ -184,6 +191,7 @@ def update(
     group: str | None,
     expires: str | None,
     metadata: Mapping[str, Any] | None,
+    named: str = "",
 ) -> Known:
     """See `Memory.update`."""
     mask = Mask(memory)
@@ -192,7 +200,8 @@ def update(
     if text is not None:
         fields |= reworded(memory, id, mask.text(text.strip()))
     if category is not None:
-        fields["category"] = category
+        kept = next((each.unknown for each in memory.book.entries() if each.id == id), ())
+        fields |= {"category": category, "unknown": (*(each for each in kept if each[0] != NAMED), *_alias(named))}
     if importance is not None:
         fields |= {"score": fade.importance_score(importance), "scored": today, "last_activated": today}
     if tags is not None:

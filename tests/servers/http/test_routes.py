@@ -109,6 +109,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("recall", {"query": "green tea", "max_tokens": 500}),
     ("retrieve_and_inject", {"query": "the user likes green tea in the morning", "min_score": 0.1}),
     ("get_prompt_memories", {"top_k": 5}),
+    ("get_prompt_memories_text", {"top_k": 5}),
     ("summarize_existing", {}),
     ("store_if_worthwhile", {"task_goal": "Fix the login test", "task_result": "The root cause was an expired token."}),
     ("open_session", {"name": "tea"}),

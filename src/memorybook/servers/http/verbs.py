@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from memorybook.arguments import asked_importance
 from memorybook.memory import Memory
 from memorybook.servers.http import shapes
 from memorybook.servers.http.refusals import Refusal, only_a_person
@@ -56,6 +57,7 @@ VERBS: Mapping[str, Any] = {
     "retrieve_and_inject": shapes.Injected,
     "store_if_worthwhile": shapes.Stored,
     "get_prompt_memories": list[shapes.Shared],
+    "get_prompt_memories_text": str,
     "summarize_existing": str,
     "open_session": shapes.Held,
     "add_messages": shapes.Held,
@@ -141,7 +143,8 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any], *, show: Calla
 
 def check(memory: Memory, verb: str, given: Mapping[str, Any]) -> None:
     """Raises Refusal for what this server, or who asks, cannot have done; also for tools, without their `memory_`."""
-    rewords = verb == "revise" or (verb == "update" and given.get("instruction") is not None)
+    instruction = given.get("instruction")
+    rewords = verb in ("revise", "update") and isinstance(instruction, str) and asked_importance(instruction)[1]
     if rewords and memory.metered() is None:
         raise Refusal(400, "no_model", "this server has no language model: give the new text yourself")
     if memory.actor == "user" or given.get("dry_run") is True:
