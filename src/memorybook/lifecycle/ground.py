@@ -16,12 +16,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.days import Named, Span, among, meant, named
-from memorybook.lifecycle.figures import Figure, figures, han_number
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import Said
 from memorybook.lifecycle.quotes import found_quote
 from memorybook.model import Discarded, Entry, Turn
+from memorybook.text.days.possible import Named, among, meant, named
+from memorybook.text.days.spans import Span
+from memorybook.text.numbers import Figure, figures, han_number
 from memorybook.text.tokens import normalise
 
 
