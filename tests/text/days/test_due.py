@@ -67,6 +67,8 @@ from memorybook.text.days.due import due
         ("7月3日推迟到7月5日，而非7月20日", date(2026, 7, 5)),
         ("the day after tomorrow", date(2026, 6, 23)),
         ("下周末", date(2026, 6, 28)),
+        ("等一下周五见", date(2026, 6, 26)),
+        ("by sat", date(2026, 6, 27)),
         ("by the 25th", date(2026, 6, 25)),
         ("by 7/3", date(2026, 7, 3)),
         ("late July", date(2026, 7, 31)),
@@ -115,6 +117,8 @@ def test_the_day_a_sentence_names(text: str, day: date) -> None:
         "last week on Friday",
         "上上个月的7号",
         "in summer",
+        "Sat down to write",
+        "明年会更好",
         "",
     ],
 )

@@ -64,7 +64,8 @@ WORDS = {
     "day": r"\d{1,2}(st|nd|rd|th)?",
     "weekday": "(mon|tues|wednes|thurs|fri|satur|sun)day",
     "or weekend": "({=weekday}|weekend)",
-    "or short": r"({=weekday}|mon|tues?|wed|thu(rs?)?|fri|(?-i:Sat|Sun)|(?<=on\s)(sat|sun))",
+    "or short": r"({=weekday}|mon|tues?|thu(rs?)?|fri|((?<=\bon\s)|(?<=\bby\s)|(?<=since\s)|(?<=until\s)|(?<=from\s)"
+    r"|(?<=last\s)|(?<=next\s)|(?<=this\s))(wed|sat|sun)|^(wed|sat|sun)(?=\W*$))",
     "one": _N,
     "away": rf"((a )?few|(a )?couple( of)?|several|half an?|{_N} (or|to) {_N}|\d{{1,3}}\s*[-–]\s*\d{{1,3}}|{_N})",
     "and_half": " and a half",
@@ -93,7 +94,7 @@ WORDS = {
     "no day": "线楼院门机码方馆店房车位",
     "not ago": "(?<![从以之目年月天周期拜然今每])",  # 三天前天气很好 speaks of no 前天
     "no number": r"(?<![\d.十百千第])",
-    "not evening": "(?<![上晚早马网线以])",
+    "not evening": "(?<![上下晚早马网线楼地以一])",
     "holidays": "(春节|除夕|元宵节?|清明节?|劳动节"
     "|(?<![第十{=han}])五一(劳动节|节|假期|长假|黄金周|(?=[期那的我之前,，。\\s]|$))"
     "|端午节?|七夕节?|中秋节?|重阳节|国庆节?|元旦|圣诞节?|平安夜|情人节|万圣节|感恩节|复活节|双十一|双11"
@@ -290,11 +291,11 @@ CHINESE = _rules(r"""
 月  sure  (?<![个\d十{=han}]){month:n}\s*月(?!一?[次回遍])(份|\s*{day:n}\s*[日号](?![{=no day}])
     |\s*{day:figure}(?![\d个点条次])|的?{part:part of it})?
 号 日  alone  (?<![\d.第十{=han}]){day:n}\s*(号|日(?!之?[前内]))(?![{=no day}])
-月  sure  ({=not evening}{months:上+}|{months:[这本]|下+})个?月(?![亮球经饼光薪])份?(的?{part:part of it})?
+月  sure  ({=not evening}{months:上+|下+}|{months:[这本]})个?月(?![亮球经饼光薪])份?(的?{part:part of it})?
 月  sure open=month  (?<![个\d十{=han}上这本下\s])月{part:part of year}
-年  sure  ({years:[今去明]}|{=not ago}{years:大?前|后})年(?![轻龄纪级会])(年?{part:part of year})?
+年  sure  ({years:[今去明]}|{=not ago}{years:大?前|后})年(?![轻龄纪级])(年?{part:part of year})?
 年  sure open=year  (?<![\d〇零十去今前明后每成半百{=han}])年{part:[初底]}(?!二)
-周 星期 礼拜  sure  ({=not evening}{weeks:上+}|{weeks:[这本]|下+})个?{=week}({weekday:day of it}|(?![期年围岁刊]))
+周 星期 礼拜  sure  ({=not evening}{weeks:上+|下+}|{weeks:[这本]})个?{=week}({weekday:day of it}|(?![期年围岁刊]))
 周 星期 礼拜  alone  (?<![一两几]){=week}{weekday:day of it}(?![次遍回])
 今 昨 明天 明日 明晚 明早 明夜 明晨 明儿  sure  {days:[今昨明]([天日晚夜早晨]|儿(?![童子]))}
 前天 前儿 前晚 后天 后儿  sure  {=not ago}{days:大?前[天儿晚]|大?后[天儿]}(?![气童子])
