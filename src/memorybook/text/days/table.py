@@ -65,7 +65,8 @@ WORDS = {
     "weekday": "(mon|tues|wednes|thurs|fri|satur|sun)day",
     "or weekend": "({=weekday}|weekend)",
     "or short": r"({=weekday}|mon|tues?|thu(rs?)?|fri|((?<=\bon\s)|(?<=\bby\s)|(?<=since\s)|(?<=until\s)|(?<=from\s)"
-    r"|(?<=last\s)|(?<=next\s)|(?<=this\s))(wed|sat|sun)|^(wed|sat|sun)(?=\W*$))",
+    r"|(?<=last\s)|(?<=next\s)|(?<=this\s))(wed|sat|sun)|^(wed|sat|sun)(?=\W*$)"
+    r"|(?<=[\w,]\s)(?<!the\s)(?-i:Wed|Sat|Sun))",
     "one": _N,
     "away": rf"((a )?few|(a )?couple( of)?|several|half an?|{_N} (or|to) {_N}|\d{{1,3}}\s*[-–]\s*\d{{1,3}}|{_N})",
     "and_half": " and a half",
@@ -241,7 +242,7 @@ MONTH  sure  {day} (of )?{month}\.?(,? {year})?|{month}\.? (the )?{day}\b(?![:.]
     |{month}\.?,? (of )?({year}|{years:which} year)
 MONTH  sure  (in|of|during|since|until|till|between|from|through) {at}{month}(?! \d)|^{month}\.?(?=\W*$)
 MONTH  led  {month:name}
-MONTH & WHICH  sure  ({which:last|previous|next|coming}|{which:this}(?! (?-i:may|march))) {month}(?! \d)
+MONTH & WHICH  sure  ({which:last|previous|next|coming}|{which:this}(?! (?-i:may))) {month}(?! \d)
 #th  alone  the {day}\b(?<=[a-z])(?! (conversation|chat|session|discussion|talk|time|one|call)| (of )?{=month})
 UNIT & ago back  sure ago  (?<![-./]){away}{and_half}? {unit}s?{and_half}? (ago|back)
 UNIT & earlier before  beside ago  {away} {unit}s? (earlier|before)\b(?! last)
@@ -251,7 +252,7 @@ UNIT & past last  sure lately  past (?!day\b)({away} )?{unit}s?|last {away} {uni
 DAY DAYS & ago back  sure ago  {away:one} {weekday:or weekend}s? (ago|back)
 DAY & before  sure ago away=2,2  the {weekday:or weekend} before last
 DAY & WHICH  sure ago away=1,1  (last|(this )?past) {weekday:or short}
-DAY & WHICH  sure  {weeks:this|next|coming} {weekday}|{weeks:which} {weekday:weekend}
+DAY & WHICH  sure  {weeks:this|next|coming} {weekday:or short}|{weeks:which} {weekday:weekend}
 weekend & over at during on  sure  (over|at|during|on) the {at}{weekday:weekend}
 DAY DAYS  alone  ({weekday:or short}|{weekday:weekend})s?
 week month year & WHICH  sure  {weeks:which} week|{months:which} month|{years:which} year
