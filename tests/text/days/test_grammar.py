@@ -25,7 +25,7 @@ texts = st.lists(st.sampled_from(WORDS), max_size=7).flatmap(
     ids=lambda rule: str(rule.pattern),
 )
 def test_no_pattern_fits_a_text_without_the_words_of_its_rule(rule: Rule) -> None:
-    pattern = grammar._pattern(rule.pattern)[0].pattern
+    pattern = grammar._ready(rule)[0].pattern
     assert requires(pattern, rule.words)
     assert not rule.also or requires(pattern, rule.also)
 

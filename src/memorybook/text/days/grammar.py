@@ -169,8 +169,8 @@ def without_recurring(text: str) -> str:
     return _RECURRING.sub(lambda match: " " * len(match[0]), text)
 
 
-def _compiled(pattern: str) -> tuple[re.Pattern[str], list[tuple[str, str, Callable[[str], Any]]]]:
-    """A pattern of the table, compiled, and its groups, each with the field that it fills and with what."""
+def _compiled(rule: Rule) -> tuple[re.Pattern[str], list[tuple[str, str, Callable[[str], Any]]], int, dict[str, Any]]:
+    """The pattern of a rule, its groups, each with the field that it fills and with what; its level, what it fixes."""
     import re
 
     groups: list[tuple[str, str, Callable[[str], Any]]] = []
@@ -188,16 +188,16 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], list[tuple[str, str, Calla
         text = re.sub(r"\{([a-z=](?:[^{}]|\{[^{}]*\})*)\}", spelt, text)
         return re.sub(r"(?<!\\)\((?!\?)", "(?:", text.replace(" ", r"\s+"))
 
-    return re.compile(f"(?i){_written(pattern)}"), groups
+    return re.compile(f"(?i){_written(rule.pattern)}"), groups, rule.level, rule.fixed
 
 
-_pattern = Memo(_compiled, 200).__getitem__
+_ready = Memo(_compiled, 200).__getitem__
 
 
 def _found(rule: Rule, text: str) -> Iterator[When]:
-    pattern, groups = _pattern(rule.pattern)
+    pattern, groups, level, fixed = _ready(rule)
     for match in pattern.finditer(text):
-        fields = dict(rule.fixed)
+        fields = dict(fixed)
         start = match.start()
         for group, field, read in groups:
             if field == "at":
@@ -211,7 +211,7 @@ def _found(rule: Rule, text: str) -> Iterator[When]:
             if fields.pop("and_half", False):
                 least, most = least + 0.5, most + 0.5
             fields["away"] = (-most, -least) if fields.pop("ago", False) else (least, most)
-        yield _BARE.but(start=start, end=match.end(), level=SURE if "which" in fields else rule.level, **fields)
+        yield _BARE.but(start=start, end=match.end(), level=SURE if "which" in fields else level, **fields)
 
 
 _RECURRING = lazily(

@@ -11,6 +11,7 @@ from memorybook.standard import Callable
 from memorybook.text.numbers import number
 from memorybook.typed import Any, NamedTuple
 
+LEVELS = ("sure", "alone", "led", "beside")
 SURE, ALONE, LED, BESIDE = range(4)
 """A phrase names days in any case; only where no other does; after "in" and the like; only beside a year or month.
 
@@ -31,14 +32,28 @@ class Rule(NamedTuple):
         words: One of these is in each text that fits; Chinese ones anywhere, English ones as words.
         also: One of these too, which stand after a `&`, if there are any.
         pattern: Its groups are fields of a phrase.
-        fixed: The fields that it fills in any case.
+        told: How sure it is, and the fields that it fills in any case: `sure days=-1,-1`.
     """
 
     words: frozenset[str]
     also: frozenset[str]
     pattern: str
-    level: int
-    fixed: dict[str, Any]
+    told: str
+
+    @property
+    def level(self) -> int:
+        """How sure a phrase is."""
+        return LEVELS.index(self.told.split()[0])
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """The fields that it fills in any case."""
+        return {name: _value(text) for name, _, text in (field.partition("=") for field in self.told.split()[1:])}
+
+
+def _value(text: str) -> Any:
+    numbers = [int(part) for part in text.split(",") if part.lstrip("-").isdecimal()]
+    return tuple(numbers) if len(numbers) > 1 else numbers[0] if numbers else text or True
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -204,22 +219,15 @@ _LISTS = {
 
 def _rules(table: str, frame: str = "%s") -> list[Rule]:
     """The rules of a table, one a line: words, level and fields, pattern; a line that begins with a space goes on."""
-    rules = []
-    for line in table.replace("\n    ", "").strip().splitlines():
-        words, told, pattern = (part.strip() for part in line.split("  "))
-        level, *fields = told.split()
-        sides = [
-            frozenset(" ".join(_LISTS.get(word, word) for word in side.split()).split()) for side in words.split("&")
-        ]
-        fixed = {name: _value(value) for name, _, value in (field.partition("=") for field in fields)}
-        place = ("sure", "alone", "led", "beside").index(level)
-        rules.append(Rule(sides[0], (*sides, frozenset())[1], frame % pattern, place, fixed))
-    return rules
+    return [
+        Rule(_words(first), _words(also), frame % pattern, told)
+        for words, told, pattern in (line.split("  ") for line in table.replace("\n    ", "")[1:-1].split("\n"))
+        for first, _, also in (words.partition(" & "),)
+    ]
 
 
-def _value(text: str) -> Any:
-    numbers = [int(part) for part in text.split(",") if part.lstrip("-").isdecimal()]
-    return tuple(numbers) if len(numbers) > 1 else numbers[0] if numbers else text or True
+def _words(text: str) -> frozenset[str]:
+    return frozenset(" ".join([_LISTS.get(word, word) for word in text.split()]).split())
 
 
 BOTH = _rules(r"""
