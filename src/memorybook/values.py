@@ -132,7 +132,7 @@ _HOMES = {
     "documents": "Document DocumentInfo",
     "hits": "Answer Hit",
     "model": "Applied Entry Operation Proposal Shown Turn",
-    "recall.dates": "Span",
+    "text.days.spans": "Span",
     "recall.detect": "Recall",
     "recollection": "Held Recollection Talks",
     "replies": "Usage",

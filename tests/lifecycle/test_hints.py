@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lifecycle.required import requires
-from memorybook.lifecycle import cues, due, sentences, summarize
+from memorybook.lifecycle import cues, sentences, summarize
 from memorybook.lifecycle.cue_table import TABLE, Rule, Talk
 from memorybook.lifecycle.hints import Folded, Sieve, compiled, fold, sieve
 
@@ -29,19 +28,6 @@ texts = st.lists(st.sampled_from((*WORDS, *AROUND)), min_size=1, max_size=12).fl
 @pytest.mark.parametrize("rule", TABLE, ids=[f"{at}-{rule.kind}" for at, rule in enumerate(TABLE)])
 def test_no_cue_fits_a_sentence_without_one_of_its_hints(rule: Rule) -> None:
     assert requires(rule.pattern.replace("(?=DUE)", ""), rule.hints.split("|"))
-
-
-@pytest.mark.parametrize("rule", [*due._ENGLISH, *due._CHINESE], ids=lambda rule: str(rule.pattern))
-def test_no_day_is_named_without_one_of_the_hints_of_its_rule(rule: due._Rule) -> None:
-    assert requires(rule.pattern, (*rule.sieve.ascii, *rule.sieve.other))
-    assert not any(" " in hint for hint in (*rule.sieve.ascii, *rule.sieve.other)), (
-        "taking out what recurs would make new ones"
-    )
-
-
-@pytest.mark.parametrize("rule", [rule for rule in (*due._ENGLISH, *due._CHINESE) if rule.digits])
-def test_a_date_that_is_sought_in_texts_with_digits_alone_has_a_digit(rule: due._Rule) -> None:
-    assert requires(rule.pattern.replace(r"\d", "7"), ["7"])
 
 
 @pytest.mark.parametrize(
@@ -83,12 +69,6 @@ def test_a_cue_or_an_event_is_the_same_when_the_turn_is_known(text: str) -> None
 
 
 @given(text=texts)
-def test_a_day_is_the_same_with_and_without_the_sieve(text: str) -> None:
-    today = date(2026, 3, 1)
-    assert due.due(text, today) == _due_without_hints(text, today)
-
-
-@given(text=texts)
 def test_an_event_is_the_same_with_and_without_the_sieve(text: str) -> None:
     plain = text.replace("’", "'")
     when, doing = compiled(cues._WHEN).search(plain), compiled(cues._DOING).search(plain)
@@ -127,15 +107,4 @@ def _find_without_hints(sentence: str, talk: Talk, *, dated: bool) -> cues.Cue |
         doubted = compiled(cues._HYPOTHETICAL).search(before) or compiled(cues._REPORTED).search(before)
         if found and (rule.kind in ("forget", "explicit") or not doubted):
             return cues.Cue(rule.kind, rule.importance, cues._content(sentence, found))
-    return None
-
-
-def _due_without_hints(text: str, today: date) -> date | None:
-    text = compiled(due._RECURRING).sub(" ", text.lower())
-    for rule in (*due._ENGLISH, *due._CHINESE):
-        named = (match for match in compiled(rule.pattern).finditer(text) if not due._is_denied(match))
-        days = [rule.read(match, today) for match in named]
-        coming = [day for day in days if day is not None and day >= today]
-        if coming:
-            return max(coming)
     return None

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.days import named
 from memorybook.lifecycle.extract import extract
-from memorybook.lifecycle.figures import figures
 from memorybook.lifecycle.ground import ground
 from memorybook.model import Entry
 from memorybook.testing import ScriptedLLM
+from memorybook.text.days.possible import named
+from memorybook.text.numbers import figures
 from recorded import DATA, NAMES, RecordedLLM, Replayed, entry_of, needs_recordings, recorded, replay, zone_of
 
 pytestmark = needs_recordings

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.importers import read
-from memorybook.lifecycle.due import due
 from memorybook.lifecycle.extract import Candidate, Extraction, entities_of, extract, without_recalled
 from memorybook.lifecycle.sentences import RECALLED, RECALLED_END, is_question, sentences, told
 from memorybook.lifecycle.voice import stand_alone
@@ -583,95 +582,6 @@ def test_a_sentence_is_a_span_of_the_text_it_came_from(text: str) -> None:
 def test_any_talk_is_read_without_an_error(texts: list[str]) -> None:
     found = found_in(*(said(text, id=str(place)) for place, text in enumerate(texts)))
     assert all(one.content.strip() and one.turn_ids for one in found.candidates)
-
-
-@pytest.mark.parametrize(
-    ("text", "day"),
-    [
-        ("by Friday", date(2026, 6, 26)),
-        ("next Monday", date(2026, 6, 22)),
-        ("on Sunday", date(2026, 6, 28)),
-        ("July 20 to 24", date(2026, 7, 24)),
-        ("June 28 until July 2", date(2026, 7, 2)),
-        ("on 3rd July", date(2026, 7, 3)),
-        ("on 3 July 2027", date(2027, 7, 3)),
-        ("July 3, 2027", date(2027, 7, 3)),
-        ("January 12", date(2027, 1, 12)),
-        ("tomorrow at 5", date(2026, 6, 22)),
-        ("this evening", date(2026, 6, 21)),
-        ("in 2 weeks", date(2026, 7, 5)),
-        ("in a month", date(2026, 7, 21)),
-        ("next week", date(2026, 6, 28)),
-        ("this week", date(2026, 6, 21)),
-        ("next month", date(2026, 7, 31)),
-        ("end of the month", date(2026, 6, 30)),
-        ("year-end", date(2026, 12, 31)),
-        ("2026 年 7 月 3 日", date(2026, 7, 3)),
-        ("7 月 20 到 24 号", date(2026, 7, 24)),
-        ("正式上线 12 号周五", date(2026, 7, 12)),
-        ("25 号给她", date(2026, 6, 25)),
-        ("8 月底", date(2026, 8, 31)),
-        ("八月底前", date(2026, 8, 31)),
-        ("by the end of August", date(2026, 8, 31)),
-        ("by the end of May 2027", date(2027, 5, 31)),
-        ("下周三前", date(2026, 6, 24)),
-        ("周日", date(2026, 6, 21)),
-        ("周五前", date(2026, 6, 26)),
-        ("大后天", date(2026, 6, 24)),
-        ("后天", date(2026, 6, 23)),
-        ("今晚", date(2026, 6, 21)),
-        ("下周交", date(2026, 6, 28)),
-        ("周末", date(2026, 6, 21)),
-        ("月底前", date(2026, 6, 30)),
-        ("年底", date(2026, 12, 31)),
-        ("下个月底", date(2026, 7, 31)),
-        ("三天后", date(2026, 6, 24)),
-        ("2 个月以后", date(2026, 8, 20)),
-        ("in two weeks", date(2026, 7, 5)),
-        ("十五天之后", date(2026, 7, 6)),
-        ("推迟到七月三号", date(2026, 7, 3)),
-        ("二十五号前", date(2026, 6, 25)),
-        ("on Monday instead of Friday", date(2026, 6, 22)),
-        ("on Monday, not on Friday as planned", date(2026, 6, 22)),
-        ("Monday rather than 3 July", date(2026, 6, 22)),
-        ("not before Friday", date(2026, 6, 26)),
-        ("we moved it from Friday to Monday", date(2026, 6, 22)),
-        ("not this Friday but next Monday", date(2026, 6, 22)),
-        ("周一发布，不是周五", date(2026, 6, 22)),
-        ("周一发布，而不是原来的下周五", date(2026, 6, 22)),
-        ("周五的发布改到周一", date(2026, 6, 22)),
-        ("7月3日推迟到7月5日，而非7月20日", date(2026, 7, 5)),
-    ],
-)
-def test_the_day_a_sentence_names(text: str, day: date) -> None:
-    assert due(text, date(2026, 6, 21)) == day
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I may 3",
-        "the sun is shining",
-        "May 5",
-        "上周三",
-        "上个周三",
-        "上月底",
-        "去年十二月底",
-        "last Friday",
-        "6 月 1 号",
-        "每周三晚",
-        "every Friday",
-        "February 30",
-        "13 月 40 号",
-        "去年七月三号",
-        "三号方案",
-        "not on Friday",
-        "不是周五",
-        "",
-    ],
-)
-def test_a_past_or_recurring_day_is_none(text: str) -> None:
-    assert due(text, date(2026, 6, 21)) is None
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from functools import lru_cache, partial
 from heapq import nsmallest
 from itertools import takewhile
 
-from memorybook.lifecycle.days import named
-from memorybook.lifecycle.figures import figures
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.merge import missing
 from memorybook.model import Entry
+from memorybook.text.days.possible import named
+from memorybook.text.numbers import figures
 from memorybook.text.tokens import is_telling, query_words, tokens
 
 SAME = 0.95

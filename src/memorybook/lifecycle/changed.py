@@ -14,10 +14,10 @@ from typing import NamedTuple
 from memorybook.lifecycle.alike import arrivals, denies, speaker_of, words
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.corrected import corrects
-from memorybook.lifecycle.days import named
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import squeezed
 from memorybook.model import Entry
+from memorybook.text.days.possible import named
 from memorybook.text.tokens import is_question
 
 

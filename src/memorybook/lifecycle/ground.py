@@ -29,8 +29,6 @@ from typing import NamedTuple
 from memorybook.lifecycle.alike import Unit, forms, is_held, units
 from memorybook.lifecycle.candidate import Candidate
 from memorybook.lifecycle.changed import replaces
-from memorybook.lifecycle.days import Named, Span, among, meant, named
-from memorybook.lifecycle.figures import Figure, figures, han_number
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.merge import weekdays
 from memorybook.lifecycle.names import Said, names_in, squeezed
@@ -39,6 +37,9 @@ from memorybook.lifecycle.read_reply import trust_of
 from memorybook.lifecycle.sentences import is_chinese, prose, sentences
 from memorybook.lifecycle.talk import is_worded
 from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
+from memorybook.text.days.possible import Named, among, meant, named
+from memorybook.text.days.spans import Span
+from memorybook.text.numbers import Figure, figures, han_number
 from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise
 

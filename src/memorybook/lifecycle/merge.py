@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from memorybook.lifecycle import fade
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.days import Named, named
-from memorybook.lifecycle.figures import figures
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import Said, names_in, squeezed
 from memorybook.model import TRUST_ORDER, Entry, Trust
+from memorybook.text.days.possible import Named, named
+from memorybook.text.numbers import figures
 from memorybook.text.tokens import tokens
 
 _WEEKDAY = (

@@ -16,7 +16,6 @@ from typing import NamedTuple, cast
 from memorybook.lifecycle.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.lifecycle.cue_table import STANDING, Talk
 from memorybook.lifecycle.cues import Cue, find, is_event, likely, several, without_lead
-from memorybook.lifecycle.due import due
 from memorybook.lifecycle.forgetting import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import (
@@ -31,6 +30,7 @@ from memorybook.lifecycle.sentences import (
 )
 from memorybook.lifecycle.voice import stand_alone
 from memorybook.model import Category, Session, Trust, Turn
+from memorybook.text.days.due import due
 from memorybook.text.tokens import normalise
 
 _Found = Candidate | NoteCandidate | ForgetRequest

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from memorybook.hits import Candidate, Candidates, Passage
-from memorybook.recall.dates import closeness, may_name_days, spans
 from memorybook.recall.reading import words_as_written
 from memorybook.recall.relevance import Sums
 from memorybook.recall.weights import Weights
 from memorybook.standard import Mapping, Memo, Sequence, date
+from memorybook.text.days.grammar import may_name_days
 from memorybook.typed import NamedTuple
 
 Component = list[float]
@@ -241,6 +241,8 @@ def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Co
     """For what is dated within, or soon after, the days that the question names."""
     if not may_name_days(question):
         return [0.0] * len(pool.items)
+    from memorybook.text.days.past import closeness, spans
+
     days = [_ordinal[p.date] for p in pool.passages]
     years = {date.fromordinal(day).year for day in days if day is not None}
     wanted = spans(question, years, today)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook.patterns import lazily
-from memorybook.recall.dates import number
-from memorybook.recall.when import days_of
 from memorybook.standard import Iterable, date, datetime
+from memorybook.text.days.past import days_of
+from memorybook.text.numbers import number
 from memorybook.typed import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from memorybook.hits import Hit, Passage
     from memorybook.memory import Memory
     from memorybook.model import Session
-    from memorybook.recall.dates import Span
     from memorybook.recall.detect import Recall
+    from memorybook.text.days.spans import Span
     from memorybook.verbs.talks import Days
 
     Within = tuple[Sequence[Hit], Sequence[str], bool]

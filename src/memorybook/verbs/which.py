@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from memorybook import arguments as given
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.patterns import lazily
-from memorybook.recall import order, when
+from memorybook.recall import order
 from memorybook.recall.order import Listed
-from memorybook.recall.when import days_of, spans_in
+from memorybook.text.days import past
+from memorybook.text.days.past import days_of, spans_in
 from memorybook.verbs import talks
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from memorybook.hits import Passage
     from memorybook.memory import Memory
     from memorybook.model import Session
-    from memorybook.recall.dates import Span
+    from memorybook.text.days.spans import Span
     from memorybook.verbs.talks import Days
 
 SHORTEST = 4
@@ -186,7 +187,7 @@ def days_in(memory: Memory, question: str) -> tuple[Span, ...]:
 
 def without_days(memory: Memory, question: str) -> str:
     """The question without the words that `days_in` reads."""
-    return when.without_days(question, memory.book.day(memory.book.now()))
+    return past.without_days(question, memory.book.day(memory.book.now()))
 
 
 def _days(span: Span) -> tuple[str, str]:

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.recall.dates import LATER, closeness, may_name_days, number, spans
+from memorybook.text.days.grammar import may_name_days
+from memorybook.text.days.past import LATER, closeness, spans
+from memorybook.text.numbers import number
 
 TODAY = date(2023, 5, 12)  # a Friday
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.recall.dates import may_name_days
-from memorybook.recall.when import days_of, without_days
+from memorybook.text.days.grammar import may_name_days
+from memorybook.text.days.past import days_of, without_days
 
 TODAY = date(2023, 5, 12)  # a Friday
 
 
-TABLE = Path(__file__).parents[1] / "data" / "days.tsv"
+TABLE = Path(__file__).parents[2] / "data" / "days.tsv"
 """Phrases and the days that they mean, seen from that Friday; those that name none at the end of each language."""
 
 

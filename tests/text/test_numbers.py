@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.lifecycle.figures import figures, han_number
+from memorybook.text.numbers import figures, han_number
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.lifecycle.days import Named, among, han_or_figures, meant, named
+from memorybook.text.days.possible import Named, among, meant, named
+from memorybook.text.numbers import number as han_or_figures
 
 SAID = date(2026, 3, 25)  # a Wednesday
 
