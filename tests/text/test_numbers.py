@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.text.numbers import figures, han_number
+from memorybook.text.numbers import figures, han_number, number
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,36 @@ def test_chinese_numerals(text: str, value: float | None) -> None:
     assert han_number(text) == value
 
 
-@given(number=st.integers(min_value=10, max_value=99_999_999))
-def test_every_number_is_read_back_from_chinese(number: int) -> None:
-    assert han_number(_in_chinese(number)) == number
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("7", 7),
+        ("三", 3),
+        ("十", 10),
+        ("十二", 12),
+        ("二十", 20),
+        ("三十一", 31),
+        ("两", 2),
+        ("A", 1),
+        ("an", 1),
+        ("twelve", 12),
+        ("twenty-five", 25),
+        ("九", 9),
+    ],
+)
+def test_numbers_are_read_in_both_scripts(text: str, value: int) -> None:
+    assert number(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "many", "万x", "twenty-many"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(KeyError):
+        number(text)
+
+
+@given(value=st.integers(min_value=10, max_value=99_999_999))
+def test_every_number_is_read_back_from_chinese(value: int) -> None:
+    assert han_number(_in_chinese(value)) == value
 
 
 def _in_chinese(number: int) -> str:

@@ -65,7 +65,7 @@ def number(text: str) -> int:
     """
     if text.isdecimal():
         return int(text)
-    if text.isascii():
+    if text and text.isascii():
         return sum(1 if word in ("a", "an") else WORDS[word] for word in text.lower().replace("-", " ").split())
     value = han_number(text)
     if value is None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from memorybook.text.days.grammar import may_name_days
 from memorybook.text.days.past import LATER, closeness, spans
-from memorybook.text.numbers import number
 
 TODAY = date(2023, 5, 12)  # a Friday
 
@@ -214,25 +213,6 @@ def test_a_date_without_its_year_may_be_of_any_that_is_known() -> None:
 
 def test_the_month_before_january_is_december() -> None:
     assert days("last month", today=date(2024, 1, 31)) == ["2023-12-01…2023-12-31"]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("7", 7),
-        ("三", 3),
-        ("十", 10),
-        ("十二", 12),
-        ("二十", 20),
-        ("三十一", 31),
-        ("两", 2),
-        ("A", 1),
-        ("an", 1),
-        ("twelve", 12),
-    ],
-)
-def test_numbers_are_read_in_both_scripts(text: str, value: int) -> None:
-    assert number(text) == value
 
 
 def test_what_is_said_soon_after_is_close_too() -> None:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.text.days.possible import Named, among, meant, named
-from memorybook.text.numbers import number as han_or_figures
 
 SAID = date(2026, 3, 25)  # a Wednesday
 
@@ -116,13 +115,6 @@ def test_a_month_alone_is_no_day_in_it() -> None:
 
 def test_a_year_is_found_in_a_day() -> None:
     assert among(day("2025-?-?"), meant("2025-12-31", SAID))
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("7", 7), ("十", 10), ("十二", 12), ("二十", 20), ("三十一", 31), ("九", 9)]
-)
-def test_small_numerals(text: str, value: int) -> None:
-    assert han_or_figures(text) == value
 
 
 @given(text=st.text(max_size=80), said=st.dates())
