@@ -88,6 +88,10 @@ def talk(*said: str) -> list[dict[str, Any]]:
     ]
 
 
+QUAY = "They spoke about a quay for a while."
+"""What there is to remember of small talk."""
+
+
 def small_talk(count: int) -> list[dict[str, Any]]:
     return talk(*(f"We spoke about quay number {number} for a while." for number in range(count)))
 
@@ -215,7 +219,7 @@ def test_what_was_said_is_recalled_afterwards(memory: Memory, provider: Manageab
 def test_the_window_decides_what_is_sent_and_how_far_it_is_remembered(
     provider: Manageable, count: int, offset: int, options: dict[str, Any], after: int, shown: Sequence[int]
 ) -> None:
-    model = Model()
+    model = Model(QUAY, "")
     result = provider.memorize(MemorizeInput(small_talk(count), offset, model, session="s", **options))
     assert (result.new_last_consolidated, result.ok) == (after, True)
     assert [int(number) for number in re.findall(r"quay number (\d+)", model.sent)] == list(shown)
@@ -298,11 +302,11 @@ def test_no_message_is_lost_on_however_long_a_talk(provider: Manageable) -> None
     seen: list[int] = []
     offset = 0
     for length in (5, 9, 23, 24, 40, 57):
-        model = Model()
+        model = Model(QUAY, "")
         given = MemorizeInput(messages[:length], offset, model, memory_window=10, session="s")
         offset = provider.memorize(given).new_last_consolidated
         seen += map(int, re.findall(r"quay number (\d+)", model.sent))
-    last = Model()
+    last = Model(QUAY, "")
     given = MemorizeInput(messages, offset, last, archive_all=True, session="s")
     assert provider.memorize(given).new_last_consolidated == 0
     seen += map(int, re.findall(r"quay number (\d+)", last.sent))

@@ -324,7 +324,7 @@ def test_no_secret_and_no_order_comes_out_of_a_model() -> None:
     assert second.group == "work/[secret]"
     assert (found.summary, found.decisions, found.open_questions) == ("", (), ())  # nobody said that
     assert [one.content for one in found.candidates[2:]] == ["They talked of [secret].", "Use [secret]."]
-    assert [one.text for one in found.discarded] == ["Nobody said [secret]."]
+    assert [one.text for one in found.discarded] == ["Nobody said [secret].", IN_CHINESE]
 
 
 def test_instructions_alone_take_little() -> None:
