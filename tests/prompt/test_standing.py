@@ -142,6 +142,7 @@ def test_a_chinese_book_is_summed_up_in_chinese(memory: Memory) -> None:
 
 
 def test_prompt_memories_are_also_one_text(memory: Memory) -> None:
+    memory.init()
     assert memory.get_prompt_memories_text() == ""
     memory.remember("用户喜欢绿茶。", category="preference", importance=0.9)
     memory.remember("The port is 8443.", importance=0.8)

@@ -23,6 +23,7 @@ def test_a_hosts_files_stand_in_order_before_what_is_remembered(memory: Memory, 
 
 
 def test_files_are_those_that_are_named_and_what_is_not_read_is_said(memory: Memory, tmp_path: Path) -> None:
+    memory.init()
     (tmp_path / "USER.md").write_text("\ufeffThe user is Anna.", encoding="utf-8")
     (tmp_path / "OLD.md").write_bytes("旧的".encode("gbk"))
     (tmp_path / "LONG.md").write_text("x" * (MOST + 5), encoding="utf-8")
