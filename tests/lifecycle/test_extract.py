@@ -120,7 +120,6 @@ def test_an_order_comes_through_when_the_model_misses_it(text: str) -> None:
         ("Remember that the bins go out on Thursday.", "The bins go out every Thursday.", ""),
         ("remember that our pre-release branch is called `pre`", "预发布分支叫 pre。", "branch is called `pre`"),
         ("记住：我叫顾怀川，在杭州青梭科技做后端", "用户叫顾怀川，在杭州青梭科技做后端。", ""),
-        ("这坑得记一笔，别让陶然再踩", "并发导入死锁的根因是间隙锁。", ""),
     ],
 )
 def test_an_order_that_the_model_found_is_not_added_again(order: str, content: str, quote: str) -> None:

@@ -139,9 +139,9 @@ def test_messages_give_statements_events_and_what_else_sums_them_up() -> None:
     )
     assert [(note.kind, note.text) for note in notes] == [
         ("pref", "The user prefers dark mode everywhere."),
+        ("fact", "The settlement service of the textile company runs on Postgres 16."),
         ("event", "The user went to the dentist in Bergen yesterday morning. (said 2026-02-21)"),
         ("event", "昨天用户和家人一起去了西湖边散步。（2026-02-21 说）"),
-        (None, "User: The settlement service of the textile company runs on Postgres 16."),
     ]
     assert skipped == [("Forget that I use Vim.", "a request to forget")]
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from memorybook.lifecycle.cue_table import Importance
 from memorybook.model import Category, Discarded, Trust
 
 if TYPE_CHECKING:
     from memorybook.replies import Usage
+
+
+Importance = Literal["high", "medium", "low"]
+Audience = Literal["agent", "people"]
+"""Who is spoken to: an agent, who can be told to remember and how to behave, or people among themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,7 @@ class Candidate:
         reinforces: Ids of known entries that say the same.
         contradicts: Ids of known entries that are no longer true by it, finished todos among them.
         told: Whether the user asked in so many words that it be remembered, or always be done so.
+        changes: Whether its words say that something is not as it was, and only rules can find what.
     """
 
     content: str
@@ -47,6 +52,7 @@ class Candidate:
     reinforces: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     told: bool = False
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

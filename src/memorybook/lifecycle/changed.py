@@ -7,6 +7,7 @@ done. Whatever is doubtful is left alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,8 +18,9 @@ from memorybook.lifecycle.corrected import corrects
 from memorybook.lifecycle.days import named
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import squeezed
+from memorybook.lifecycle.sentences import is_chinese
 from memorybook.model import Entry
-from memorybook.text.tokens import is_question
+from memorybook.text.tokens import is_question, is_telling, query_words
 
 
 class Claim(NamedTuple):
@@ -314,3 +316,82 @@ def _without_dates(text: str) -> str:
     for one in reversed(sorted(named(text), key=lambda one: one.start)):
         text = f"{text[: one.start]} {text[one.end :]}"
     return text
+
+
+def mended(said: str, rest: str) -> str:
+    """What was said with the value that a correction gives in place of its own; where that is not plain, both."""
+    from memorybook.lifecycle.corrected import _VALUES
+
+    pattern = compiled(_VALUES)
+    news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
+    if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
+        same = [one for one in olds if one.lastgroup == news[0].lastgroup]
+        if len(same) == 1:
+            return said[: same[0].start()] + news[0][0] + said[same[0].end() :]
+    chinese = rest > "\u3400" or said[-1:] in "。！"
+    return f"{said.rstrip(' .。')}{'；更正：' if chinese else '; correction: '}{rest}"
+
+
+def has_value_like(said: str, rest: str) -> bool:
+    """Whether a text has a number, day or name of the kind that a correction gives."""
+    from memorybook.lifecycle.corrected import _VALUES
+
+    kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
+    return any(one.lastgroup in kinds for one in compiled(_VALUES).finditer(said))
+
+
+# --- what is not as it was ------------------------------------------------------------------------
+
+CHANGED = (
+    r"(?i:\b(?:now|no\s+longer|any\s*more|any\s+longer|instead|from\s+now\s+on|after\s+all|is\s+history|is\s+the\s+new|"
+    r"(?:switch|mov|chang|swapp|replac|ditch|dropp|cancel|shift|push|rais|postpon|shrink|stopp|retir|upgrad|resign)(?:ed|es|ing|s|led)|"
+    r"(?:gave|given|packed)\s+(?:\w+\s+)?(?:up|in)|(?:taken|took)\s+\w+\s+off|quit|sold|done\s+with|(?:'ve|have|has)\s+left|"
+    r"(?:'re|'m|are|am|is)\s+back\s+(?:on|to)|takes?\s+over|became|becomes|in\s+the\s+end|no\s+more)\b|^(?:and\s+)?new\b)|"
+    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|涨|加|减|追|收)[^，]{0,4}[了到成]|"
+    r"了(?=[，,。！!；;\s]|$)"
+)
+"""What says that something is not as it was."""
+
+
+def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose point a statement of a change takes up, at most two: those that share its rarest words."""
+    if not candidate.changes or candidate.category == "todo":
+        return []
+    known = [one for one in entries if one.source not in {f"turn:{id}" for id in candidate.turn_ids}]
+    spread = Counter(word for one in known for word in subject_of(one.text))
+    parts = compiled(r"[，,；;。.!！](?!\d)").split(candidate.content)
+    marked = " ; ".join(part for part in parts if compiled(CHANGED).search(part) is not None)
+    for said, least in ((marked, 0.5), (candidate.content, 1.0 if is_chinese(candidate.content) else 2.0)):
+        point = subject_of(said)
+        shared = {one.id: point & subject_of(one.text) for one in known if _may_speak_of(candidate, one)}
+        scores = {id: sum(1 / spread[word] for word in words) for id, words in shared.items()}
+        best = max(scores.values(), default=0.0)
+        if best >= least:
+            return [one for one in known if scores.get(one.id, 0.0) >= 0.9 * best][:2]
+    return []
+
+
+def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
+    """What somebody says of themselves nobody else changes, nor what is said of somebody else what does not name them."""
+    other = compiled(r"(?:The user's (?:\S+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)").match(candidate.content)
+    if other is not None and other["who"].lower() not in entry.text.lower():
+        return False
+    return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(entry.text)
+
+
+@lru_cache(maxsize=20_000)
+def subject_of(text: str) -> frozenset[str]:
+    """The words by which one point is known from another: no speakers, times, numbers, words of change."""
+    bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
+    for pattern in (CHANGED, _NO_TOPIC):
+        bare = compiled(pattern).sub(" ", bare)
+    return frozenset(word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
+
+
+_NO_TOPIC = (
+    r"(?i)\b(?:the user|user|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|\d{1,2}(?:st|nd|rd|th)?|one|two|three|four|five|six|seven|eight|nine|ten|"
+    r"days?|weeks?|months?|years?|times?|mornings?|afternoons?|evenings?|nights?|any|more|only|still|again|all|much|half|this|last|next|first|both|"
+    r"work|works|goes|go|gets?|got|makes?|takes?|puts?|comes?|wants?|needs?|things?|people|please|correction|january|february|march|april|may|june|"
+    r"july|august|september|october|november|december)\b|用户的?|更正|[一二两三四五六七八九十半\d]+\s*[点个天周月年号日次岁位人回]?|"
+    r"(?:周|星期|礼拜)[一二三四五六日天末]?|[早晚]上|[上下中]午|[今明昨每天]天|每[周月年]|[上下]周|\d\d-\d\d|[的了是在把给]"
+)

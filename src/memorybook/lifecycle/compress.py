@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.errors import LLMFailed
 from memorybook.lifecycle import prompts, talk
-from memorybook.lifecycle.cue_table import Talk
+from memorybook.lifecycle.candidate import Audience
 from memorybook.lifecycle.cues import find, is_event
 from memorybook.lifecycle.sentences import Sentence, content_size, sentences
 from memorybook.lifecycle.talk import MOST_TOKENS, Piece
@@ -231,10 +231,11 @@ def _worth(sentence: Sentence, said: str, role: str) -> float:
     """How likely a sentence holds what is worth keeping."""
     if role == "assistant":
         return 0.5 if _TELLING.search(sentence.text) else 0.2
-    kind: Talk = "agent" if role == "user" else "people"
-    if find(sentence.text, talk=kind, dated=True, turn=said) is not None:
+    kind: Audience = "agent" if role == "user" else "people"
+    cue = find(sentence.text, talk=kind, dated=True)
+    if cue is not None and cue.kind != "fact":
         return 4.0
-    if is_event(sentence.text, talk=kind, turn=said):
+    if is_event(sentence.text):
         return 3.0
     size = content_size(sentence.text)
     worth = min(size, 24) / 24 + (1.0 if _TELLING.search(sentence.text) else 0.0)

@@ -141,7 +141,7 @@ _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _VALUES = (
     r"(?P<day>\d{4}-\d\d-\d\d|\d{1,2}\s*月\s*\d{1,2}\s*[日号]?"
     rf"|(?i:\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\b))"
-    rf"|(?P<weekday>下*个?(?:周|星期|礼拜)[一二三四五六日天]|(?i:\b(?:next\s+|this\s+)?{_WEEKDAY}\b))"
+    rf"|(?P<weekday>下*个?(?:周|星期|礼拜)[一二三四五六日天]|(?i:\b(?:next\s+|this\s+)?{_WEEKDAY}s?\b))"
     r"|(?P<number>(?<![A-Za-z])\d[\d.,:]*(?<=\d)\s*(?:(?i:[ap]m\b)|[%点号元块岁])?)"
     r"|(?P<name>(?<=[\w,] )[A-Z]\w+(?:\s[A-Z]\w+)*|(?<=[\u3400-\u9fff])\s?[A-Z]\w+"
     r"|(?<=叫)[\u3400-\u9fff]{1,4}(?=[。，！]|$))"

@@ -1,6 +1,6 @@
-"""How a user tells an agent not to keep what is said, as patterns: `don't note that down`, 别把这个记下来.
+"""How a user tells an agent to forget, or not to keep what is said, as patterns: `don't note that down`, 别把这个记下来.
 
-That means what is said, or was said just before, and not what a book has already: that is to be forgotten.
+Not to keep means what is said, or was said just before; what a book has already is to be forgotten.
 """
 
 from __future__ import annotations
@@ -96,3 +96,40 @@ ORDERED_ZH = (
     rf"(?:^|[，,。；;：:\s])(?:先|都|就|也|千万)*(?:别|不要)再?留着?{_CLAUSE_ENDS}"
 )
 """The same in Chinese; what is meant stands before the verb: 把猫的事删了, 外孙的事别留."""
+
+# --- told to forget, or not to keep what is said ---------------------------------------------------
+
+_START_EN = r"(?:^|[,;:.!，：；。–—]\s*|\s-+\s+|\b(?:please|and|also|so|but|just|ok|okay)[,\s]+)(?:please\s+)?"
+_START_LEFT = _START_EN.replace(",;:.!，：；。", ",;.!，；。")
+_POLITE_EN = r"(?:(?:can|could|would|will)\s+you\s+(?:kindly\s+)?|I(?:'d\s+like|\s+want)\s+you\s+to\s+)?(?:please\s+)?"
+_FORGET_EN = (
+    r"I\s+(?:don't|do\s+not)\s+want\s+you\s+to\s+remember\s+(?:that|this|it|what|any|my|I)\b|"
+    r"forget\s+(?:about\s+|(?:that|what|everything|the|my|it|all)\b)|stop\s+remembering\b|"
+    r"(?:delete|remove|erase)\b.*\b(?:memory|memories|remember(?:ed)?)\b|"
+    r"(?:delete|remove|erase)\s+(?:what|everything|all)\s+(?:that\s+)?(?:you\s+know|I\s+(?:just\s+)?told\s+you)\s+about\b"
+)
+_FORGET_ZH = (
+    r"忘掉|忘了(?:吧|它|这|那|我之前|我刚)|(?:^|[，,。：:；\s])(?:请|麻烦|帮我)*(?:忘了我(?:[说讲提]过|告诉过?你)|"
+    r"把[^，,。]{1,20}[这那]条(?:记忆|记录|信息)?(?:给)?(?:删了|删掉|删除|忘了)吧?[。！!]*$)|(?:^|[，,。：；\s])(?:(?:请|麻烦|帮我)你?忘记(?!了)|"
+    r"忘记(?:我(?:的|说|之前|刚)|关于|这|那|它))|^忘记我(?:住|喜欢|讨厌|爱|不|在|是|叫|对|有|养|吃|喝)(?!.*[了吗][。！!]*$)|"
+    r"(?:^|[，,。：:；\s])(?:请|你|麻烦)?(?:别|不要)(?:记得|再记(?:住|着|得)?)(?=我|关于|[这那][个条件事])|"
+    r"(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|清空|抹掉).{0,12}(?:记忆|记录|记住)"
+)
+FORGET = (
+    rf"{_START_EN}{_POLITE_EN}(?:{_FORGET_EN})|{_START_LEFT}(?:{LEFT_OUT_EN})"
+    rf"|(?i:{_START_EN}(?:{ORDERED_EN})|{CONFIDENTIAL_EN})|{_FORGET_ZH}|{LEFT_OUT_ZH}|{ORDERED_ZH}"
+)
+"""An order to forget something, or not to keep what is said, in a sentence whose first letter was made small."""
+
+PRIVATE = (
+    r"(?i:(?<!I )(?<!we )\b(?:don't|do\s+not|never|not|no|nobody|mustn't|needn't|nothing|leave|keep)\b[^.!?]{0,24}?\b(?:stor(?:e|ing)|sav(?:e|ing)|"
+    r"not(?:e|es|ing)\b|record|write|written|write-?up|log|memory|rememb\w+|head|hang\s+on\s+to|word\s+of)\b|"
+    r"\b(?:between\s+(?:us|ourselves|you\s+and\s+me)|off\s+the\s+record|confidential|get\s+rid\s+of|"
+    r"(?:tell|repeat)\b[^.!?]{0,12}\b(?:nobody|no\s+one|anyone|anybody)|cross\s+(?:that|this|it)\s+out|"
+    r"(?:erase|delete|wipe|strike|forget)\s+(?:that|this|it|the|what|everything)|scratch\s+(?:the|what|all)|"
+    r"for\s+(?:this|the)\s+(?:\w+\s+)?only|(?:this|that)\s+stays\s+(?:here|between)|outlive|lying\s+around|use\s+it\s+(?:now|once))\b)|"
+    r"(?:[别莫甭勿休]|不要|不用|不必|不准|不许|无需|用不着)(?![^，,。；]{0,3}忘)[^，,。；]{0,8}?(?:[存留](?![学意心神言])|记(?![错得者忆])|备忘|脑子|外传|往外)|"
+    r"[删抹](?:掉|了|除|去|干净)|当我?没(?:说|见|讲|听|提)|忘[掉了]吧|烂在|保密|用完(?:就|即|以后)?[扔删丢忘]|这一[次回](?:用)?[，,]|"
+    r"不作数|听完拉倒|听听(?:得了|就好|就算)|别告诉|别跟(?:别人|人)"
+)
+"""What says in any way that it is not to be kept: nothing of such a turn is kept without being told so."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from memorybook.lifecycle.alike import REPEATED_WORDS, by_words, denies, overlap, same_statement, turned, words
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.changed import replaces, rivals
+from memorybook.lifecycle.changed import outdated, replaces, rivals
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.merge import missing
 from memorybook.model import Change, Discarded, Entry
@@ -93,6 +93,7 @@ def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similar
         return
     near = around(ledger, candidate, neighbours)
     changed = {one.id: why for one in near if (why := replaces(candidate, one)) is not None}
+    changed = changed or {one.id: "says what is so now" for one in outdated(candidate, near)}
     if changed:
         ledger.replace(candidate, [one for one in near if one.id in changed], next(iter(changed.values())))
     else:
