@@ -347,10 +347,12 @@ CHANGED = (
     r"(?:switch|mov|chang|swapp|replac|ditch|dropp|cancel|shift|push|rais|postpon|shrink|stopp|retir|upgrad|resign)(?:ed|es|ing|s|led)|"
     r"(?:gave|given|packed)\s+(?:\w+\s+)?(?:up|in)|(?:taken|took)\s+\w+\s+off|quit|sold|done\s+with|(?:'ve|have|has)\s+left|"
     r"(?:'re|'m|are|am|is)\s+back\s+(?:on|to)|takes?\s+over|became|becomes|in\s+the\s+end|no\s+more)\b|^(?:and\s+)?new\b)|"
-    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|涨|加|减|追|收)[^，]{0,4}[了到成]|"
-    r"了(?=[，,。！!；;\s]|$)"
+    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|涨|加|减|追|收)[^，]{0,4}[了到成]"
 )
 """What says that something is not as it was."""
+
+NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
+"""The same, with what says in Chinese no more than that it is so by now."""
 
 
 def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
@@ -360,7 +362,7 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
     known = [one for one in entries if one.source not in {f"turn:{id}" for id in candidate.turn_ids}]
     spread = Counter(word for one in known for word in subject_of(one.text))
     parts = compiled(r"[，,；;。.!！](?!\d)").split(candidate.content)
-    marked = " ; ".join(part for part in parts if compiled(CHANGED).search(part) is not None)
+    marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
     for said, least in ((marked, 0.5), (candidate.content, 1.0 if is_chinese(candidate.content) else 2.0)):
         point = subject_of(said)
         shared = {one.id: point & subject_of(one.text) for one in known if _may_speak_of(candidate, one)}
@@ -373,17 +375,22 @@ def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
 
 def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
     """What somebody says of themselves nobody else changes, nor what is said of somebody else what does not name them."""
-    other = compiled(r"(?:The user's (?:\S+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)").match(candidate.content)
-    if other is not None and other["who"].lower() not in entry.text.lower():
-        return False
+    for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
+        other = compiled(_OTHER).match(one)
+        if other is not None and other["who"].lower() not in said.lower():
+            return False
     return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(entry.text)
+
+
+_OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! (?:is|are) )"
+"""Who a text speaks of that is not the user: somebody or something of theirs."""
 
 
 @lru_cache(maxsize=20_000)
 def subject_of(text: str) -> frozenset[str]:
     """The words by which one point is known from another: no speakers, times, numbers, words of change."""
     bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
-    for pattern in (CHANGED, _NO_TOPIC):
+    for pattern in (NOW_SO, _NO_TOPIC):
         bare = compiled(pattern).sub(" ", bare)
     return frozenset(word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
 

@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from memorybook.lifecycle.candidate import Audience, Importance
+from memorybook.lifecycle.changed import CHANGED
 from memorybook.lifecycle.hints import compiled
-from memorybook.lifecycle.left_out import FORGET, PRIVATE
+from memorybook.lifecycle.left_out import FORGET, LEFT_OUT, PRIVATE, SHORT
 from memorybook.lifecycle.sentences import content_size, is_chinese, is_question
 from memorybook.model import Category
 
@@ -47,6 +48,8 @@ def find(sentence: str, *, talk: Audience, dated: bool = False) -> Cue | None:
 @lru_cache(maxsize=4096)
 def _forgets(sentence: str) -> bool:
     text = _opened(sentence.replace("’", "'"))
+    if content_size(text) < (3 if is_chinese(text) else 4) and not (compiled(SHORT).match(text) or compiled(LEFT_OUT).search(text)):
+        return False
     return compiled(FORGET).search(text) is not None or bool(
         compiled(PRIVATE).search(text) and compiled(_EARLIER).search(text)
     )
@@ -161,11 +164,11 @@ _HOW_TO_SPEAK = (
 )
 
 _NOT_MEANT = (
-    # a secret, or what was one
-    r"\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|"
+    # a secret, or what was one; an aside
+    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     # it may be so, or might
     r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|might|could|would(?!\s+(?:much\s+)?rather)|"
-    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|undecided|who\s+knows)\b|^we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
+    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|undecided|who\s+knows)\b|^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
     r"\b(?:haven't|have\s+not|hasn't|not|never|nothing|nobody|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|agreed?|settled?|chosen)\b|"
     r"\bdecided\s+(?:nothing|what|how|if|when|which|where)\b)|"
     r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|好像|琢磨|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
@@ -175,23 +178,23 @@ _NOT_MEANT = (
     # somebody else's words
     r"(?i:\b(?:he|she|they|people|someone|somebody|everyone|who|(?:my|our|his|her|the)\s+(?!(?:doctor|physio|dentist|vet|surgeon|"
     r"neurologist|consultant)\b)(?:\w+\s+)?\w+|(?!(?:I|We|Dr)\b)(?-i:[A-Z])\w+)\s+(?:said|says|told|thinks?|thought|asked|claims?|claimed|wrote|reckons?|"
-    r"swears?|insists?|jokes?)\b|\b(?:his|her|their)\s+words\b|\breads:)|"
+    r"swears?|insists?|jokes?)\b|\b(?:his|her|their)\s+words\b|\b(?:allegedly|supposedly|apparently)\b|\breads:)|"
     r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
-    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|原话|据说|听说|书上|文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
+    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
     # a mood, an opinion, talk about the talk
     r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|bet|believe|mean|suppose|know|"
     r"remember|wonder|swear|understand|see|agree)\b|\bI'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|looking|thinking|wondering|"
     r"feeling|going\s+to|getting|seeing|stuck|tired|sorry|happy|glad|afraid|sure|back|done\s+here|curious|confused|bored|sad)\b|"
     r"^(?:I|we)\s+(?:\w+\s+)?(?:like|love|hate)\s+(?:that|this|it|these|those|you|your|how|what|the\s+\w+\s*(?:idea|one|plan|way|look|sound)?[.!]*$)|"
     r"\b(?:thank(?:s|\s+you)|never\s+mind|you\s+(?:won't|wouldn't)\s+believe|can\s+you\s+imagine)\b)|"
-    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电])|试试)|心情|难过|开心|高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
+    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
     r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油"
 )
 """What speaks against a statement."""
 
 _JUST_NOW = (
     r"(?i:\b(?:today|tonight|right\s+now|at\s+the\s+moment|for\s+now|as\s+of\s+now|just\s+(?:this\s+|the\s+)?once|this\s+(?:time|once|morning|"
-    r"afternoon|evening)|yesterday|last\s+night|so\s+far)\b)|今天|今晚|今早|刚才|刚刚|昨[天晚]|这会儿|暂时|就[一这][次回晚天]|眼下"
+    r"afternoon|evening)|yesterday|last\s+(?:night|week|weekend)|the\s+other\s+day|(?:days?|weeks?)\s+ago|so\s+far)\b)|上周|上个?(?:星期|礼拜)|前[天几]|今天|今晚|今早|刚才|刚刚|昨[天晚]|这会儿|暂时|就[一这][次回晚天]|眼下"
 )
 """What tells in the main clause how it is just now, and not for longer."""
 
@@ -244,7 +247,11 @@ def states(sentence: str, talk: Audience) -> bool:
     against = compiled(_NOT_MEANT).search(text)
     if against is not None and not (stands and against.start() == 0 and compiled(r"(?i:when(?:ever)?|if\s+you)\b").match(text)):
         return False
-    if not stands and compiled(_JUST_NOW).search(compiled(r"[，,；;]").split(text)[0]):
+    if not (stands or decided or compiled(CHANGED).search(text)) and compiled(_JUST_NOW).search(compiled(r"[，,；;]").split(text)[0]):
+        return False
+    if not decided and text.rstrip(" 。.!！~～").endswith("吧"):
+        return False
+    if talk == "people" and not decided and compiled(_TOLD).match(text):
         return False
     if talk == "people" and compiled(r"(?i:\b(?:you|your|yours|let's)\b)|[你您]").search(text):
         return False
@@ -252,6 +259,9 @@ def states(sentence: str, talk: Audience) -> bool:
         return False
     return talk == "agent" or compiled(r"(?i:don't|do\s+not|never|always|please|just|remember)\b").match(text) is None
 
+
+_TOLD = r"(?i:(?!I\b|my\b|we\b)(?:[\w'-]+\s+){1,4}?(?:was|were|went|came|saw|said|did|got|took|made|ran|\w\w+ed)\b)"
+"""How somebody tells what others did."""
 
 LEANING = (
     r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|summer|winter|term))|these|those|they|he|she|"
@@ -356,7 +366,7 @@ _WHEN = (
 _DOING = r"(?i:\b(?:I|we|my\s+\w+|our\s+\w+)(?:'m|'ve|'re|'d|'ll)?\b)|^(?:Just\s+)?(?:Got|Went|Had|Took|Lost|Finished|Started|Met|Bought|Made|Won)\b|我|咱"
 _NO_EVENT = (
     r"(?i:\b(?:if|wish|imagine|suppose|tell\s+you|here's|here\s+is|check\s+(?:it|this)|feels?|you\s+(?:know|remember)|tired|trying)\b)|"
-    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|万一|心情|难过|开心|高兴|无聊|感觉|觉得|累|想[和跟]你|(?i:ai)|期待|玩笑|哈哈"
+    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|万一|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|感觉|觉得|累|想[和跟]你|(?i:ai)|期待|玩笑|哈哈"
 )
 
 

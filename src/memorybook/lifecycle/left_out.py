@@ -115,6 +115,13 @@ _FORGET_ZH = (
     r"(?:^|[，,。：:；\s])(?:请|你|麻烦)?(?:别|不要)(?:记得|再记(?:住|着|得)?)(?=我|关于|[这那][个条件事])|"
     r"(?<!我)把[^，,。]{1,20}忘记(?!了|在|带)|当我没(?:说|讲|提)|当没(?:说|讲)过|(?:删掉|删除|清除|清空|抹掉).{0,12}(?:记忆|记录|记住)"
 )
+LEFT_OUT = rf"(?i:\b(?:{LEFT_OUT_EN}))|{LEFT_OUT_ZH}"
+SHORT = (
+    r"(?i:(?:please\s+)?forget\s+(?:everything|all|him|her|them|(?:about|my)\s+(?!it\b|that\b|this\b|them\b)\w+|(?-i:[A-Z])\w+)[\s.!]*$)|"
+    r"(?:请|麻烦|帮我)?(?:忘掉|忘记)(?!它|[这那吧了])..|把.{1,20}[这那]条"
+)
+"""`Forget everything.`, 忘掉预算: `forget it` is no order."""
+
 FORGET = (
     rf"{_START_EN}{_POLITE_EN}(?:{_FORGET_EN})|{_START_LEFT}(?:{LEFT_OUT_EN})"
     rf"|(?i:{_START_EN}(?:{ORDERED_EN})|{CONFIDENTIAL_EN})|{_FORGET_ZH}|{LEFT_OUT_ZH}|{ORDERED_ZH}"
@@ -122,14 +129,14 @@ FORGET = (
 """An order to forget something, or not to keep what is said, in a sentence whose first letter was made small."""
 
 PRIVATE = (
-    r"(?i:(?<!I )(?<!we )\b(?:don't|do\s+not|never|not|no|nobody|mustn't|needn't|nothing|leave|keep)\b[^.!?]{0,24}?\b(?:stor(?:e|ing)|sav(?:e|ing)|"
-    r"not(?:e|es|ing)\b|record|write|written|write-?up|log|memory|rememb\w+|head|hang\s+on\s+to|word\s+of)\b|"
+    r"(?i:\b(?:don't(?!\s+rem)|do\s+not|never|not|no|nobody|mustn't|needn't|nothing|leave|keep)\b[^.!?]{0,30}?\b(?:stor(?:e|ing)|sav(?:e|ing)|"
+    r"not(?:e|es|ing)\b|record|write|written|write-?up|log|memory|rememb\w+|head|keep(?:ing)?\s+(?:it|that|this|them)|hang\s+on\s+to|word\s+of)\b|"
     r"\b(?:between\s+(?:us|ourselves|you\s+and\s+me)|off\s+the\s+record|confidential|get\s+rid\s+of|"
     r"(?:tell|repeat)\b[^.!?]{0,12}\b(?:nobody|no\s+one|anyone|anybody)|cross\s+(?:that|this|it)\s+out|"
     r"(?:erase|delete|wipe|strike|forget)\s+(?:that|this|it|the|what|everything)|scratch\s+(?:the|what|all)|"
-    r"for\s+(?:this|the)\s+(?:\w+\s+)?only|(?:this|that)\s+stays\s+(?:here|between)|outlive|lying\s+around|use\s+it\s+(?:now|once))\b)|"
-    r"(?:[别莫甭勿休]|不要|不用|不必|不准|不许|无需|用不着)(?![^，,。；]{0,3}忘)[^，,。；]{0,8}?(?:[存留](?![学意心神言])|记(?![错得者忆])|备忘|脑子|外传|往外)|"
+    r"for\s+(?:this|the)\s+(?:\w+\s+)?only|(?:this|that)\s+stays\s+(?:here|between)|outlive|lying\s+around|(?:say(?:ing)?|use)\s+(?:it|this|that)\s+(?:\w+\s+)?(?:the\s+)?once|take\s+(?:it|that)\s+off|use\s+it\s+(?:now|once))\b)|"
+    r"(?:[别莫甭勿休]|不要|不用|不必|不准|不许|无需|用不着)(?![^，,。；]{0,3}忘)[^，,。；]{0,8}?(?:[存留](?![学意心神言])|记(?![错得者忆])|备忘|脑子|外传|往外|写[下进])|"
     r"[删抹](?:掉|了|除|去|干净)|当我?没(?:说|见|讲|听|提)|忘[掉了]吧|烂在|保密|用完(?:就|即|以后)?[扔删丢忘]|这一[次回](?:用)?[，,]|"
-    r"不作数|听完拉倒|听听(?:得了|就好|就算)|别告诉|别跟(?:别人|人)"
+    r"不作数|一笔勾销|听完拉倒|听听(?:得了|就好|就算)|别告诉|别跟(?:别人|人)"
 )
 """What says in any way that it is not to be kept: nothing of such a turn is kept without being told so."""

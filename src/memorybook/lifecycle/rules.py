@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from memorybook.lifecycle.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.lifecycle.changed import CHANGED, has_value_like, mended, subject_of
+from memorybook.lifecycle.changed import NOW_SO, has_value_like, mended, subject_of
 from memorybook.lifecycle.cues import (
     STANDING, Cue, filed, find, framed_from, is_event, leans, plays, points, states, taken_back, without_lead,
 )  # fmt: skip
@@ -38,7 +38,8 @@ class _Context(NamedTuple):
     """What a turn is read against: who speaks ("" the user, None nobody knows), the day, the door, what came before.
 
     `before` is the last turn before it in which a user said something else than what to forget; `foreign` where words
-    begin in it that are not its speaker's own, or not to be kept; None if they do nowhere.
+    begin in it that are not its speaker's own, or not to be kept; None if they do nowhere; `answers` whether an
+    assistant asked just before.
     """
 
     turn: Turn
@@ -49,6 +50,7 @@ class _Context(NamedTuple):
     trust: Trust
     before: Turn | None
     foreign: int | None
+    answers: bool
 
 
 def by_rules(
@@ -70,11 +72,15 @@ def by_rules(
     found: list[_Found] = []
     skipped: list[Skipped] = []
     playing = secretive = False
-    for turn in (one for one in turns if one.role in ("user", "")):
+    asked = False
+    for turn in turns:
+        if turn.role not in ("user", ""):
+            asked = turn.text.rstrip().endswith(("?", "？")) if turn.role == "assistant" else asked
+            continue
         private = compiled(PRIVATE).search(turn.text.replace("’", "'")) is not None
-        framed = 0 if playing else framed_from(turn.text)
+        framed = 0 if playing or len(turn.text) > _PASTED else framed_from(turn.text)
         playing = plays(turn.text, playing)
-        context = _context(turn, session, now, before, 0 if private or secretive else framed)
+        context = _context(turn, session, now, before, 0 if private or secretive else framed, asked)
         secretive = private and compiled(_NEXT).search(turn.text) is not None
         said = (one for one in _Reading(context, found).all() if not orders or _is_order(one))
         heard = _screened(list(said), turn.text, skipped, insisting=orders)
@@ -83,10 +89,12 @@ def by_rules(
                 found = _without(found, one, skipped)
             found.append(one)
         requests = [one for one in heard if isinstance(one, ForgetRequest)]
+        if private and not requests and before is not None and content_size(turn.text) <= 12 and compiled(_POINTS).search(turn.text):
+            found = [one for one in found if not (isinstance(one, Candidate) and one.turn_ids[-1] == before.id)]
         for request in requests:
             if request.said_in == turn.id:  # what follows in the turn, too
                 found = _without(found, request, skipped)
-        before = before if requests and len(requests) == len(heard) else turn
+        before, asked = before if requests and len(requests) == len(heard) else turn, False
     notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
     return Extraction(
         candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
@@ -96,6 +104,15 @@ def by_rules(
     )
 
 
+_POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
+"""What a short turn points at that is not to be kept: what was said just before it."""
+
+_NO = r"(?i:no|nope)\b|不是|不对|不"
+"""How a question is answered, and something taken back as well."""
+
+_PASTED = 2_000
+"""Characters from which a turn is a pasted text, of which only orders are heard."""
+
 _NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
 """What says that the next turn is meant."""
 
@@ -104,7 +121,8 @@ def _is_order(one: _Found) -> bool:
     return isinstance(one, ForgetRequest) or (isinstance(one, Candidate) and one.told)
 
 
-def _context(turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None) -> _Context:
+def _context(turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, answers: bool
+) -> _Context:
     time = turn.time or now
     unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
     return _Context(
@@ -116,6 +134,7 @@ def _context(turn: Turn, session: Session | None, now: datetime, before: Turn | 
         trust="import" if session is not None and session.source.startswith("import:") else "user",
         before=before,
         foreign=foreign,
+        answers=answers,
     )
 
 
@@ -150,7 +169,7 @@ class _Reading:
             if cue is not None and cue.kind in ("forget", "explicit"):
                 self._obey(sentence, text, cue)
             elif self._is_own(sentence) and not self._is_quoted(sentence) and not taken_back(after):
-                rest = correction(text)
+                rest = None if self._context.answers and compiled(_NO).match(text) else correction(text)
                 if rest is not None and self._mend(" ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()):
                     return self._new
                 self._state(sentence, text, cue, first=place == 0)
@@ -196,7 +215,7 @@ class _Reading:
             if last is not None and (self._new or (before is not None and before.id in last.turn_ids)):
                 listed = self._new or self._earlier
                 listed[listed.index(last)] = replace(last, importance="high", told=True)
-            elif self._last and not leans(self._last, first=True):
+            elif self._last and not leans(self._last, first=True) and states(self._last, self._context.talk):
                 self._add(sentence, self._last, order=True)
 
     def _state(self, sentence: Sentence, text: str, cue: Cue | None, *, first: bool) -> None:
@@ -226,7 +245,7 @@ class _Reading:
             mark = "" if is_chinese(last.content) else " "
             joined = f"{last.content}{mark}{_ended(self._by_itself(without_lead(text)))}"
             if len(joined) <= _MOST:
-                changes = last.changes or compiled(CHANGED).search(text) is not None
+                changes = last.changes or compiled(NOW_SO).search(text) is not None
                 self._new[-1] = replace(last, content=joined, changes=changes)
         else:
             self._last = ""
@@ -236,7 +255,7 @@ class _Reading:
 
         What can be read by itself takes the place of what it corrects, if that speaks of the same.
         """
-        before = self._context.before
+        before, rest = self._context.before, without_lead(rest)
         own = any(isinstance(one, Candidate) for one in self._new)
         turn = self._context.turn.id if own else before.id if before is not None else ""
         listed = self._new if own else self._earlier
@@ -275,7 +294,7 @@ class _Reading:
         if order:
             importance = "high"
         content = without_lead(bare)
-        if content_size(content) < 2 or "[REDACTED" in content:
+        if content_size(content) < 2:
             return None
         standing = compiled(STANDING).search(whole) is not None
         by = due(compiled(_DECIDED_ON).sub(" ", bare), context.today) if category == "decision" and day else day
@@ -290,7 +309,7 @@ class _Reading:
             quote=_quote(sentence, whole, self._said),
             expires=day if category == "todo" else None,
             trust=context.trust,
-            changes=compiled(CHANGED).search(without_lead(whole)) is not None,
+            changes=compiled(NOW_SO).search(without_lead(whole)) is not None,
             told=order or (importance == "high" and (category in ("preference", "workflow") or (standing and category == "decision"))),
         )
 
