@@ -14,12 +14,14 @@ from memorybook.lifecycle.rules import by_rules
 from memorybook.model import Turn
 
 NOW = datetime(2026, 6, 21, 10, tzinfo=UTC)
-SAID = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "said.jsonl").read_text("utf-8").splitlines()]
+SAID = [
+    json.loads(line) for line in (Path(__file__).parents[1] / "data" / "said.jsonl").read_text("utf-8").splitlines()
+]
 
 
 @pytest.mark.parametrize("row", SAID, ids=lambda row: f"{row['point']}: {row['said'][:40]}")
 def test_what_is_kept_of_a_sentence(row: dict[str, Any]) -> None:
-    """`kept` is a part of each entry, in order; of one that is `standing` none lapses or names a day of the calendar."""
+    """`kept` is a part of each entry, in order; where it is `standing` none lapses or names a day of the calendar."""
     name = row.get("speaker", "")
     turn = Turn(id="t", session="s", text=row["said"], role="" if name else "user", speaker=name or "user", time=NOW)
     found = by_rules([turn], session=None, now=NOW).candidates
@@ -27,4 +29,6 @@ def test_what_is_kept_of_a_sentence(row: dict[str, Any]) -> None:
     assert len(texts) == len(row["kept"]), texts
     assert all(part in text for part, text in zip(row["kept"], texts, strict=True)), texts
     if row.get("standing"):
-        assert not [one for one in found if one.category == "todo" or one.expires or re.search(r"\d{4}-\d\d", one.content)]
+        assert not [
+            one for one in found if one.category == "todo" or one.expires or re.search(r"\d{4}-\d\d", one.content)
+        ]

@@ -36,7 +36,7 @@ class Candidate:
         reinforces: Ids of known entries that say the same.
         contradicts: Ids of known entries that are no longer true by it, finished todos among them.
         told: Whether the user asked in so many words that it be remembered, or always be done so.
-        changes: Whether its words say that something is not as it was, and only rules can find what.
+        changes: Whether rules are to find what is no longer so by it, as no model has looked.
     """
 
     content: str

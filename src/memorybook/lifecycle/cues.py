@@ -48,7 +48,9 @@ def find(sentence: str, *, talk: Audience, dated: bool = False) -> Cue | None:
 @lru_cache(maxsize=4096)
 def _forgets(sentence: str) -> bool:
     text = _opened(sentence.replace("’", "'"))
-    if content_size(text) < (3 if is_chinese(text) else 4) and not (compiled(SHORT).match(text) or compiled(LEFT_OUT).search(text)):
+    if content_size(text) < (3 if is_chinese(text) else 4) and not (
+        compiled(SHORT).match(text) or compiled(LEFT_OUT).search(text)
+    ):
         return False
     return compiled(FORGET).search(text) is not None or bool(
         compiled(PRIVATE).search(text) and compiled(_EARLIER).search(text)
@@ -56,7 +58,8 @@ def _forgets(sentence: str) -> bool:
 
 
 _EARLIER = (
-    r"(?i:\b(?:the\s+(?:bit|part|thing|story|quarrel|row)|what\s+I\s+(?:said|told)|I\s+(?:told\s+you|said|mentioned)|earlier|last\s+time|everywhere)\b)|"
+    r"(?i:\b(?:the\s+(?:bit|part|thing|story|quarrel|row)|what\s+I\s+(?:said|told)|I\s+(?:told\s+you|said|mentioned)|"
+    r"earlier|last\s+time|everywhere)\b)|"
     r"上[回次]|之前|刚才|那[段几件事些句]|说过|[讲说]的"
 )
 """What points at something that was said before."""
@@ -72,22 +75,30 @@ def _opened(text: str) -> str:
 _THIS = r"(?:this|that|it|these|those)"
 _THIS_ZH = r"(?:[这那][个一]?[条点句些件]?(?:事情?|话)?|它)"
 _ORDER = (
-    r"(?i:(?P<en>(?:^|[,;:.!–—-]\s*|\b(?:please|and|also|so|but|do|just|ok|okay|you\s+(?:should|must)|(?:can|could)\s+you|"
+    r"(?i:(?P<en>(?:^|[,;:.!–—-]\s*|\b(?:please|and|also|so|but|do|just|ok|okay|you\s+(?:should|must)|(?:can|"
+    r"could)\s+you|"
     r"I(?:'d\s+like|\s+want)\s+you\s+to)[,\s]+)(?:please\s+)?"
-    r"(?:remember(?!\s+(?:when|how|the\s+time|last|yesterday|what|me\b|our\s+\w+\W*$|us\b|anything|if))|(?:take\s+)?note(?=\s+(?:that|this)\b|\s*:)|"
-    rf"(?:keep|bear)\s+(?:{_THIS}\s+)?in\s+mind|(?:do\s+not|don't)\s+forget|make\s+a\s+note|for\s+the\s+record|memori[sz]e|"
+    r"(?:remember(?!\s+(?:when|how|the\s+time|last|yesterday|what|me\b|our\s+\w+\W*$|us\b|anything|if))|"
+    r"(?:take\s+)?note(?=\s+(?:that|this)\b|\s*:)|"
+    rf"(?:keep|bear)\s+(?:{_THIS}\s+)?in\s+mind|(?:do\s+not|don't)\s+forget|make\s+a\s+note|for\s+the\s+record|"
+    rf"memori[sz]e|"
     rf"(?:write|note|put)\s+(?:{_THIS}\s+)down|save\s+{_THIS}|one\s+(?:thing\s+)?for\s+your\s+memory|"
     rf"(?:hang|hold)\s+on\s+to\s+{_THIS}|(?:put|keep)\s+{_THIS}\s+(?:somewhere|where)\s+[^,.:;]*)"
-    rf"(?:\s+(?:to\s+memory|please|of(?=\s+{_THIS}\b)|that\s+(?=I\b|my\b|our\b|we\b)|{_THIS}|the\s+following|for\s+(?:later|me|next\s+time)))*))"
-    r"|(?P<zh>(?<![我别])(?<!我[来先])(?<!不[要用])(?:请|麻烦|帮我|替我|给我|你|您|顺手|顺便|顺带|另外|还有|再|先|也|务必|一定|千万|可|要|得)*"
+    rf"(?:\s+(?:to\s+memory|please|of(?=\s+{_THIS}\b)|that\s+(?=I\b|my\b|our\b|we\b)|{_THIS}|the\s+following|"
+    rf"for\s+(?:later|me|next\s+time)))*))"
+    r"|(?P<zh>(?<![我别])(?<!我[来先])(?<!不[要用])(?:请|麻烦|帮我|替我|给我|你|您|顺手|顺便|顺带|另外|还有|再|先|也|"
+    r"务必|一定|千万|可|要|得)*"
     rf"(?P<held>把(?:[^，,。：:]{{1,10}}?)|{_THIS_ZH}(?:你|帮我|替我|给我|先|也|要|得)*)?(?:请|麻烦|帮我|替我|给我)*"
-    r"(?:记(?:住|一?下来?|着|好|得(?!了)|一笔|个?(?:待办|笔记))|牢记|别忘(?:记?了|记)?(?=[：:，,\s我]|[^记]{3})|备注(?:一下)?|收着|留着(?=[，,。]|$)|"
-    r"放(?:你那[儿里]?|(?:进|在|到)?日历上?))(?:一下|一点)?(?![了过吗没错不]|上次|小时候|当时|以前|那时)(?:[吧啊哦哈呀]*(?=[：:，,。！!\s]|$))?)"
+    r"(?:记(?:住|一?下来?|着|好|得(?!了)|一笔|个?(?:待办|笔记))|牢记|别忘(?:记?了|记)?(?=[：:，,\s我]|[^记]{3})|"
+    r"备注(?:一下)?|收着|留着(?=[，,。]|$)|"
+    r"放(?:你那[儿里]?|(?:进|在|到)?日历上?))(?:一下|一点)?(?![了过吗没错不]|上次|小时候|当时|以前|"
+    r"那时)(?:[吧啊哦哈呀]*(?=[：:，,。！!\s]|$))?)"
 )
 """The words of an order to remember, wherever they stand in a sentence."""
 
 _ELSEWHERE = (
-    r"(?i:[\W_]*(?:(?:please|and|so|but|too|also)[,\s]+)*(?:before|after|when|while|until|till|if|for|in\s+case|once|as|since|too|"
+    r"(?i:[\W_]*(?:(?:please|and|so|but|too|also)[,\s]+)*(?:before|after|when|while|until|till|if|for|in\s+case|once|"
+    r"as|since|too|"
     r"please|later|thanks)\b)|[\W_]*(?:[再接继先回]|以后再|下面|下一|往下|我们|咱们?|走之前|师傅|谢谢)"
 )
 """How what follows an order begins that is not what to remember: when, what for, what comes next."""
@@ -105,9 +116,9 @@ def ordered(text: str) -> str | None:
         return None
     before, after = text[: order.start()].strip(" ，,:：;；—–-"), text[order.end() :].strip(" ，,:：;；—–-")
     if content_size(compiled(_ASIDE).sub(" ", before)) >= (2 if is_chinese(before) else 3) and not is_question(before):
-        bare = not after or compiled(_ELSEWHERE).match(after) or content_size(after) < 3
-        return before if bare and after == "" or bare and content_size(after) < 6 and "," not in after else text
-    if compiled(_ELSEWHERE).match(after) and order["held"] is None and not text[order.end() : order.end() + 1] == "：":
+        bare = compiled(_ELSEWHERE).match(after) or content_size(after) < 3
+        return before if not after or (bare and content_size(after) < 6 and "," not in after) else text
+    if compiled(_ELSEWHERE).match(after) and order["held"] is None and text[order.end() : order.end() + 1] != "：":
         return ""
     if order["held"] and not compiled(rf"{_THIS_ZH}|把{_THIS_ZH}").match(order["held"]):
         return ""
@@ -117,22 +128,28 @@ def ordered(text: str) -> str | None:
     return after if content_size(after) >= 2 else ""
 
 
-_NAMED_ONLY = r"(?i:(?:my|our|your|the)\s+[a-z]+[\s.!]*$)|我们?的[\u4e00-\u9fff]{1,4}[吧啊呀。！!]*$|[\u4e00-\u9fff]{1,3}[。！!]*$"
+_NAMED_ONLY = (
+    r"(?i:(?:my|our|your|the)\s+[a-z]+[\s.!]*$)|我们?的[\u4e00-\u9fff]{1,4}[吧啊呀。！!]*$|"
+    r"[\u4e00-\u9fff]{1,3}[。！!]*$"
+)
 """The name of a thing, of which nothing is said."""
 
 
 def points(text: str) -> bool:
     """Whether an order to remember points at what was said before it: `remember that, before we …`."""
     order = compiled(_ORDER).search(text.replace("’", "'"))
-    return order is not None and (order["held"] is None or compiled(rf"(?:把)?{_THIS_ZH}").match(order["held"]) is not None) and (
-        compiled(rf"(?i:\b{_THIS}\b)|{_THIS_ZH}").search(text) is not None
+    return (
+        order is not None
+        and (order["held"] is None or compiled(rf"(?:把)?{_THIS_ZH}").match(order["held"]) is not None)
+        and (compiled(rf"(?i:\b{_THIS}\b)|{_THIS_ZH}").search(text) is not None)
     )
 
 
 # --- statements ------------------------------------------------------------------------------------
 
 STANDING = (
-    r"(?i:\b(?:always|never|from\s+(?:now|today|this\s+day)\s+on(?:wards?)?|(?:as\s+of|starting)\s+(?:now|today),?\s+(?:please\s+|only\s+)*(?:use|write|answer|reply|speak|"
+    r"(?i:\b(?:always|never|from\s+(?:now|today|this\s+day)\s+on(?:wards?)?|(?:as\s+of|starting)\s+(?:now|"
+    r"today),?\s+(?:please\s+|only\s+)*(?:use|write|answer|reply|speak|"
     r"call|keep|always|never|don't|stop|we|I)|going\s+forward|as\s+a\s+rule|"
     r"every|each|ever|whenever|by\s+default|no\s+more|only|in\s+(?:the\s+)?future|instead)\b)|"
     r"以后|今后|往后|一律|从(?:现在|今天|今日|即日)(?:起|开始|往后)|每|必须|不许|不准|只准|规矩|都要|下次"
@@ -141,65 +158,96 @@ STANDING = (
 
 DECIDED = (
     r"(?i:\b(?:decided|settled\s+on|agreed|chose|chosen|picked|final\s+decision|decision\s*:)\b|"
-    r"\b(?:let's|lets|we'll|we\s+will|we're|I'll|I'm)\s+(?:go(?:ing)?\s+(?:ahead\s+)?with|us(?:e|ing)|stick(?:ing)?\s+(?:with|to)|"
-    r"adopt(?:ing)?|switch(?:ing)?\s+to|drop(?:ping)?|migrat(?:e|ing)|keep(?:ing)?)\s+(?!(?:this|that|it|you|your|me|in\s+touch)\b)|"
-    r"^go\s+with\s)|决定|敲定|拍板|定了|就(?:用|选|定)|(?:统一|一律)(?:用|走|改|换|采用|写|存|按)|(?:改|换)(?:成|为|用)|那就(?![这那是好行算])"
+    r"\b(?:let's|lets|we'll|we\s+will|we're|I'll|I'm)\s+(?:go(?:ing)?\s+(?:ahead\s+)?with|us(?:e|ing)|"
+    r"stick(?:ing)?\s+(?:with|to)|"
+    r"adopt(?:ing)?|switch(?:ing)?\s+to|drop(?:ping)?|migrat(?:e|ing)|keep(?:ing)?)\s+(?!(?:this|that|it|you|your|me|"
+    r"in\s+touch)\b)|"
+    r"^go\s+with\s)|决定|敲定|拍板|定了|就(?:用|选|定)|(?:统一|一律)(?:用|走|改|换|采用|写|存|按)|(?:改|换)(?:成|为|"
+    r"用)|那就(?![这那是好行算])"
 )
 _TASK = (
     r"(?i:(?:(?:please|now|then|so|and|also|but|just|ok|okay|well|first|right)[,\s]+)*(?:"
-    r"(?:(?:can|could|would|will)\s+you|let\s+(?:me|us|'s)|let's|lets|help|I(?:'d\s+like|\s+(?:want|need)\s+(?:you|to\s+know|help)))\b|"
-    r"(?:add|answer|ask|be|book|build|buy|call|change|check|choose|clean|come|compare|consider|continue|count|create|delete|deploy|describe|"
-    r"do|draft|explain|find|fix|forget|get|give|go|guess|help|hurry|ignore|implement|install|migrate|keep|list|look|make|mind|move|note|open|order|pick|plan|print|"
-    r"put|read|recommend|remember|remove|rename|reply|refactor|rerun|reveal|run|say|search|see|send|set|show|sort|start|stop|style|suggest|summari[sz]e|take|tell|"
-    r"test|thank|thanks|translate|try|turn|update|use|wait|watch|write)(?:\s|[,!.]|$)|you\s+(?:don't|do\s+not|needn't|shouldn't)\b|"
+    r"(?:(?:can|could|would|will)\s+you|let\s+(?:me|us|'s)|let's|lets|help|I(?:'d\s+like|\s+(?:want|need)\s+(?:you|"
+    r"to\s+know|help)))\b|"
+    r"(?:add|answer|ask|be|book|build|buy|call|change|check|choose|clean|come|compare|consider|continue|count|create|"
+    r"delete|deploy|describe|"
+    r"do|draft|explain|find|fix|forget|get|give|go|guess|help|hurry|ignore|implement|install|migrate|keep|list|look|"
+    r"make|mind|move|note|open|order|pick|plan|print|"
+    r"put|read|recommend|remember|remove|rename|reply|refactor|rerun|reveal|run|say|search|see|send|set|show|sort|"
+    r"start|stop|style|suggest|summari[sz]e|take|tell|"
+    r"test|thank|thanks|translate|try|turn|update|use|wait|watch|write)(?:\s|[,!.]|$)|you\s+(?:don't|do\s+not|"
+    r"needn't|shouldn't)\b|"
     r"(?:don't|do\s+not)\s+(?:\w+\s+)?(?:that|this|it|those)\b))|(?:千万|就|先)?(?:别|不要|不用|不必|甭)|"
-    r"(?:[请麻烦那就先再你您给帮替我忙现在来快顺便还是把]{0,6}|.{0,8}(?:帮我|替我|给我|麻烦))(?:看[看下一]|查|找|写|改一?下|改改|跑[一下个]|读|扫|列|总结|翻|解释|告诉|"
-    r"说[说一下]|讲[讲一下]|试|算[算一下]|画[个张一]|把[^，。]{1,14}(?:一[遍下]|掉|给我|上去|出来)|推荐|整理|对比|检查|修[复好改]|排查|部署|实现|分析|生成|做个|来[个一]|换个|继续|开始|打开|搜|订[个一]|买[个一]|填|留个)"
+    r"(?:[请麻烦那就先再你您给帮替我忙现在来快顺便还是把]{0,6}|.{0,8}(?:帮我|替我|给我|麻烦))(?:看[看下一]|查|找|写|"
+    r"改一?下|改改|跑[一下个]|读|扫|列|总结|翻|解释|告诉|"
+    r"说[说一下]|讲[讲一下]|试|算[算一下]|画[个张一]|把[^，。]{1,14}(?:一[遍下]|掉|给我|上去|出来)|推荐|整理|对比|"
+    r"检查|修[复好改]|排查|部署|实现|分析|生成|做个|来[个一]|换个|继续|开始|打开|搜|订[个一]|买[个一]|填|留个)"
 )
 """How a task for now begins; one that lasts is no task (`STANDING`)."""
 
 _HOW_TO_SPEAK = (
-    r"(?i:\b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explanations?|comments?|commit\s+messages?|emojis?|bullets?|bottom\s+line|"
+    r"(?i:\b(?:answers?|repl(?:y|ies)|respon(?:d|ses?)|explanations?|comments?|commit\s+messages?|emojis?|bullets?|"
+    r"bottom\s+line|"
     r"conclusion|praise|units?|prices?)\b)|回答|回复|输出|注释|答案|结论|表情|排版|文案|代码里"
 )
 
 _NOT_MEANT = (
     # a secret, or what was one; an aside
-    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
+    r"^[(（\[]|\[REDACTED|(?:\d[ -]?){13,19}(?![\d-])|(?i:\b(?:login|password|passcode|passphrase|credentials?)\b)|"
+    r"(?:密码|口令)\W*[是为]?\W*(?=\d*[A-Za-z])\w{6}|"
     # it may be so, or might
-    r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|might|could|would(?!\s+(?:much\s+)?rather)|"
-    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|undecided|who\s+knows)\b|^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
-    r"\b(?:haven't|have\s+not|hasn't|not|never|nothing|nobody|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|agreed?|settled?|chosen)\b|"
+    r"(?i:\b(?:someone|somebody|something|if|unless|suppose|supposing|imagine|wish|pretend|maybe|perhaps|probably|"
+    r"might|could|would(?!\s+(?:much\s+)?rather)|"
+    r"hypothetically|for\s+example|e\.g\.|wonder|whether|what\s+if|as\s+though|not\s+sure|undecided|who\s+knows)\b|"
+    r"^(?:as\s+of|for)\s+now,?\s+(?:the|it|this|all)\b|^(?:what|how)\s|^we(?:'ve|\s+have)?(?:\s+(?:all|"
+    r"both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\b[^,]*$|"
+    r"\b(?:haven't|have\s+not|hasn't|not|never|nothing|nobody|can't|cannot|still|n't)\s+(?:\w+\s+){0,2}?(?:decided?|"
+    r"agreed?|settled?|chosen)\b|"
     r"\bdecided\s+(?:nothing|what|how|if|when|which|where)\b)|"
-    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|好像|琢磨|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
+    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|假设|万一|倘若|要不(?![然要得])|也许|可能|说不定|大概|估计|"
+    r"好像|琢磨|想象|幻想|哪天|[还都]没(?:有?决)?定|没(?:定|拍板|想好|决定|敲定)|决定不了|待定|"
     r"(?:考虑|打算|准备|计划)(?!.*\d)|还有[^，。]{1,4}[天周个]|"
     # in jest
-    r"(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b)|哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|[😂🤣😅😆😜🙃]|"
+    r"(?i:\b(?:lol|lmao|rofl|jk|ha(?:ha)+|joking|kidding|joke)\b)|哈哈|嘻嘻|呵呵|开(?:个|玩)|玩笑|逗你|说着玩|闹着玩|"
+    r"[😂🤣😅😆😜🙃]|"
     # somebody else's words
-    r"(?i:\b(?:he|she|they|people|someone|somebody|everyone|who|(?:my|our|his|her|the)\s+(?!(?:doctor|physio|dentist|vet|surgeon|"
-    r"neurologist|consultant)\b)(?:\w+\s+)?\w+|(?!(?:I|We|Dr)\b)(?-i:[A-Z])\w+)\s+(?:said|says|told|thinks?|thought|asked|claims?|claimed|wrote|reckons?|"
+    r"(?i:\b(?:he|she|they|people|someone|somebody|everyone|who|(?:my|our|his|her|the)\s+(?!(?:doctor|physio|dentist|"
+    r"vet|surgeon|"
+    r"neurologist|consultant)\b)(?:\w+\s+)?\w+|(?!(?:I|We|Dr)\b)(?-i:[A-Z])\w+)\s+(?:said|says|told|thinks?|thought|"
+    r"asked|claims?|claimed|wrote|reckons?|"
     r"swears?|insists?|jokes?)\b|\b(?:his|her|their)\s+words\b|\b(?:allegedly|supposedly|apparently)\b|\breads:)|"
-    r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
-    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
+    r"(?:他们?|她们?|人家|有人|别人|网上|[同网朋室]友|同[事学]|老板|客户|领导|邻居|[奶爷爸妈哥姐弟妹姨婆姑]|弟媳|"
+    r"亲戚|猎头|销售|广告[里上]?)[^，,。]{0,8}?"
+    r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
+    r"文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
     # a mood, an opinion, talk about the talk
-    r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|bet|believe|mean|suppose|know|"
-    r"remember|wonder|swear|understand|see|agree)\b|\bI'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|looking|thinking|wondering|"
-    r"feeling|going\s+to|getting|seeing|stuck|tired|sorry|happy|glad|afraid|sure|back|done\s+here|curious|confused|bored|sad)\b|"
-    r"^(?:I|we)\s+(?:\w+\s+)?(?:like|love|hate)\s+(?:that|this|it|these|those|you|your|how|what|the\s+\w+\s*(?:idea|one|plan|way|look|sound)?[.!]*$)|"
+    r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|bet|"
+    r"believe|mean|suppose|know|"
+    r"remember|wonder|swear|understand|see|agree)\b|\bI'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|"
+    r"looking|thinking|wondering|"
+    r"feeling|going\s+to|getting|seeing|stuck|tired|sorry|happy|glad|afraid|sure|back|done\s+here|curious|confused|"
+    r"bored|sad)\b|"
+    r"^(?:I|we)\s+(?:\w+\s+)?(?:like|love|hate)\s+(?:that|this|it|these|those|you|your|how|what|the\s+\w+\s*(?:idea|"
+    r"one|plan|way|look|sound)?[.!]*$)|"
     r"\b(?:thank(?:s|\s+you)|never\s+mind|you\s+(?:won't|wouldn't)\s+believe|can\s+you\s+imagine)\b)|"
-    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
+    r"我(?:觉得|感觉|希望|想要?(?!起)|怕|担心|猜|记得|忘|[来去再先](?![自电])|试试)|心情|[唉哎]|吐[个]?槽|难过|开心|"
+    r"高兴|无聊|好累|谢谢|多谢|喜欢你|爱你|作为一[个名]|是\s*(?i:ai)\b|"
     r"(?:记住|知道|明白|懂|收到|忘)了[。！!]?$|忘[记了]|跟你(?:讲|说)(?:个|件)|期待|加油"
 )
 """What speaks against a statement."""
 
 _JUST_NOW = (
-    r"(?i:\b(?:today|tonight|right\s+now|at\s+the\s+moment|for\s+now|as\s+of\s+now|just\s+(?:this\s+|the\s+)?once|this\s+(?:time|once|morning|"
-    r"afternoon|evening)|yesterday|last\s+(?:night|week|weekend)|the\s+other\s+day|(?:days?|weeks?)\s+ago|so\s+far)\b)|上周|上个?(?:星期|礼拜)|前[天几]|今天|今晚|今早|刚才|刚刚|昨[天晚]|这会儿|暂时|就[一这][次回晚天]|眼下"
+    r"(?i:\b(?:today|tonight|right\s+now|at\s+the\s+moment|for\s+now|as\s+of\s+now|just\s+(?:this\s+|the\s+)?once|"
+    r"this\s+(?:time|once|morning|"
+    r"afternoon|evening)|yesterday|last\s+(?:night|week|weekend)|the\s+other\s+day|(?:days?|weeks?)\s+ago|"
+    r"so\s+far)\b)|上周|上个?(?:星期|礼拜)|前[天几]|今天|今晚|今早|刚才|刚刚|昨[天晚]|这会儿|暂时|就[一这][次回晚天]|"
+    r"眼下"
 )
 """What tells in the main clause how it is just now, and not for longer."""
 
 _TAKEN_BACK = (
-    r"(?i:\b(?:lol|lmao|jk|ha(?:ha)+|joking|kidding|(?:his|her|their|[A-Z]\w*\.?'s)\s+words)\b)|哈哈|开玩笑|逗你|说着玩|[😂🤣😆😜🙃]|原话"
+    r"(?i:\b(?:lol|lmao|jk|ha(?:ha)+|joking|kidding|(?:his|her|their|[A-Z]\w*\.?'s)\s+words)\b)|哈哈|"
+    r"开玩笑|逗你|说着玩|[😂🤣😆😜🙃]|原话"
 )
 
 
@@ -207,20 +255,33 @@ def taken_back(rest: str) -> bool:
     """Whether what follows a sentence in its turn says that it was a joke, or somebody else's words."""
     return compiled(_TAKEN_BACK).search(rest) is not None
 
+
 _FRAME = (
-    r"(?i:\btranslat\w+|\bhow\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|\b(?:say|put|write)\s+(?:this|it|that)\s+in(?:to)?\s+[A-Z]|"
+    r"(?i:\btranslat\w+|\bhow\s+(?:do|does|would|to)\s+(?:you\s+|one\s+|I\s+)?say\b|\b(?:say|put|write)\s+(?:this|it|"
+    r"that)\s+in(?:to)?\s+[A-Z]|"
     r"\bin\s+(?-i:[A-Z])[a-z]+(?:ese|ish|an|ch|ic|in)\s*(?:,?\s+please)?\s*[:,]|\bwhat's\s+the\s+(?-i:[A-Z])\w+\b|"
-    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|\byou(?:'re|\s+are|\s+play)\s+[^.!?]{1,30}?\band\s+I(?:'m|\s+am|\s+play)\b|"
+    r"\brole[- ]?play|\b(?:pretend|imagine)\b|\bact\s+as\b|\byou(?:'re|\s+are|\s+play)\s+[^.!?]{1,30}?\band\s+I(?:'m|"
+    r"\s+am|\s+play)\b|"
     r"\bin\s+this\s+(?:game|story|scene|play)\b|\b(?:poem|story|limerick|screenplay|fan\s*fiction)\b|"
-    r"\b(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|bio|speech|tweet|post|reply|toast|note\s+to|"
-    r"text\s+to)\b|\b(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|(?-i:[A-Z])\w+)[^.!?:]{0,20}:)|"
-    r"翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|[你您](?:来)?[当演扮][^，。]{1,8}[，,]|练口语|玩个?游戏|"
-    r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|请假条|文案)|[替帮][我忙]回[他她]|念给你"
+    r"\b(?:write|draft|compose|make\s+up|invent|dictate|phrase)\b[^.!?]{0,25}\b(?:letter|e-?mail|mail|message|song|"
+    r"bio|speech|tweet|post|reply|toast|note\s+to|"
+    r"text\s+to)\b|\b(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|"
+    r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:)|"
+    r"翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|"
+    r"[你您](?:来)?[当演扮][^，。]{1,8}[，,]|练口语|玩个?游戏|"
+    r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
+    r"请假条|文案)|[替帮][我忙]回[他她]|念给你"
 )
 """What frames a turn as words for somebody else: a translation, a letter, a role."""
 
-_FRAME_ENDS = r"(?i:\b(?:stop|back\s+to\s+me|out\s+of\s+character|enough|that's\s+it|end\s+of\s+(?:the\s+)?(?:game|scene|role))\b)|出戏|结束|到此|不演了|不玩了|回到"
-_ROLE = r"(?i:role[- ]?play|pretend|act\s+as|you(?:'re|\s+are|\s+play)\b|in\s+this\s+(?:game|scene))|扮演|假装|[你您](?:来)?[当演扮]|练口语|玩个?游戏"
+_FRAME_ENDS = (
+    r"(?i:\b(?:stop|back\s+to\s+me|out\s+of\s+character|enough|that's\s+it|end\s+of\s+(?:the\s+)?(?:game|"
+    r"scene|role))\b)|出戏|结束|到此|不演了|不玩了|回到"
+)
+_ROLE = (
+    r"(?i:role[- ]?play|pretend|act\s+as|you(?:'re|\s+are|\s+play)\b|in\s+this\s+(?:game|scene))|扮演|假装|"
+    r"[你您](?:来)?[当演扮]|练口语|玩个?游戏"
+)
 
 
 def framed_from(text: str) -> int | None:
@@ -245,9 +306,13 @@ def states(sentence: str, talk: Audience) -> bool:
     stands = compiled(STANDING).search(text) is not None or compiled(_HOW_TO_SPEAK).search(text) is not None
     decided = compiled(DECIDED).search(text) is not None
     against = compiled(_NOT_MEANT).search(text)
-    if against is not None and not (stands and against.start() == 0 and compiled(r"(?i:when(?:ever)?|if\s+you)\b").match(text)):
+    if against is not None and not (
+        stands and against.start() == 0 and compiled(r"(?i:when(?:ever)?|if\s+you)\b").match(text)
+    ):
         return False
-    if not (stands or decided or compiled(CHANGED).search(text)) and compiled(_JUST_NOW).search(compiled(r"[，,；;]").split(text)[0]):
+    if not (stands or decided or compiled(CHANGED).search(text)) and compiled(_JUST_NOW).search(
+        compiled(r"[，,；;]").split(text)[0]
+    ):
         return False
     if not decided and text.rstrip(" 。.!！~～").endswith("吧"):
         return False
@@ -264,20 +329,24 @@ _TOLD = r"(?i:(?!I\b|my\b|we\b)(?:[\w'-]+\s+){1,4}?(?:was|were|went|came|saw|sai
 """How somebody tells what others did."""
 
 LEANING = (
-    r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|summer|winter|term))|these|those|they|he|she|"
-    r"his|her|him|them|its|their|both|none|neither|same)(?:'\w+)?\b)|(?:但|而|也|都|就|还|可|所以)?(?:[这那它他她其](?!实|他|余|么)|一样|同样|照旧|也(?!门))|"
+    r"(?i:(?:and|but|so|also|then|or|plus|yes|no|yep)?[,\s]*(?:it(?!\s+turn)|that|this(?!\s+(?:year|month|week|"
+    r"summer|winter|term))|these|those|they|he|she|"
+    r"his|her|him|them|its|their|both|none|neither|same)(?:'\w+)?\b)|(?:但|而|也|都|就|还|可|"
+    r"所以)?(?:[这那它他她其](?!实|他|余|么)|一样|同样|照旧|也(?!门))|"
     r"[二三四五六七八九十]+、|[再然最][后给]"
 )
 """How a sentence begins that cannot be read without the one before it."""
 
 _OWN = (
-    r"(?i:(?:I|we|my|our|the|an?|no|nobody|please|always|never|don't|do\s+not|from|as\s+of|each|when(?:ever)?|if|there)\b|"
-    r"(?:[\w'’-]+\s+){1,3}(?:is|are|was|were|has|have|had|can|can't|cannot|will|must|may|does|do|don't|doesn't|never|always|\w\w+(?:s|ed))\b)"
+    r"(?i:(?:I|we|my|our|the|an?|no|nobody|please|always|never|don't|do\s+not|from|as\s+of|each|when(?:ever)?|if|"
+    r"there)\b|"
+    r"(?:[\w'’-]+\s+){1,3}(?:is|are|was|were|has|have|had|can|can't|cannot|will|must|may|does|do|don't|doesn't|never|"
+    r"always|\w\w+(?:s|ed))\b)"
 )
 
 
 def leans(text: str, *, first: bool, alone: bool = False) -> bool:
-    """Whether a sentence hangs on the one before it; one that is not the `first` of a turn stands by a subject of its own.
+    """Whether a sentence hangs on the one before it; only the `first` of a turn stands without a subject of its own.
 
     `alone`: what stands before it is not kept, so that nothing in it may point there.
     """
@@ -286,7 +355,9 @@ def leans(text: str, *, first: bool, alone: bool = False) -> bool:
         return True
     if first:
         return False
-    if alone and (compiled(r"(?i:no\b|.*\b(?:it|them|him|her|one)\b)").match(text) or (is_chinese(text) and "我" not in text)):
+    if alone and (
+        compiled(r"(?i:no\b|.*\b(?:it|them|him|her|one)\b)").match(text) or (is_chinese(text) and "我" not in text)
+    ):
         return True
     return content_size(text) < 4 or not (is_chinese(text) or compiled(_OWN).match(text))
 
@@ -298,57 +369,74 @@ _FILED: tuple[tuple[Category, Importance, str], ...] = (
     (
         "experience",
         "medium",
-        r"(?i:\b(?:turn(?:s|ed)\s+out|the\s+(?:fix|culprit|root\s+cause|solution|trick|workaround|real\s+problem)\s+(?:was|is)|root\s+cause|"
-        r"lessons?\s+learn\w*|learn(?:ed|t)\s+(?:the\s+hard|that))\b)|原来是|(?:原因|根因|问题)(?:是|出在|在于)|教训|踩(?:过|了)?坑|(?:解决|修复)(?:办法|方法)?是|就好了|就通了",
+        r"(?i:\b(?:turn(?:s|ed)\s+out|the\s+(?:fix|culprit|root\s+cause|solution|trick|workaround|"
+        r"real\s+problem)\s+(?:was|is)|root\s+cause|"
+        r"lessons?\s+learn\w*|learn(?:ed|t)\s+(?:the\s+hard|that))\b)|原来是|(?:原因|根因|问题)(?:是|出在|在于)|教训|"
+        r"踩(?:过|了)?坑|(?:解决|修复)(?:办法|方法)?是|就好了|就通了",
     ),
     (
         "preference",
         "high",
-        r"(?i:^(?:please\s+)?(?:always|never|don't|do\s+not|stop|avoid|no\s+more|keep|make|give|write|format|answer|reply|respond|lead|start|explain)\b)|"
-        r"(?:以后|今后|往后|今天起|现在起)[^。]{0,6}[，,]?[^。]{0,8}(?:我|回答|回复|叫)|别再|不要再|(?:回答|回复|输出|代码里|注释|文案)[^。]{0,10}(?:要|别|不|只|全|都)|简短|表情",
+        r"(?i:^(?:please\s+)?(?:always|never|don't|do\s+not|stop|avoid|no\s+more|keep|make|give|write|format|answer|"
+        r"reply|respond|lead|start|explain)\b)|"
+        r"(?:以后|今后|往后|今天起|现在起)[^。]{0,6}[，,]?[^。]{0,8}(?:我|回答|回复|叫)|别再|不要再|(?:回答|回复|"
+        r"输出|代码里|注释|文案)[^。]{0,10}(?:要|别|不|只|全|都)|简短|表情",
     ),
     (
         "workflow",
         "high",
-        r"(?i:\b(?:from\s+(?:now|today|this\s+day)\s+on|going\s+forward|as\s+(?:of\s+now|a\s+rule)|starting\s+(?:now|today)|"
-        r"our\s+(?:process|workflow|convention|policy|rule)|whenever|each\s+time|every\s+time)\b)|以后|今后|往后|从(?:现在|今天)|规矩|不许|不准|必须|标准(?:流程|做法)",
+        r"(?i:\b(?:from\s+(?:now|today|this\s+day)\s+on|going\s+forward|as\s+(?:of\s+now|a\s+rule)|starting\s+(?:now|"
+        r"today)|"
+        r"our\s+(?:process|workflow|convention|policy|rule)|whenever|each\s+time|every\s+time)\b)|以后|今后|往后|"
+        r"从(?:现在|今天)|规矩|不许|不准|必须|标准(?:流程|做法)",
     ),
     (
         "preference",
         "medium",
-        r"(?i:\b(?:prefer\w*|favou?rite|dislike|hate|can't\s+stand|rather|(?:like|love|enjoy)s?\s+\w|allergic\s+to|fan\s+of|n't\s+(?:like|eat|drink)|"
-        r"(?:eat|drink)s?\s+no\w*|no\s+longer\s+(?:eat|drink)s?|can\s+(?:now\s+)?(?:eat|drink)|avoid)\b)|喜欢|偏好|偏爱|讨厌|(?<!不)习惯|受不了|爱[吃喝看听]|不[吃喝沾碰]|宁愿|口味|戒",
+        r"(?i:\b(?:prefer\w*|favou?rite|dislike|hate|can't\s+stand|rather|(?:like|love|enjoy)s?\s+\w|allergic\s+to|"
+        r"fan\s+of|n't\s+(?:like|eat|drink)|"
+        r"(?:eat|drink)s?\s+no\w*|no\s+longer\s+(?:eat|drink)s?|can\s+(?:now\s+)?(?:eat|drink)|avoid)\b)|喜欢|偏好|"
+        r"偏爱|讨厌|(?<!不)习惯|受不了|爱[吃喝看听]|不[吃喝沾碰]|宁愿|口味|戒",
     ),
     (
         "workflow",
         "medium",
-        r"(?i:\b(?:always|never|usually|every|each|must|(?:weekly|daily|monthly)|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b)|每|一律|总是|从不|通常",
+        r"(?i:\b(?:always|never|usually|every|each|must|(?:weekly|daily|monthly)|(?:mon|tues|wednes|thurs|fri|satur|"
+        r"sun)days)\b)|每|一律|总是|从不|通常",
     ),
     (
         "skill_usage",
         "medium",
-        r"(?i:\bI\s+know\s+how\s+to\b|\b(?:fluent|proficient|skilled|certified)\s+in\b|\bI\s+use\s+[A-Z`])|我[^，。]{0,3}(?:熟悉|精通|擅长|会[用写说弹])",
+        r"(?i:\bI\s+know\s+how\s+to\b|\b(?:fluent|proficient|skilled|certified)\s+in\b|\bI\s+use\s+[A-Z`])|"
+        r"我[^，。]{0,3}(?:熟悉|精通|擅长|会[用写说弹])",
     ),
 )
 """Categories by what tells them, the first that fits; else it is a fact."""
 
-_FIRM = r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant)\b)|我(?:的名字)?叫|过敏|生日|糖尿病|怀孕"
+_FIRM = (
+    r"(?i:\b(?:name(?:'s|\s+is)|I'm\s+called|birthday|allergic|diabetic|vegan|vegetarian|coeliac|pregnant)\b)|"
+    r"我(?:的名字)?叫|过敏|生日|糖尿病|怀孕"
+)
 """Facts that matter however lightly they are said."""
 
 _TO_DO = (
-    r"(?i:\b(?:to-?do\b|remind\s+me|deadline|is\s+due|are\s+due|due\s+on|(?:I|we)(?:'ve)?\s+(?:need|have|got|must|gotta|should)\b.*\b(?:by|before|until|to)\b|needs?\s+\w+ing|"
-    r"(?:has|have)\s+to\b))|待办|提醒|记得|截止|(?:号|日|天|[底末初]|[一二三四五六日])(?:之|以)?前|[要得](?!是|不|么)[^，。]{0,12}[交写做完成出去买送发办取寄还订]|别忘"
+    r"(?i:\b(?:to-?do\b|remind\s+me|deadline|is\s+due|are\s+due|due\s+on|(?:I|we)(?:'ve)?\s+(?:need|have|got|must|"
+    r"gotta|should)\b.*\b(?:by|before|until|to)\b|needs?\s+\w+ing|"
+    r"(?:has|have)\s+to\b))|待办|提醒|记得|截止|(?:号|日|天|[底末初]|[一二三四五六日])(?:之|以)?前|[要得](?!是|不|"
+    r"么)[^，。]{0,12}[交写做完成出去买送发办取寄还订]|别忘"
 )
 
 
 def filed(text: str, talk: Audience, *, dated: bool) -> tuple[Category, Importance]:
     """Category and importance of a statement; one that names a day to come may be something to be done."""
     text = _opened(without_lead(text.replace("’", "'")))
-    if (dated and compiled(_TO_DO).search(text)) or (talk == "agent" and compiled(r"(?i:^(?:todo|to-do)\b|^remind\s+me)|待办|提醒我").search(text)):
-        if compiled(DECIDED).search(text) is None:
-            return "todo", "high" if talk == "agent" and not dated else "medium"
+    asked = talk == "agent" and compiled(r"(?i:^(?:todo|to-do)\b|^remind\s+me)|待办|提醒我").search(text)
+    if (asked or (dated and compiled(_TO_DO).search(text))) and compiled(DECIDED).search(text) is None:
+        return "todo", "high" if talk == "agent" and not dated else "medium"
     for category, importance, pattern in _FILED:
-        if compiled(pattern).search(text) and not (category == "preference" and importance == "high" and talk == "people"):
+        if compiled(pattern).search(text) and not (
+            category == "preference" and importance == "high" and talk == "people"
+        ):
             return category, importance
     return "fact", "high" if compiled(_FIRM).search(text) else "medium"
 
@@ -357,16 +445,25 @@ def filed(text: str, talk: Audience, *, dated: bool) -> tuple[Category, Importan
 
 _WHEN = (
     r"(?i:\b(?:yesterday|today|tonight|tomorrow|(?:last|this|next)\s+(?:week|weekend|month|year|night|summer|winter|"
-    r"spring|fall|autumn|mon|tues|wednes|thurs|fri|satur|sun)\w*|(?:an?|few|two|three|\d+|couple\s+of|the\s+other|one)\s+"
-    r"(?:day|week|month|year)s?\s+ago|the\s+other\s+day|on\s+\w+day|(?:in|last|next)\s+(?:january|february|march|april|june|july|"
-    r"august|september|october|november|december|(?:19|20)\d\d)|back\s+in|this\s+(?:morning|afternoon|evening)|just\s+(?:got|finished|"
-    r"started|bought|came|passed|had|moved|took|made|won))\b)|昨[天晚]|前天|今[天早晚]|[明后]天|[上下]周|[上下]个?月|[去明]年|周末|"
+    r"spring|fall|autumn|mon|tues|wednes|thurs|fri|satur|sun)\w*|(?:an?|few|two|three|\d+|couple\s+of|the\s+other|"
+    r"one)\s+"
+    r"(?:day|week|month|year)s?\s+ago|the\s+other\s+day|on\s+\w+day|(?:in|last|next)\s+(?:january|february|march|"
+    r"april|june|july|"
+    r"august|september|october|november|december|(?:19|20)\d\d)|back\s+in|this\s+(?:morning|afternoon|evening)|"
+    r"just\s+(?:got|finished|"
+    r"started|bought|came|passed|had|moved|took|made|won))\b)|昨[天晚]|前天|今[天早晚]|[明后]天|[上下]周|[上下]个?月|"
+    r"[去明]年|周末|"
     r"周[一二三四五六日天]|\d+\s*月\s*\d+\s*[日号]|将要|打算|计划|准备"
 )
-_DOING = r"(?i:\b(?:I|we|my\s+\w+|our\s+\w+)(?:'m|'ve|'re|'d|'ll)?\b)|^(?:Just\s+)?(?:Got|Went|Had|Took|Lost|Finished|Started|Met|Bought|Made|Won)\b|我|咱"
+_DOING = (
+    r"(?i:\b(?:I|we|my\s+\w+|our\s+\w+)(?:'m|'ve|'re|'d|'ll)?\b)|^(?:Just\s+)?(?:Got|Went|Had|Took|Lost|"
+    r"Finished|Started|Met|Bought|Made|Won)\b|我|咱"
+)
 _NO_EVENT = (
-    r"(?i:\b(?:if|wish|imagine|suppose|tell\s+you|here's|here\s+is|check\s+(?:it|this)|feels?|you\s+(?:know|remember)|tired|trying)\b)|"
-    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|万一|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|感觉|觉得|累|想[和跟]你|(?i:ai)|期待|玩笑|哈哈"
+    r"(?i:\b(?:if|wish|imagine|suppose|tell\s+you|here's|here\s+is|check\s+(?:it|this)|feels?|you\s+(?:know|"
+    r"remember)|tired|trying)\b)|"
+    r"^那?(?:我们)?就这么(?:说)?定了。?$|如果|要是|假如|万一|心情|[唉哎]|吐[个]?槽|难过|开心|高兴|无聊|感觉|觉得|累|"
+    r"想[和跟]你|(?i:ai)|期待|玩笑|哈哈"
 )
 
 
@@ -380,14 +477,19 @@ def is_event(sentence: str) -> bool:
 
 _LEAD = (
     r"^(?:(?:(?:对[啊呀的]|好[啊呀]|是[啊呀的]|没错|可是|但是?|其实|还有(?!件)|还有个?[事怪]的?|对了|另外|噢对?|嗯+|"
-    r"行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|知道|有|再补\w{1,8}|好险|不对|不是的|更正(?:一下)?|纠正(?:一下)?|我?(?:说|搞)错了|[一二三])"
-    r"[，,：:。\s]+)|(?:对了|还有(?!件)|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|by the way|anyway|plus|and|so|but|wow|hey|haha|lol|"
-    r"ok|okay|sure|right|good|actually|thanks|hmm|wait|sorry|correction|no(?!-))(?:\s*[,!:.-]+\s*|\s+(?=(?:I|we|my|our)\b)))|"
+    r"行吧?|好的?|哈哈+|ok|对嘛|说正事|换个话题|知道|有|再补\w{1,8}|好险|不对|不是的|更正(?:一下)?|纠正(?:一下)?|"
+    r"我?(?:说|搞)错了|[一二三])"
+    r"[，,：:。\s]+)|(?:对了|还有(?!件)|另外)(?=[^，,])|(?i:(?:yeah|yes|yep|oh|well|also|btw|by the way|anyway|plus|"
+    r"and|so|but|wow|hey|haha|lol|"
+    r"ok|okay|sure|right|good|actually|thanks|hmm|wait|sorry|correction|no(?!-))(?:\s*[,!:.-]+\s*|\s+(?=(?:I|we|my|"
+    r"our)\b)))|"
     r"(?i:hi|hey|hello|good\s+(?:morning|afternoon|evening|day))(?:\s+(?i:again|all|everybody|everyone|folks|guys|team|"
     r"there))?(?:\s+(?!I\b)[A-Z]\w+)?(?:\s*[,!:–—-]+\s*|\s+(?=(?i:i|we|my|our|please)\b))|"
-    r"(?i:(?:so[,\s]+)?we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|this)\s*[,;.]\s*(?:(?:and|so|but)\s+)?)|"
+    r"(?i:(?:so[,\s]+)?we(?:'ve|\s+have)?(?:\s+(?:all|both))?\s+(?:agreed|settled)\s+(?:on|to)\s+(?:that|it|"
+    r"this)\s*[,;.]\s*(?:(?:and|so|but)\s+)?)|"
     r"(?:那)?(?:我们)?就这么(?:说)?定了[，,。！\s]*|"
-    r"(?:你好|您好|大家好|各位好|(?:早上|上午|中午|下午|晚上)好|早安?|嗨|哈喽|哈啰|在吗)[啊呀哦]?(?:[，,。！!：:~～、\s]+|(?=我)))+"
+    r"(?:你好|您好|大家好|各位好|(?:早上|上午|中午|下午|晚上)好|早安?|嗨|哈喽|哈啰|"
+    r"在吗)[啊呀哦]?(?:[，,。！!：:~～、\s]+|(?=我)))+"
 )
 
 

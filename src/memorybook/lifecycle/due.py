@@ -10,7 +10,9 @@ from datetime import date, timedelta
 from memorybook.lifecycle.days import Named, han_or_figures, named
 from memorybook.lifecycle.hints import compiled
 
-_RECURRING = r"(?i)每(?:个?月|年|周|星期|逢)?[一二三四五六日天、和周星期\d\s号]*|\b(?:every|each)\s+\w+(?:\s+and\s+\w+day)?"
+_RECURRING = (
+    r"(?i)每(?:个?月|年|周|星期|逢)?[一二三四五六日天、和周星期\d\s号]*|\b(?:every|each)\s+\w+(?:\s+and\s+\w+day)?"
+)
 """What comes again and again names no one day."""
 
 
@@ -22,7 +24,11 @@ def due(text: str, today: date) -> date | None:
     """
     text = compiled(_RECURRING).sub(" ", text)
     for days in (_by_calendar, *_RELATIVE):
-        found = [day for day in days(text if days is _by_calendar else text.lower(), today) if day is not None and day >= today]
+        found = [
+            day
+            for day in days(text if days is _by_calendar else text.lower(), today)
+            if day is not None and day >= today
+        ]
         if found:
             return max(found)
     return None
@@ -30,13 +36,18 @@ def due(text: str, today: date) -> date | None:
 
 # --- by the calendar -------------------------------------------------------------------------------
 
-_LAST_DAY = r"[^.。]{0,1}(?:to|-|–|~|until|through|[到至])\s*(?:\d{1,2}\s*月\s*)?(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:\s*[日号]|\b(?![:.]))"
+_LAST_DAY = (
+    r"[^.。]{0,1}(?:to|-|–|~|until|through|[到至])\s*(?:\d{1,2}\s*月\s*)?(?P<day>\d{1,2})(?:st|nd|rd|"
+    r"th)?(?:\s*[日号]|\b(?![:.]))"
+)
 
 
 def _by_calendar(text: str, today: date) -> Iterator[date | None]:
     for one in named(text):
         before, after = text[: one.start], text[one.end :]
-        if _is_denied(text[one.start : one.end], before.lower(), after) or compiled(r"[去前]年$").search(before.rstrip()):
+        if _is_denied(text[one.start : one.end], before.lower(), after) or compiled(r"[去前]年$").search(
+            before.rstrip()
+        ):
             continue
         last = compiled(rf"\s*{_LAST_DAY}").match(after) if one.day is not None and one.year is None else None
         if last is not None:
@@ -117,7 +128,10 @@ def _weekday(found: re.Match[str], today: date) -> date:
     """`Friday`: the next one, today not counting; `next Friday`, 下周五: the one of next week."""
     monday = today - timedelta(days=today.weekday())
     if found["han"]:
-        weeks, day = len(re.findall("下", found["next"] or "")), "一二三四五六日".index(found["han"].replace("天", "日"))
+        weeks, day = (
+            len(re.findall("下", found["next"] or "")),
+            "一二三四五六日".index(found["han"].replace("天", "日")),
+        )
         then = monday + timedelta(days=7 * weeks + day)
         return then if weeks or then >= today else then + timedelta(days=7)
     day = ("mon", "tue", "wed", "thu", "fri", "sat", "sun").index(found["day"][:3])
@@ -130,7 +144,9 @@ def _in(found: re.Match[str], today: date) -> date:
     said = found["n"] or found["zh"]
     count = _NUMBERS[said] if said in _NUMBERS else 2 if said == "两" else han_or_figures(said)
     unit = (found["unit"] or found["han"]).lstrip("个")[0]
-    return today + timedelta(days=min(count, 400) * {"d": 1, "w": 7, "m": 30, "天": 1, "周": 7, "星": 7, "月": 30}[unit])
+    return today + timedelta(
+        days=min(count, 400) * {"d": 1, "w": 7, "m": 30, "天": 1, "周": 7, "星": 7, "月": 30}[unit]
+    )
 
 
 _NUMBERS = {"a": 1} | {
@@ -154,7 +170,8 @@ _RELATIVE = tuple(
     _named_by(pattern, read)
     for pattern, read in (
         (
-            r"(?<!last )(?<!past )\b(?P<en>(?:next |this |by |on |before |until )(?:next )?)?\b(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
+            r"(?<!last )(?<!past )\b(?P<en>(?:next |this |by |on |before |until )(?:next )?)?\b(?P<day>(?:mon|tues|"
+            r"wednes|thurs|fri|satur|sun)day)\b"
             r"|(?<![上每])(?<!上个)(?P<next>下*个?)(?:周|星期|礼拜)(?P<han>[一二三四五六日天])",
             _weekday,
         ),
@@ -165,11 +182,15 @@ _RELATIVE = tuple(
         (r"\bnext week\b|下(?:周|星期)(?![一二三四五六日天末])", _week(13)),
         (r"\bthis week(?:end)?\b|(?<![上每])周末", _week(6)),
         (r"\bnext month\b|下个?月(?:底|内|之?前)", _end_of_month(1)),
-        (r"\b(?:end of (?:the|this) month|month[- ]end)\b|(?<![\d个上下一二三四五六七八九十])(?<!\d )月底", _end_of_month(0)),
+        (
+            r"\b(?:end of (?:the|this) month|month[- ]end)\b|(?<![\d个上下一二三四五六七八九十])(?<!\d )月底",
+            _end_of_month(0),
+        ),
         (r"\b(?:end of (?:the|this) year|year[- ]end)\b|年底", lambda _, today: today.replace(month=12, day=31)),
         (
             rf"\bin (?P<n>{'|'.join(_NUMBERS)}|\d{{1,3}}) (?P<unit>day|week|month)s?\b"
-            r"|(?P<zh>[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九两\d]|\d\d)\s*(?P<han>天|周|个星期|个月)(?:之|以)?后",
+            r"|(?P<zh>[一二三]?十[一二三四五六七八九]?|[一二三四五六七八九两\d]|\d\d)\s*(?P<han>天|周|个星期|"
+            r"个月)(?:之|以)?后",
             _in,
         ),
     )

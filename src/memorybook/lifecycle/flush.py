@@ -58,7 +58,9 @@ class _Piece(NamedTuple):
     tags: tuple[str, ...]
 
 
-def notes_of(source: str | Extraction, *, now: datetime, limit: int = 20, width: int = 500, every: bool = False) -> Flushed:
+def notes_of(
+    source: str | Extraction, *, now: datetime, limit: int = 20, width: int = 500, every: bool = False
+) -> Flushed:
     """At most `limit` notes of at most `width` characters, and what was left out with the reason.
 
     Text is read as Markdown: a list item or paragraph is a note, a long paragraph several, headings give kind and tags,

@@ -121,7 +121,9 @@ def _of_goal(task: Task) -> Iterable[Candidate]:
     """What the user said of themselves, or ordered for good, when they set the task."""
     turn = Turn(id="goal", session="", text=task.goal, role="user", speaker="user")
     found = by_rules([turn], session=None, now=datetime(2000, 1, 1, tzinfo=UTC)).candidates
-    return [one for one in found if one.category != "fact" or compiled(r"\b(?:I|[Mm]y|[Ww]e|[Oo]ur)\b|我").search(one.quote)]
+    return [
+        one for one in found if one.category != "fact" or compiled(r"\b(?:I|[Mm]y|[Ww]e|[Oo]ur)\b|我").search(one.quote)
+    ]
 
 
 class _Sign(NamedTuple):

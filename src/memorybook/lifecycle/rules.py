@@ -15,20 +15,40 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from memorybook.lifecycle.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
-from memorybook.lifecycle.changed import NOW_SO, has_value_like, mended, subject_of
+from memorybook.lifecycle.changed import has_value_like, mended, subject_of
 from memorybook.lifecycle.cues import (
-    STANDING, Cue, filed, find, framed_from, is_event, leans, plays, points, states, taken_back, without_lead,
+    STANDING,
+    Cue,
+    filed,
+    find,
+    framed_from,
+    is_event,
+    leans,
+    plays,
+    points,
+    states,
+    taken_back,
+    without_lead,
 )  # fmt: skip
 from memorybook.lifecycle.due import due
 from memorybook.lifecycle.forgetting import ASKED, asked_to_forget, leaves_out, parted, pointed
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.left_out import PRIVATE
 from memorybook.lifecycle.sentences import (
-    MAX_LENGTH, Sentence, clauses, content_size, is_chinese, is_question, quotations, sentences, told,
+    MAX_LENGTH,
+    Sentence,
+    clauses,
+    content_size,
+    is_chinese,
+    is_question,
+    quotations,
+    sentences,
+    told,
 )  # fmt: skip
 from memorybook.lifecycle.voice import stand_alone
 from memorybook.model import Session, Trust, Turn
 from memorybook.text.corrections import correction
+from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise
 
 _Found = Candidate | NoteCandidate | ForgetRequest
@@ -89,7 +109,13 @@ def by_rules(
                 found = _without(found, one, skipped)
             found.append(one)
         requests = [one for one in heard if isinstance(one, ForgetRequest)]
-        if private and not requests and before is not None and content_size(turn.text) <= 12 and compiled(_POINTS).search(turn.text):
+        if (
+            private
+            and not requests
+            and before is not None
+            and content_size(turn.text) <= 12
+            and compiled(_POINTS).search(turn.text)
+        ):
             found = [one for one in found if not (isinstance(one, Candidate) and one.turn_ids[-1] == before.id)]
         for request in requests:
             if request.said_in == turn.id:  # what follows in the turn, too
@@ -121,7 +147,8 @@ def _is_order(one: _Found) -> bool:
     return isinstance(one, ForgetRequest) or (isinstance(one, Candidate) and one.told)
 
 
-def _context(turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, answers: bool
+def _context(
+    turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, answers: bool
 ) -> _Context:
     time = turn.time or now
     unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
@@ -170,13 +197,15 @@ class _Reading:
                 self._obey(sentence, text, cue)
             elif self._is_own(sentence) and not self._is_quoted(sentence) and not taken_back(after):
                 rest = None if self._context.answers and compiled(_NO).match(text) else correction(text)
-                if rest is not None and self._mend(" ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()):
+                if rest is not None and self._mend(
+                    " ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()
+                ):
                     return self._new
                 self._state(sentence, text, cue, first=place == 0)
         return self._new
 
     def _is_own(self, sentence: Sentence) -> bool:
-        """Whether a sentence is for its speaker to be known; what stands before words for somebody else, if it is to last."""
+        """Whether a sentence gives its speaker's own words; before words for somebody else only what is to last."""
         foreign = self._context.foreign
         return foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None)
 
@@ -222,22 +251,18 @@ class _Reading:
         """Take a statement: by itself, or with the one before it that it hangs on; else a note of what happened."""
         hanging = leans(text, first=first, alone=not self._last)
         told_before, self._last = self._last, text
-        bullet = compiled(r"(?:[-*+•·]|\d+[.)、])\s|[二三四五六七八九]、").match(self._said, sentence.start) is not None
-        headed = compiled(r"(?P<head>[^：:]{1,20}[：:])\s*(?P<rest>$|(?:一、|1[.)、]).*)").match(text)
-        if headed is not None:
-            self._heading, text, bullet = headed["head"], headed["rest"], True
-            if not text:
-                return
-        self._heading = self._heading if bullet else ""
-        if bullet and self._heading and cue is None and states(_under(self._heading, text), self._context.talk):
+        text, listed = self._headed(sentence, text)
+        if not text:
+            return
+        if listed and cue is None and states(listed, self._context.talk):
             cue = Cue("fact", "medium", text)
         if cue is None or (self._context.talk == "people" and cue.kind == "fact" and is_event(text)):
-            if is_event(text) and content_size(text) >= 5 and not _is_thing_to_do(text):
+            if is_event(text) and content_size(text) >= 5 and not compiled(_CHORE).match(text):
                 self._new.append(self._note(text))
-            self._last = text if hanging is False else ""
+            self._last = "" if hanging else text
             return
-        if bullet and self._heading:
-            self._add(sentence, _under(self._heading, text))
+        if listed:
+            self._add(sentence, listed)
         elif not hanging:
             for piece in several(text) if self._context.talk == "agent" else (text,):
                 self._add(sentence, piece)
@@ -245,10 +270,19 @@ class _Reading:
             mark = "" if is_chinese(last.content) else " "
             joined = f"{last.content}{mark}{_ended(self._by_itself(without_lead(text)))}"
             if len(joined) <= _MOST:
-                changes = last.changes or compiled(NOW_SO).search(text) is not None
-                self._new[-1] = replace(last, content=joined, changes=changes)
+                self._new[-1] = replace(last, content=joined)
         else:
             self._last = ""
+
+    def _headed(self, sentence: Sentence, text: str) -> tuple[str, str]:
+        """A sentence without the heading that it begins with, and under the one that it stands below; "" under none."""
+        bullet = compiled(r"(?:[-*+•·]|\d+[.)、])\s|[二三四五六七八九]、").match(self._said, sentence.start) is not None
+        headed = compiled(r"(?P<head>[^：:]{1,20}[：:])\s*(?P<rest>$|(?:一、|1[.)、]).*)").match(text)
+        if headed is not None:
+            self._heading, text, bullet = headed["head"], headed["rest"], True
+        self._heading = self._heading if bullet else ""
+        space = "" if self._heading.endswith("：") else " "
+        return text, f"{self._heading}{space}{text}" if self._heading and text else ""
 
     def _mend(self, rest: str) -> bool:
         """Correct what the speaker said just before, where `rest` cannot be read without it; whether it was that.
@@ -265,7 +299,7 @@ class _Reading:
             listed.remove(shared[-1])
         if alone or not rest:
             return not rest
-        if wrong:
+        if wrong and screen(self._said) is None:
             meant = [one for one in wrong if has_value_like(one.content, rest)] or wrong[-1:]
             said = "".join(one.content + " " * (not is_chinese(one.content)) for one in meant).strip()
             ids = tuple(dict.fromkeys((*meant[0].turn_ids, self._context.turn.id)))
@@ -283,7 +317,9 @@ class _Reading:
 
     def _candidate(self, sentence: Sentence, text: str, *, order: bool, whole: str) -> Candidate | None:
         context = self._context
-        to_do = compiled(r"(?i:to\s+(?=[a-z])|(?:todo|to-do)\b\W*|(?:please\s+)?remind\s+me\s+(?:to|that|about)\s+)|待办[：:]\s*").match(text)
+        to_do = compiled(
+            r"(?i:to\s+(?=[a-z])|(?:todo|to-do)\b\W*|(?:please\s+)?remind\s+me\s+(?:to|that|about)\s+)|待办[：:]\s*"
+        ).match(text)
         bare = text[to_do.end() :] if to_do else text
         day = self._day(bare)
         category, importance = filed(text, context.talk, dated=day is not None)
@@ -309,8 +345,12 @@ class _Reading:
             quote=_quote(sentence, whole, self._said),
             expires=day if category == "todo" else None,
             trust=context.trust,
-            changes=compiled(NOW_SO).search(without_lead(whole)) is not None,
-            told=order or (importance == "high" and (category in ("preference", "workflow") or (standing and category == "decision"))),
+            changes=True,
+            told=order
+            or (
+                importance == "high"
+                and (category in ("preference", "workflow") or (standing and category == "decision"))
+            ),
         )
 
     def _note(self, text: str) -> NoteCandidate:
@@ -338,7 +378,8 @@ def several(text: str) -> tuple[str, ...]:
 _BETWEEN = r"\s*,?\s+and\s+(?=(?:I|my|our|we)\b)|\s*[，；]\s*(?=我(?!们))"
 _OWN = r"(?i:I|my|our|we)\b|我"
 _HANGING = (
-    r"(?i:\b(?:because|since|as|so|if|unless|when|while|until|although|though|whether|that|who|which|where|but|both)\b)|"
+    r"(?i:\b(?:because|since|as|so|if|unless|when|while|until|although|though|whether|that|who|which|where|but|"
+    r"both)\b)|"
     r"因为|所以|因此|如果|虽然|但|却|而|时|的话|[这那]"
 )
 """What ties one statement to another."""
@@ -350,16 +391,20 @@ def _plainly(asked: str) -> str:
     if polite is None:
         return ""
     first, *more = clauses(polite["en"] or polite["zh"])
-    stated = takewhile(lambda clause: not is_question(re.sub(r"(?i)^(?:and|but|so|then|also)\s+", "", clause).rstrip("，,；; ")), more)
+    stated = takewhile(
+        lambda clause: not is_question(re.sub(r"(?i)^(?:and|but|so|then|also)\s+", "", clause).rstrip("，,；; ")), more
+    )
     text = ("" if is_chinese(first) else " ").join((first, *stated)).rstrip("，,；; ")
     cue = find(text, talk="agent")
     return text if cue is not None and cue.kind in ("forget", "explicit") else ""
 
 
 _POLITE = (
-    r"(?i)(?:(?:hey|hi|ok|okay|so|also|and)[,\s]+)*(?:(?:can|could|would|will)\s+you\s+(?:please\s+|kindly\s+)?(?P<en1>)|(?=(?:please\s+)?(?:forget|remember\s+that)\b))"
+    r"(?i)(?:(?:hey|hi|ok|okay|so|also|and)[,\s]+)*(?:(?:can|could|would|will)\s+you\s+(?:please\s+|"
+    r"kindly\s+)?(?P<en1>)|(?=(?:please\s+)?(?:forget|remember\s+that)\b))"
     r"(?P<en>[^?]*?)(?:,?\s+(?:please|ok(?:ay)?|(?:can|could|would|will)\s+you(?:\s+please)?))?[?.!\s]*$"
-    r"|(?:你|您|请|麻烦){0,2}(?:能不能|可不可以|可以|能|请|麻烦|帮我)(?:请|你|您)?(?P<zh>[^？?]*?)[，,]?(?:好吗|可以吗|行吗|吗|吧)?[？?。！!\s]*$"
+    r"|(?:你|您|请|麻烦){0,2}(?:能不能|可不可以|可以|能|请|麻烦|帮我)(?:请|你|您)?(?P<zh>[^？?]*?)[，,]?(?:好吗|"
+    r"可以吗|行吗|吗|吧)?[？?。！!\s]*$"
 )
 """`Could you please forget …?`, `Forget …, will you?`, 能不能忘掉…？"""
 
@@ -374,9 +419,11 @@ _EVERY_YEAR = (
 
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 _RECURS = (
-    rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
+    rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|"
+    rf"{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
     rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every))\b)|"
-    r"[每天]天|每|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|礼拜)[一二三四五六日天][^，。]{0,6}不(?!用|要)|不(?!是)[^，。]{0,4}(?:周|星期|礼拜)[一二三四五六日天]|还是\s*\d|"
+    r"[每天]天|每|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
+    r"礼拜)[一二三四五六日天][^，。]{0,6}不(?!用|要)|不(?!是)[^，。]{0,4}(?:周|星期|礼拜)[一二三四五六日天]|还是\s*\d|"
     r"(?:周|星期|礼拜)[一二三四五六日天]\s*[、和跟与到至]?\s*(?:周|星期|礼拜)[一二三四五六日天]"
 )
 """What says on which day something is again and again: a standing fact, nothing to be done and never over."""
@@ -392,12 +439,8 @@ _DECIDED_ON = (
 """When it was decided, no day to come: `on Friday we decided …`, `we agreed on Friday that …`, 周五我们决定."""
 
 
-def _under(heading: str, item: str) -> str:
-    return f"{heading}{item}" if heading.endswith("：") else f"{heading} {item}"
-
-
-def _is_thing_to_do(text: str) -> bool:
-    return compiled(r"(?i:^(?:please\s+)?(?:check|look|tell|show|write|fix)\b)").match(text) is not None
+_CHORE = r"(?i:(?:please\s+)?(?:check|look|tell|show|write|fix)\b)"
+"""A task that names a day is no event."""
 
 
 def _quote(sentence: Sentence, part: str, turn: str) -> str:
@@ -451,8 +494,6 @@ def _screened(found: list[_Found], text: str, skipped: list[Skipped], *, insisti
     """What was found in a turn; of one that tries to instruct whoever reads it nothing, or what a person insists on."""
     if not found:
         return found
-    from memorybook.text.screen import screen
-
     reason = screen(text)
     if reason is None:
         return found

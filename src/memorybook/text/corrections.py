@@ -9,8 +9,10 @@ CUE = (
     r"\s*[,:，：.!—–-]|(?:no,? )?(?:wait|sorry|actually|correction)\b|no(?=\s+(?:it|that|not|make|i)\b)"
     r"|i (?:meant|misspoke|mistyped|was wrong)\b"
     r"|(?:scratch|strike) that\b|make (?:that|it)\b|my (?:mistake|bad)\b|on second thoughts?\b|it['’]s actually\b"
-    r"|i (?:swapped|mixed up|got)\b[^.]{0,30}\b(?:wrong|up|digits?|around)\b|(?:hm+\W+)?that (?:was|is) (?:wrong|old|the old|last)\b|(?:and )?i should(?:['’]ve| have) said\b|hang on\b|turns out\b)"
-    r"|[哦啊噢嗯哎呃]?[，,]?(?:不对|不不|不是的|更正|纠正|我?(?:刚才)?(?:说|打|写|记|搞|弄)[错岔]|错了|呸|不行(?=[，,])|(?:等等)+|等下|应该是|改成|改为|改到|改口|准确地?说))"
+    r"|i (?:swapped|mixed up|got)\b[^.]{0,30}\b(?:wrong|up|digits?|around)\b|(?:hm+\W+)?that (?:was|is) (?:wrong|old|"
+    r"the old|last)\b|(?:and )?i should(?:['’]ve| have) said\b|hang on\b|turns out\b)"
+    r"|[哦啊噢嗯哎呃]?[，,]?(?:不对|不不|不是的|更正|纠正|我?(?:刚才)?(?:说|打|写|记|搞|弄)[错岔]|错了|呸|"
+    r"不行(?=[，,])|(?:等等)+|等下|应该是|改成|改为|改到|改口|准确地?说))"
 )
 """How a correction begins, as a pattern; compiled by whoever uses it."""
 
