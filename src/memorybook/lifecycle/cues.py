@@ -268,7 +268,7 @@ _FRAME = (
     r"text\s+to)\b|\b(?:letter|mail|message|reply|answer|write|text)\s+(?:back\s+)?to\s+(?:her|him|them|my|our|the|"
     r"(?-i:[A-Z])\w+)[^.!?:]{0,20}:)|"
     r"翻译|翻成|[翻译]一[下句段]|译成|[英日法德韩俄][文语][^，。]{0,6}[说讲写]|角色扮演|扮演|假装|"
-    r"[你您](?:来)?[当演扮][^，。]{1,8}[，,]|练口语|玩个?游戏|"
+    r"[你您]来?[当演扮][^，。]{1,8}(?:[，,]|我来?[当演扮])|练口语|玩个?游戏|"
     r"(?:写|编|拟|起草)(?:一?[封篇个首段份条])?[^，。；]{0,6}(?:信|邮件|诗|故事|日记|小说|自我介绍|检讨|发言稿|情书|"
     r"请假条|文案)|[替帮][我忙]回[他她]|念给你"
 )
@@ -345,16 +345,31 @@ _OWN = (
 )
 
 
+_POINTING = (
+    r"(?i:\b(?:for|of|with|to|on|about|into|paid)\s+(?:it|them|that)(?=\W*$|\s+(?:in|at|from|second|by|on)\b)|"
+    r"^(?:and\s+)?(?:mine|ours|next\s+one|the\s+(?:rest|others?|same)|another|other|fewer|more)\b|\bthe\s+rest\b)|"
+    r"^是(?!不是)"
+)
+"""What in a sentence points at another one."""
+
+_TELLS = (
+    rf"^{_OWN}|^(?:[\w'’/-]+\s*){{1,4}}[:：]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|(?i:\b(?:I|my|we|"
+    rf"our|me)\b)"
+)
+_TELLS_ZH = rf"[我咱]|[A-Za-z0-9]|[：:]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
+"""What the first sentence of a turn has of its own, so that it is a statement and no bare answer."""
+
+
 def leans(text: str, *, first: bool, alone: bool = False) -> bool:
     """Whether a sentence hangs on the one before it; only the `first` of a turn stands without a subject of its own.
 
     `alone`: what stands before it is not kept, so that nothing in it may point there.
     """
     text = without_lead(text.replace("’", "'"))
-    if compiled(LEANING).match(text):
+    if compiled(LEANING).match(text) or compiled(_POINTING).search(text):
         return True
     if first:
-        return False
+        return compiled(_TELLS_ZH if is_chinese(text) else _TELLS).search(text) is None
     if alone and (
         compiled(r"(?i:no\b|.*\b(?:it|them|him|her|one)\b)").match(text) or (is_chinese(text) and "我" not in text)
     ):

@@ -419,7 +419,8 @@ _EVERY_YEAR = (
 
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 _RECURS = (
-    rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|"
+    rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|after\s+next|"
+    rf"fortnight|"
     rf"{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
     rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every))\b)|"
     r"[每天]天|每|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
