@@ -509,7 +509,8 @@ CHANGED = (
     r"(?i:\b(?:now|no\s+longer|any\s*more|any\s+longer|instead|from\s+now\s+on|after\s+all|is\s+history|is\s+the\s+new|"
     r"(?:switch|mov|chang|swapp|replac|ditch|dropp|cancel|shift|push|rais|postpon|shrink|stopp|retir|upgrad|"
     r"resign)(?:ed|es|ing|s|led)|"
-    r"(?:gave|given|packed)\s+(?:\w+\s+)?(?:up|in)|(?:taken|took)\s+\w+\s+off|quit|sold|done\s+with|(?:'ve|have|"
+    r"(?:gave|given|packed)\s+(?:\w+\s+)?(?:up|in)|(?:taken|took)\s+\w+\s+off|(?:cleared|allowed|able)\s+to|quit|"
+    r"sold|done\s+with|(?:'ve|have|"
     r"has)\s+left|"
     r"(?:'re|'m|are|am|is)\s+back\s+(?:on|to)|takes?\s+over|off\s+the\s+table|(?:goes|go)\s+(?:up|down)\s+to|"
     r"takes?\s+\S+\s+place|became|becomes|in\s+the\s+end|no\s+more)\b|^(?:and\s+)?new\b)|"
@@ -564,7 +565,7 @@ def _measures(text: str) -> dict[str, set[str]]:
 
 
 _MEASURE = (
-    r"(?P<day>(?:周|星期|礼拜)[一二三四五六日天]|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day)|"
+    r"(?P<day>(?:周|星期|礼拜)[一二三四五六日天])|"
     r"(?P<n>[一二两三四五六七八九十百千万]+|\d[\d.,:]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
     r"twelve))\s*"
     r"(?P<unit>[点个天年岁元块号份次间台张%]|千字|people\b|days?\b|weeks?\b|hours?\b|mg\b|euros?\b|am\b|pm\b)"
@@ -592,7 +593,9 @@ def subject_of(text: str) -> frozenset[str]:
     bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
     for pattern in (NOW_SO, _NO_TOPIC):
         bare = compiled(pattern).sub(" ", bare)
-    return frozenset(word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
+    kin = compiled("[爸妈爷奶哥姐弟妹]").findall(bare)
+    telling = (word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
+    return frozenset(telling).union(kin)
 
 
 _NO_TOPIC = (

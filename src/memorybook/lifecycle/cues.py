@@ -156,6 +156,12 @@ STANDING = (
 )
 """What makes an order a lasting one."""
 
+FOR_GOOD = (
+    r"(?i:^(?:please\s+)?(?:always|never|don't|do\s+not)\b|\b(?:from|as\s+of|starting)\s+(?:now|today|this\s+day)\b|"
+    r"\bgoing\s+forward\b|\bin\s+(?:the\s+)?future\b)|以后|今后|往后|从(?:现在|今天|今日|即日)|别再|不要再"
+)
+"""What makes an order to an agent one for good."""
+
 DECIDED = (
     r"(?i:\b(?:decided|settled\s+on|agreed|chose|chosen|picked|final\s+decision|decision\s*:)\b|"
     r"\b(?:let's|lets|we'll|we\s+will|we're|I'll|I'm)\s+(?:go(?:ing)?\s+(?:ahead\s+)?with|us(?:e|ing)|"
@@ -356,7 +362,9 @@ _TELLS = (
     rf"^{_OWN}|^(?:[\w'’/-]+\s*){{1,4}}[:：]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|(?i:\b(?:I|my|we|"
     rf"our|me)\b)"
 )
-_TELLS_ZH = rf"[我咱]|[A-Za-z0-9]|[：:]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
+_TELLS_ZH = (
+    rf"[我咱]|[A-Za-z0-9]|[：:]|{STANDING}|{_HOW_TO_SPEAK}|{DECIDED}|{CHANGED}|过敏|不[吃喝碰住坐]|[叫姓住在是有]"
+)
 """What the first sentence of a turn has of its own, so that it is a statement and no bare answer."""
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from memorybook.lifecycle.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
 from memorybook.lifecycle.changed import has_value_like, mended, subject_of
 from memorybook.lifecycle.cues import (
+    FOR_GOOD,
     STANDING,
     Cue,
     filed,
@@ -111,6 +112,7 @@ def by_rules(
         requests = [one for one in heard if isinstance(one, ForgetRequest)]
         if (
             private
+            and not secretive
             and not requests
             and before is not None
             and content_size(turn.text) <= 12
@@ -332,7 +334,6 @@ class _Reading:
         content = without_lead(bare)
         if content_size(content) < 2:
             return None
-        standing = compiled(STANDING).search(whole) is not None
         by = due(compiled(_DECIDED_ON).sub(" ", bare), context.today) if category == "decision" and day else day
         by = None if category not in ("todo", "decision") and compiled(_PAST).search(bare) else by
         return Candidate(
@@ -346,11 +347,7 @@ class _Reading:
             expires=day if category == "todo" else None,
             trust=context.trust,
             changes=True,
-            told=order
-            or (
-                importance == "high"
-                and (category in ("preference", "workflow") or (standing and category == "decision"))
-            ),
+            told=order or (importance == "high" and compiled(FOR_GOOD).search(without_lead(whole)) is not None),
         )
 
     def _note(self, text: str) -> NoteCandidate:
