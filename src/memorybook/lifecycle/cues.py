@@ -227,7 +227,7 @@ _NOT_MEANT = (
     r"(?:说(?!好|定)|讲(?!课)|认为|问|写的?是|喊|念叨|觉得)|我[^，,。我]{1,4}[说讲问]|原话|据说|听说|吹[吧牛]|书上|"
     r"文章里|发来的|通知[：:]|人工智能|(?i:\bAI\s+assistants?\b)|"
     # a mood, an opinion, talk about the talk
-    r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|bet|"
+    r"(?i:\b(?:I|we)\s+(?:just\s+|really\s+|don't\s+|do\s+not\s+|can't\s+|still\s+)*(?:think|guess|feel|hope|want\s+to|bet|"
     r"believe|mean|suppose|know|"
     r"remember|wonder|swear|understand|see|agree)\b|\bI'm\s+(?:(?:a\s+bit|so|very|really|just|not)\s+)*(?:trying|"
     r"looking|thinking|wondering|"
