@@ -140,7 +140,7 @@ def table(rows: Sequence[Asked]) -> str:
 def _before(places: Iterable[tuple[int, int]]) -> str:
     """Of the pairs of which both are there, how many have the first before the second."""
     both = [(newer, older) for newer, older in places if newer and older]
-    return f"{sum(newer < older for newer, older in both)} of {len(both)}"
+    return f"{sum(newer <= older for newer, older in both)} of {len(both)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

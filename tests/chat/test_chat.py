@@ -474,13 +474,13 @@ def test_a_pin_is_taken_back_like_everything_else(talk: Talk, tmp_path: Path) ->
 
 
 def test_what_was_taken_back_does_not_come_back_at_the_end(talk: Talk, tmp_path: Path) -> None:
-    shown = talk("Remember that my ferry leaves at 14:30.", "/undo", "/sessions", "We sail to Marstal in May.")
+    shown = talk("Remember that my ferry leaves at 14:30.", "/undo", "/sessions", "Shall we sail to Marstal in May?")
     assert "undid order" in shown
     assert "(untitled)" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
         assert memory.entries().total == 0
         [session] = memory.sessions().sessions
-        assert (session.title, session.turns) == ("We sail to Marstal in May", 2)
+        assert (session.title, session.turns) == ("Shall we sail to Marstal in May?", 2)
         assert "ferry" not in session.summary
     talk("Remember that my dentist is called Doctor Marlow.")
     talk("Forget what I said about my dentist Doctor Marlow.", "/undo")
@@ -582,7 +582,7 @@ def test_a_talk_as_json_is_one_document(talk: Talk, service: Service) -> None:
 
 @pytest.mark.parametrize(
     ("said", "told", "kept"),
-    [("We sail to Marstal.", "talks are not kept", "Kept"), ("我们去青岛出海。", "不保存对话", "已保存")],
+    [("Shall we sail to Marstal?", "talks are not kept", "Kept"), ("我们去青岛出海好吗？", "不保存对话", "已保存")],
 )
 def test_without_transcripts_the_words_are_nowhere(talk: Talk, tmp_path: Path, said: str, told: str, kept: str) -> None:
     options = ["--set", "transcripts.enabled=false", "--set", f"language={'en' if said.isascii() else 'zh'}"]

@@ -377,7 +377,8 @@ def test_a_prompt_about_which_the_book_says_nothing_is_not_answered(filled: Tell
 
 
 def test_what_was_said_in_this_very_session_is_not_told_again(memory: Memory, tell: Tell) -> None:
-    memory.process_session_end([{"role": "user", "content": "The quokka lives on Rottnest island."}], SESSION)
+    said = [("user", "Where does it live?"), ("assistant", "The quokka lives on Rottnest island.")]
+    memory.process_session_end([{"role": role, "content": text} for role, text in said], SESSION)
     assert "quokka" not in tell("UserPromptSubmit", prompt="where does the quokka live, on which island")
     assert "Rottnest" in tell("UserPromptSubmit", session_id="other", prompt="where does the quokka live")
 

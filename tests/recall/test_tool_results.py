@@ -163,7 +163,7 @@ def test_trust_is_shown_unless_it_is_the_users(tmp_path: Path) -> None:
         assert trust["The cheapest green tea costs 8 EUR."] == "agent"
         assert trust["green tea: 8 EUR, cheapest"] == "tool"
         harbour = found(agent, "harbour")["results"]
-        assert [hit.get("trust") for hit in harbour if hit["source"] == "turn"] == [None]
+        assert [hit.get("trust") for hit in harbour if hit["source"] == "turn"] in ([], [None])
         assert [hit.get("trust") for hit in harbour if hit["source"] == "entry"] in ([], ["import"])
         assert not any("trust" in hit for hit in agent.search("green tea").json()["results"])
 

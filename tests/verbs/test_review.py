@@ -252,7 +252,7 @@ def test_what_was_forgotten_does_not_come_back_by_accepting(memory: Memory) -> N
 
 def test_nothing_of_a_session_that_is_forgotten_comes_back_by_accepting(reopen: Reopen) -> None:
     memory = reopen(require_user_confirmation=True)
-    told = ("Remember that my cat is called Tom.", "We moved the office to Oslo last week.")
+    told = ("Remember that my cat is called Tom.", "We toured the harbour of Oslo last week.")
     memory.process_session_end([{"role": "user", "content": text} for text in told], "s1")
     assert {each.proposal.kind for each in review(memory).proposals} == {"new", "note", "summary"}
     memory.forget(session="s1")

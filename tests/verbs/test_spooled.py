@@ -343,7 +343,7 @@ def test_several_at_once_take_everything_in_once(book: Path, memory: Memory, tra
         thread.join()
     memory.ingest()
     assert len(turns(memory)) == 4 + 4
-    assert len(entries(memory)) == 2
+    assert len(entries(memory)) == 3
 
 
 def test_nothing_is_taken_in_while_memory_is_switched_off(memory: Memory, book: Path, transcript: Path) -> None:

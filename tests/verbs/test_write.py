@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import memorybook
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.errors import InvalidInput, LLMFailed, NotFound
 from memorybook.memory import Memory
+from memorybook.testing import ScriptedLLM
 from verbs.conftest import CONFIG, NOW
 
 SECRET = "sk-" + "proj-Zq83hTnW0vLxKd52RmYb71CsEuPf64Ga"
@@ -103,6 +104,26 @@ def test_a_flush_of_messages_is_masked_and_counted(memory: Memory) -> None:
     flushed = memory.flush(messages=messages)
     assert flushed.redacted == 1
     assert SECRET not in Path(memory.root, flushed.written[0][0]).read_text(encoding="utf-8")
+
+
+def test_a_flush_of_messages_asks_the_model_where_there_is_one(tmp_path: Path) -> None:
+    one = {
+        "content": "The user moved to Bergen.",
+        "category": "fact",
+        "importance": "medium",
+        "turns": ["t1"],
+        "quote": "I moved to Bergen",
+    }
+    model = ScriptedLLM([{"candidates": [one]}, LLMFailed("down")])
+    said = [{"role": "user", "content": "So, I moved to Bergen in the end, and my desk is oak."}]
+    with memorybook.open(str(tmp_path / "asked"), llm=model) as memory:
+        found = memory.flush(messages=said)
+        assert len(model.requests) == 1
+        assert len(found.written) == 1
+        assert "The user moved to Bergen." in Path(memory.root, found.written[0][0]).read_text(encoding="utf-8")
+        failed = memory.flush(messages=[{"role": "user", "content": "My wife is Polish, and my dog is called Vik."}])
+        assert failed.written
+        assert failed.skipped[0][1].startswith("rules looked, not a model")
 
 
 def test_a_flush_of_nothing_readable_says_why(memory: Memory) -> None:

@@ -201,7 +201,7 @@ class Finder:
             exact = sum(weight for surface, weight in surfaces.items() if surface in text.lower())
             return sum(weights[word] for word in held | (wanted & names & speaker)) + 0.5 * exact
 
-        entries = [(score(words_of(entry.text), entry.text), entry) for entry in self.entries]
+        entries = [(score(*_by_whom(entry.text)), entry) for entry in self.entries]
         lines = [(score(words_of(each[2]), each[2]), each) for each in self.notes]
         said = [(score(*_whole(parts)), parts) for turn in self._said for parts in _by_sentence(turn)]
         told = [(score(words_of(each[1]), each[1]), each) for each in self.pages]
@@ -550,6 +550,12 @@ class Finder:
             return False
 
         return made
+
+
+def _by_whom(text: str) -> tuple[frozenset[str], str, frozenset[str]]:
+    """The words and the text of a statement without the name before it, and the words of that name."""
+    body = unlabelled(text)
+    return words_of(body), body, words_of(text[: len(text) - len(body)])
 
 
 def _entry_parted(entry: Entry, topic: Topic) -> tuple[Entry, str]:

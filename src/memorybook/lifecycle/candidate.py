@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from memorybook.lifecycle.cue_table import Importance
 from memorybook.model import Category, Discarded, Trust
 
 if TYPE_CHECKING:
     from memorybook.replies import Usage
+
+
+Importance = Literal["high", "medium", "low"]
+Audience = Literal["agent", "people"]
+"""Who is spoken to: an agent, who can be told to remember and how to behave, or people among themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +38,7 @@ class Candidate:
         disputes: Ids of known entries of which only a person can say whether they are no longer true by it.
         told: Whether the user asked in so many words that it be remembered, or always be done so.
         doubt: Why it waits for a person's word, as it does not rest on what was said; "" if it does.
+        changes: Whether rules are to find what is no longer so by it, as no model has looked.
     """
 
     content: str
@@ -51,6 +56,7 @@ class Candidate:
     disputes: tuple[str, ...] = ()
     told: bool = False
     doubt: str = ""
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

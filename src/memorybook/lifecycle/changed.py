@@ -1,24 +1,29 @@
 """What rules can tell of a statement that is no longer true: few cases, all of them plain.
 
 A firm statement of an attribute that has one value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
-that names what it was before (from A to B, 从 A 换成 B), a correction (see `lifecycle.corrected`), and a todo that is
-done. Whatever is doubtful is left alone.
+that names what it was before (from A to B, 从 A 换成 B), a todo that is done, and a correction: it names what is not
+so (`Lina, not Lena`, 不是小雨), or is said as one (`No, …`, 更正：) and differs in one number, day or name alone, or
+says that what was denied is now so. Whatever is doubtful is left alone. Where no model has looked, a statement that
+something is not as it was also takes the place of what shares its rarest words (`outdated`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memorybook.lifecycle.alike import arrivals, denies, speaker_of, words
+from memorybook.lifecycle.alike import arrivals, denies, sequence, speaker_of, words
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.corrected import corrects
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.names import squeezed
+from memorybook.lifecycle.sentences import is_chinese
 from memorybook.model import Entry
+from memorybook.text.corrections import correction
 from memorybook.text.days.possible import named
-from memorybook.text.tokens import is_question
+from memorybook.text.tokens import is_question, is_telling, query_words
 
 
 class Claim(NamedTuple):
@@ -111,7 +116,8 @@ _HAN_VALUE = r"\s*(?P<value>[^，。；、！？（）()\s][^，。；、！？�
 _HAN_CUT = r"(?=了?\s*(?:[，。；、！？（(]|$))"
 _HAN_ONE = (
     r"(?:最喜欢的[\u3400-\u9fff]{1,6}|默认[\u3400-\u9fff]{1,6}|主力[\u3400-\u9fff]{1,4}|名字|姓名|生日|年龄|邮箱|电话"
-    r"|手机号?|地址|职位|职级|岗位|老板|上司|领导|编辑器|时区|母语|家乡|老家|血型|体重|身高|工资|薪水|月薪|预算|截止日期?|妻子|丈夫|老婆|老公|爱人|昵称)"
+    r"|手机号?|地址|职位|职级|岗位|老板|上司|领导|编辑器|时区|母语|家乡|老家|血型|体重|身高|工资|薪水|月薪|预算|"
+    r"截止日期?|妻子|丈夫|老婆|老公|爱人|昵称)"
 )
 _CLAIMS: tuple[tuple[str, str], ...] = (
     ("work", rf"\b{_WHO}{_SOON} works?{_SOON} (?:at|for) {_VALUE}{_CUT}"),
@@ -278,11 +284,13 @@ _FROM = (
     r"(?i)\b(?P<about>[^.;]{0,80}?)\bfrom (?P<old>[^,.;]{1,40}?) to (?P<new>[^,.;]{1,60})",
     r"(?i)\b(?P<about>[^.;]{0,80}?)\breplac(?:ed|es) (?P<old>[^,.;]{1,40}?) (?:with|by) (?P<new>[^,.;]{1,60})",
     r"(?P<about>[^。；;]{0,60}?)从\s*(?P<old>[^，。；;]{1,30}?)\s*"
-    r"(?:换成|换到|改成|改为|改到|改用|调[整到为]{1,2}|推迟到|延[期到]{1,2}|提前到|加到|涨到|降到|收到|升[级到]{1,2}|迁[移到]{1,2})"
+    r"(?:换成|换到|改成|改为|改到|改用|调[整到为]{1,2}|推迟到|延[期到]{1,2}|提前到|加到|涨到|降到|收到|升[级到]{1,2}|"
+    r"迁[移到]{1,2})"
     r"\s*(?P<new>[^，。；;]{1,40})",
 )
 _CHANGING = (
-    r"(?i)\b(?:switch|mov|chang|migrat|rais|lower|postpon|reschedul|increas|reduc|cut|push|grew|went|replac|upgrad|extend)"
+    r"(?i)\b(?:switch|mov|chang|migrat|rais|lower|postpon|reschedul|increas|reduc|cut|push|grew|went|replac|upgrad|"
+    r"extend)"
     r"|[换改调推延提加涨降收升迁]"
 )
 
@@ -338,3 +346,291 @@ def _without_dates(text: str) -> str:
     for one in reversed(sorted(named(text), key=lambda one: one.start)):
         text = f"{text[: one.start]} {text[one.end :]}"
     return text
+
+
+# --- a correction ---------------------------------------------------------------------------------
+
+
+def corrects(content: str, quote: str, known: str) -> bool:
+    """Whether a statement, said in the words of `quote`, corrects a known one: both cannot be so, and it says which is.
+
+    >>> corrects("My sister is called Lina, not Lena.", "", "My sister is called Lena.")
+    True
+    >>> corrects("My aunt is called Lina, not Lena.", "", "My sister is called Lena.")
+    False
+    """
+    if speaker_of(content) != speaker_of(known):
+        return False
+    new, old = _read(content), _read(known)
+    if any(_says_what_is_not(denial, old.affirmed) for denial in new.denials):
+        return True
+    as_correction = new.shifted or correction(quote) is not None
+    return bool(as_correction and _has_another_value(new.text, old.text)) or (
+        new.now and _takes_back(new.text, old.text)
+    )
+
+
+class _Denial(NamedTuple):
+    """A value that a text says is not the one, and the text before and after it."""
+
+    value: str
+    before: str
+    after: str
+
+
+class _Read(NamedTuple):
+    """A text as it is compared, what it denies, what it affirms, and whether it tells a move or how things are now."""
+
+    text: str
+    denials: tuple[_Denial, ...]
+    affirmed: str
+    shifted: bool
+    now: bool
+
+
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> _Read:
+    """A text without the day that rules put behind it, names of several words as one."""
+    text = compiled(r"\s*[（(]\d{4}-\d\d-\d\d[)）]").sub("", text[:_MOST])
+    text = compiled(r"(?<=[a-z] )[A-Z]\w+(?: [A-Z]\w+)+").sub(lambda name: name[0].replace(" ", ""), text)
+    denials, affirmed = tuple(_denials(text)), text
+    while (denial := next(_denials(affirmed), None)) is not None:
+        affirmed = f"{denial.before} {denial.after}"
+    shifted, now = (compiled(pattern).search(text) is not None for pattern in (_SHIFTED, _AGAIN))
+    return _Read(text, denials, affirmed, shifted, now)
+
+
+_ASIDE = frozenset(
+    "decid agre settl chose choos actual correct move chang reschedul postpon push shift next like"
+    " 决 定 改 到 成 为 换 推 迟 提 今 如".split()
+)
+"""Words in which a correction and what it corrects may differ: how it was settled, and when."""
+
+
+# --- it names what is not so ----------------------------------------------------------------------
+
+_OLD = r"(?:on |at |in |to |by |for |from |an? |the )*(?P<old>[^,.;:()]{1,60}?)"
+_OLD_ENDS = r"(?=\s+(?:as|because|since|like|any ?more|after all)\b|[,.;:()]|$)"
+_HAN_OLD = r"\s*(?P<old>[^，,。；;！!（）()]{1,30}?)\s*"
+_NAMED_DENIALS = (
+    rf"(?i),\s*(?:and\s+)?not\s+{_OLD}{_OLD_ENDS}",
+    rf"(?i),?(?:^|\s+)(?:instead of|rather than)\s+{_OLD}{_OLD_ENDS}",
+    rf"(?i)\bnot\s+{_OLD},?\s+but\s+",
+    rf"[，,]?\s*(?:而不是|不再?是|而非)(?:在)?{_HAN_OLD}(?:了\s*)?(?=[，,。；;！!（(]|$)",
+    rf"不再?(?P<verb>[叫在喝吃用住去坐写姓养学][^，,。；;]??){_HAN_OLD}了?\s*[，,]\s*(?:而是|而|是|现在|"
+    rf"只)?改?(?=(?P=verb))",
+)
+
+
+def _denials(text: str) -> Iterator[_Denial]:
+    for pattern in _NAMED_DENIALS:
+        for found in compiled(pattern).finditer(text):
+            yield _Denial(found["old"], text[: found.start()], text[found.end() :])
+
+
+def _says_what_is_not(denial: _Denial, known: str) -> bool:
+    """Whether a known text says just what is denied, and nothing of anything else.
+
+    All else that it says must be said again, and what comes new must be one stretch of words, not longer than what it
+    takes the place of: `the team dinner is on Monday, not Friday` may be another dinner.
+    """
+    wrong, old = words(denial.value), words(known)
+    if not wrong or not wrong <= old or squeezed(denial.value) not in squeezed(known):
+        return False
+    rest = words(denial.before) | words(denial.after)
+    if not wrong - rest - _ASIDE:
+        return False
+    topic = old - wrong - _ASIDE
+    if not topic or not topic <= rest or denies(denial.before + denial.after) != denies(known):
+        return False
+    news = [_new(part, old) for part in (denial.before, denial.after)]
+    return not all(news) and all(new is not None and len(new) <= _room(new, denial.value) for new in news)
+
+
+def _new(text: str, old: frozenset[str]) -> list[str] | None:
+    """The words of a text that are not among the old ones; None if they do not stand together."""
+    said = [word for word in sequence(text) if word not in _ASIDE]
+    places = [place for place, word in enumerate(said) if word not in old]
+    return None if places and places[-1] - places[0] >= len(places) else [said[place] for place in places]
+
+
+def _room(new: list[str], value: str) -> int:
+    """How many words may stand for a value: as many as it has; a Chinese one may have a character more."""
+    return max(1, len(sequence(value))) + (bool(new) and new[0] > "\u3400")
+
+
+# --- it is said as a correction -------------------------------------------------------------------
+
+_SHIFTED = (
+    r"(?i)\b(?:moved|shifted|changed|rescheduled|postponed|pushed|brought forward)(?: back| forward)? to\b"
+    r"|[改换挪调][到成为]|推迟到|提前到|延期?到"
+)
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_VALUES = (
+    r"(?P<day>\d{4}-\d\d-\d\d|\d{1,2}\s*月\s*\d{1,2}\s*[日号]?"
+    rf"|(?i:\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\b))"
+    rf"|(?P<weekday>下*个?(?:周|星期|礼拜)[一二三四五六日天]|(?i:\b(?:next\s+|this\s+)?{_WEEKDAY}s?\b))"
+    r"|(?P<number>(?<![A-Za-z])\d[\d.,:]*(?<=\d)\s*(?:(?i:[ap]m\b)|[%点号元块岁])?)"
+    r"|(?P<name>(?<=[\w,] )[A-Z]\w+(?:\s[A-Z]\w+)*|(?<=[\u3400-\u9fff])\s?[A-Z]\w+"
+    r"|(?<=叫)[\u3400-\u9fff]{1,4}(?=[。，！]|$))"
+)
+
+
+def _has_another_value(content: str, known: str) -> bool:
+    """Whether two texts are the same but for one number, day or name."""
+    pattern = compiled(_VALUES)
+    new, old = ([(one.lastgroup, squeezed(one[0])) for one in pattern.finditer(text)] for text in (content, known))
+    if len(new) != len(old) or sum(one != other for one, other in zip(new, old, strict=True)) != 1:
+        return False
+    if [kind for kind, _ in new] != [kind for kind, _ in old] or denies(content) != denies(known):
+        return False
+    said, was = (_bare(pattern.sub(" ", text)) for text in (content, known))
+    return bool(said) and said == was
+
+
+def _bare(text: str) -> list[str]:
+    return [word for word in sequence(text) if word not in _ASIDE]
+
+
+# --- it takes back a denial, or denies what was so -----------------------------------------------
+
+_AGAIN = r"(?i)\b(?:now|again|no longer|any ?more)\b|现在|如今|不再|重新"
+_MAY = frozenset(
+    "no not never can cannot could again longer anymor more abl don't stop 不 没 别 再 可 以 能 又 重 新".split()
+)
+"""Words that affirm, allow or deny."""
+
+
+def _takes_back(content: str, known: str) -> bool:
+    if denies(content) == denies(known):
+        return False
+    said, was = (words(re.sub(r"(?i)\b\w+n['’]t\b", " ", text)) - _MAY - _ASIDE for text in (content, known))
+    return bool(said) and said == was
+
+
+def mended(said: str, rest: str) -> str:
+    """What was said with the value that a correction gives in place of its own; where that is not plain, both."""
+    pattern = compiled(_VALUES)
+    news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
+    if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
+        same = [one for one in olds if one.lastgroup == news[0].lastgroup]
+        if len(same) == 1:
+            return said[: same[0].start()] + news[0][0] + said[same[0].end() :]
+    chinese = rest > "\u3400" or said[-1:] in "。！"
+    return f"{said.rstrip(' .。')}{'；更正：' if chinese else '; correction: '}{rest}"
+
+
+def has_value_like(said: str, rest: str) -> bool:
+    """Whether a text has a number, day or name of the kind that a correction gives."""
+    kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
+    return any(one.lastgroup in kinds for one in compiled(_VALUES).finditer(said))
+
+
+# --- what is not as it was ------------------------------------------------------------------------
+
+CHANGED = (
+    r"(?i:\b(?:now|no\s+longer|any\s*more|any\s+longer|instead|from\s+now\s+on|after\s+all|is\s+history|is\s+the\s+new|"
+    r"(?:switch|mov|chang|swapp|replac|ditch|dropp|cancel|shift|push|rais|postpon|shrink|stopp|retir|upgrad|"
+    r"resign)(?:ed|es|ing|s|led)|"
+    r"(?:gave|given|packed)\s+(?:\w+\s+)?(?:up|in)|(?:taken|took)\s+\w+\s+off|(?:cleared|allowed|able)\s+to|quit|"
+    r"sold|done\s+with|(?:'ve|have|"
+    r"has)\s+left|"
+    r"(?:'re|'m|are|am|is)\s+back\s+(?:on|to)|takes?\s+over|off\s+the\s+table|(?:goes|go)\s+(?:up|down)\s+to|"
+    r"takes?\s+\S+\s+place|became|becomes|in\s+the\s+end|no\s+more)\b|^(?:and\s+)?new\b)|"
+    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|"
+    r"涨|加|减|追|收)[^，]{0,4}[了到成]"
+)
+"""What says that something is not as it was."""
+
+NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
+"""The same, with what says in Chinese no more than that it is so by now."""
+
+
+def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose point a statement takes up, at most two: those that share its rarest words.
+
+    It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
+    """
+    if not candidate.changes or candidate.category == "todo":
+        return []
+    content = candidate.content
+    known = [one for one in entries if one.source not in {f"turn:{id}" for id in candidate.turn_ids}]
+    known = [one for one in known if _may_speak_of(candidate, one)]
+    spread = Counter(word for one in known for word in subject_of(one.text))
+    parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
+    marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
+    tries = [(marked, 0.5, known)] if marked else []
+    tries += [
+        (content, 0.5 if is_chinese(content) else 1.0, [one for one in known if _measures_otherwise(content, one.text)])
+    ]
+    tries += [(content, 1.0 if is_chinese(content) else 2.0, known)] if marked else []
+    for said, least, among in tries:
+        point = subject_of(said)
+        scores = {one.id: sum(1 / spread[word] for word in point & subject_of(one.text)) for one in among}
+        best = max(scores.values(), default=0.0)
+        if best >= least:
+            return [one for one in among if scores[one.id] >= 0.9 * best][:2]
+    return []
+
+
+def _measures_otherwise(new: str, old: str) -> bool:
+    """Whether two texts give a number of the same unit, a day of the week or a time, and share none."""
+    first, second = _measures(new), _measures(old)
+    return any(not first[unit] & second[unit] for unit in first.keys() & second.keys())
+
+
+def _measures(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in compiled(_MEASURE).finditer(text.lower()):
+        unit = one["unit"] or "day"
+        found.setdefault(unit.rstrip("s"), set()).add(one["day"] or one["n"])
+    return found
+
+
+_MEASURE = (
+    r"(?P<day>(?:周|星期|礼拜)[一二三四五六日天])|"
+    r"(?P<n>[一二两三四五六七八九十百千万]+|\d[\d.,:]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
+    r"twelve))\s*"
+    r"(?P<unit>[点个天年岁元块号份次间台张%]|千字|people\b|days?\b|weeks?\b|hours?\b|mg\b|euros?\b|am\b|pm\b)"
+)
+
+
+def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
+    """Whether one speaker, and of one person, says both: what somebody says of themselves nobody else changes."""
+    for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
+        other = compiled(_OTHER).match(one)
+        if other is not None and other["who"].lower() not in said.lower():
+            return False
+    return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(
+        entry.text
+    )
+
+
+_OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! (?:is|are) )"
+"""Who a text speaks of that is not the user: somebody or something of theirs."""
+
+
+@lru_cache(maxsize=20_000)
+def subject_of(text: str) -> frozenset[str]:
+    """The words by which one point is known from another: no speakers, times, numbers, words of change."""
+    bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
+    for pattern in (NOW_SO, _NO_TOPIC):
+        bare = compiled(pattern).sub(" ", bare)
+    kin = compiled("[爸妈爷奶哥姐弟妹]").findall(bare)
+    telling = (word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
+    return frozenset(telling).union(kin)
+
+
+_NO_TOPIC = (
+    r"(?i)\b(?:the user|user|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|\d{1,2}(?:st|nd|rd|th)?|one|two|three|four|"
+    r"five|six|seven|eight|nine|ten|"
+    r"days?|weeks?|months?|years?|times?|mornings?|afternoons?|evenings?|nights?|any|more|only|still|again|all|much|"
+    r"half|this|last|next|first|both|"
+    r"work|works|goes|go|gets?|got|makes?|takes?|puts?|comes?|wants?|needs?|things?|people|please|correction|january|"
+    r"february|march|april|may|june|"
+    r"july|august|september|october|november|december)\b|用户的?|更正|"
+    r"[一二两三四五六七八九十半\d]+\s*[点个天周月年号日次岁位人回]?|"
+    r"(?:周|星期|礼拜)[一二三四五六日天末]?|[早晚]上|[上下中]午|[今明昨每天]天|每[周月年]|[上下]周|\d\d-\d\d|"
+    r"[的了是在把给]"
+)

@@ -1,17 +1,20 @@
-"""Durable notes out of what is about to be lost: free text or the messages of a conversation."""
+"""Durable notes out of what is about to be lost: free text, or what a conversation gave."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from memorybook.lifecycle.extract import Skipped, extract, without_recalled
-from memorybook.lifecycle.forgetting import asked_to_forget
-from memorybook.lifecycle.sentences import is_chinese
-from memorybook.lifecycle.summarize import cut_at_sentence, summarize
-from memorybook.model import Note, Session, Turn
+from memorybook.lifecycle.candidate import Extraction, Skipped
+from memorybook.lifecycle.cues import framed_from, taken_back
+from memorybook.lifecycle.hints import compiled
+from memorybook.lifecycle.left_out import PRIVATE
+from memorybook.lifecycle.sentences import is_chinese, is_question, without_recalled
+from memorybook.lifecycle.summarize import cut_at_sentence
+from memorybook.model import Note, Turn
 from memorybook.text.tokens import normalise
 
 KINDS = {
@@ -56,26 +59,26 @@ class _Piece(NamedTuple):
 
 
 def notes_of(
-    source: str | Sequence[Turn], *, now: datetime, limit: int = 20, width: int = 500, session: Session | None = None
+    source: str | Extraction, *, now: datetime, limit: int = 20, width: int = 500, every: bool = False
 ) -> Flushed:
     """At most `limit` notes of at most `width` characters, and what was left out with the reason.
 
     Text is read as Markdown: a list item or paragraph is a note, a long paragraph several, headings give kind and tags,
-    code and boilerplate stay out. Turns go through the extractor and the summary. Notes are stamped
-    `now`. Reasons: `too long: cut`, `over 20 notes`, `empty`, `duplicate`, and those of `screen`.
+    code and boilerplate stay out; of what a conversation gave, statements come first, then events with their day.
+    With `every` also what a talk would not be remembered for: questions, jokes, words for somebody else.
+    Notes are stamped `now`. Reasons: `too long: cut`, `over 20 notes`, `empty`, `duplicate`, `not to be kept`, and
+    those of `screen`, which takes out no more than the sentences that try to instruct their reader.
     """
     skipped: list[Skipped] = []
-    pieces = (
-        _of_text(without_recalled(source), width)
-        if isinstance(source, str)
-        else _of_turns(source, session, now, skipped)
-    )
+    pieces = _of_text(without_recalled(source), width) if isinstance(source, str) else _of_talk(source, now, skipped)
     stamp = now.astimezone(UTC).replace(microsecond=0)
     notes: list[Note] = []
     seen: set[str] = set()
     for piece in pieces:
-        text = " ".join(piece.text.split())
-        reason = _refused(text, seen, len(notes), limit)
+        text = _screened(" ".join(piece.text.split()), skipped)
+        if not text and piece.text.strip():
+            continue
+        reason = _refused(text, seen, len(notes), limit) or (None if every or _is_worth(text, piece.kind) else _UNFIT)
         if reason is not None:
             skipped.append(Skipped(text, reason))
             continue
@@ -89,18 +92,51 @@ def notes_of(
     return Flushed(notes, skipped)
 
 
+def clean(turn: Turn, skipped: list[Skipped]) -> Turn:
+    """A turn without the sentences that try to instruct their reader, which are skipped; others may be kept."""
+    text = _screened(turn.text, skipped)
+    return turn if text == turn.text else replace(turn, text=text)
+
+
+def _screened(text: str, skipped: list[Skipped]) -> str:
+    from memorybook.text.screen import screen
+
+    reason = screen(text)
+    if reason is None:
+        return text
+    kept = []
+    for sentence in re.findall(_SENTENCE, text):
+        if screen(sentence) is None:
+            kept.append(sentence)
+        else:
+            skipped.append(Skipped(sentence.strip(), screen(sentence) or reason))
+    left = "".join(kept).strip()
+    if left and screen(left) is not None:  # what instructs is none of its sentences alone
+        skipped.append(Skipped(left, reason))
+        return ""
+    return left
+
+
+_SENTENCE = r"(?s).+?(?:[。！？!?；;]+[”」』)）]*|\.(?=\s)|\n|$)\s*"
+
+
 def _refused(text: str, seen: set[str], written: int, limit: int) -> str | None:
     """Why a text is not written; None if it is."""
     if not re.search(r"\w", text):
         return "empty"
-    from memorybook.text.screen import screen
-
-    reason = screen(text)
-    if reason is not None:
-        return reason
     if normalise(text) in seen:
         return "duplicate"
     return f"over {limit} notes" if written >= limit else None
+
+
+_UNFIT = "not to be kept"
+
+
+def _is_worth(text: str, kind: str | None) -> bool:
+    """Whether a text is neither a question nor a joke, nor words for somebody else or for nobody to keep."""
+    if kind != "question" and is_question(text):
+        return False
+    return not taken_back(text) and framed_from(text) is None and compiled(PRIVATE).search(text) is None
 
 
 # --- free text -----------------------------------------------------------------------------------
@@ -190,28 +226,18 @@ def _grouped(text: str, width: int) -> Iterator[str]:
         yield group.rstrip()
 
 
-# --- messages ------------------------------------------------------------------------------------
+# --- what a conversation gave --------------------------------------------------------------------
 
 
-def _of_turns(
-    turns: Sequence[Turn], session: Session | None, now: datetime, skipped: list[Skipped]
-) -> Iterator[_Piece]:
-    """Candidates first, then events with their day, then what the summary adds to them."""
-    found = extract(turns, session=session, now=now)
+def _of_talk(found: Extraction, now: datetime, skipped: list[Skipped]) -> Iterator[_Piece]:
+    """Statements first, then events with their day."""
     skipped.extend(found.skipped)
+    skipped.extend(Skipped(left.text, left.reason) for left in found.discarded)
     skipped.extend(Skipped(request.text, "a request to forget") for request in found.forget_requests)
-    used: set[str] = set()
     for candidate in found.candidates:
-        used.update(candidate.turn_ids)
         yield _Piece(candidate.content, KINDS[candidate.category], candidate.tags)
     for note in found.notes:
-        used.add(note.turn_id)
         yield _Piece(_dated(note.text, note.time, now), note.kind, ())
-    used.update(id for request in found.forget_requests for id in (request.turn_id, request.said_in))
-    rest = summarize([turn for turn in turns if turn.id not in used], session=session or Session(uuid=""))
-    for line in rest.summary.splitlines():
-        if not any(asked_to_forget(line, request) for request in found.forget_requests):
-            yield _Piece(line, None, ())
 
 
 def _dated(text: str, said: datetime, now: datetime) -> str:

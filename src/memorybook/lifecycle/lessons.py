@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.cue_table import Importance
+from memorybook.lifecycle.candidate import Candidate, Importance
 from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.read_reply import merged_by_text
 from memorybook.lifecycle.rules import by_rules, entities_of
@@ -121,7 +120,10 @@ def learnt(task: Task) -> list[Candidate]:
 def _of_goal(task: Task) -> Iterable[Candidate]:
     """What the user said of themselves, or ordered for good, when they set the task."""
     turn = Turn(id="goal", session="", text=task.goal, role="user", speaker="user")
-    return by_rules([turn], session=None, now=datetime(2000, 1, 1, tzinfo=UTC)).candidates
+    found = by_rules([turn], session=None, now=datetime(2000, 1, 1, tzinfo=UTC)).candidates
+    return [
+        one for one in found if one.category != "fact" or compiled(r"\b(?:I|[Mm]y|[Ww]e|[Oo]ur)\b|我").search(one.quote)
+    ]
 
 
 class _Sign(NamedTuple):

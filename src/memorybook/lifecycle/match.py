@@ -22,7 +22,7 @@ from memorybook.lifecycle.alike import (
     words,
 )
 from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.changed import replaces
+from memorybook.lifecycle.changed import outdated, replaces
 from memorybook.lifecycle.ledger import Conflicts, Decision, Ledger, Proposed, Talk
 from memorybook.lifecycle.merge import missing
 from memorybook.model import Change, Discarded, Entry
@@ -103,6 +103,7 @@ def settle(ledger: Ledger, candidate: Candidate, neighbours: Neighbours, similar
         return
     near = around(ledger, candidate, neighbours)
     changed = {one.id: why for one in near if (why := replaces(candidate, one)) is not None}
+    changed = changed or {one.id: "says what is so now" for one in outdated(candidate, near)}
     if changed:
         ledger.replace(candidate, [one for one in near if one.id in changed], next(iter(changed.values())))
     else:

@@ -9,8 +9,7 @@ from datetime import date
 from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
-from memorybook.lifecycle.candidate import Candidate, ForgetRequest
-from memorybook.lifecycle.cue_table import Importance
+from memorybook.lifecycle.candidate import Candidate, ForgetRequest, Importance
 from memorybook.model import CATEGORIES, CATEGORY_ALIASES, TRUST_ORDER, Category, Discarded, Entry, Trust, Turn
 from memorybook.text.tokens import normalise
 

@@ -93,6 +93,16 @@ _FOREIGN: tuple[tuple[tuple[str, ...], str], ...] = (
 """What is not a person's prose, each with literals of which a text must hold one."""
 
 
+_QUOTED = '"[^"\\n]{2,400}"|“[^“”]*”|「[^「」]*」|『[^『』]*』'
+
+
+def quotations(text: str) -> list[tuple[int, int]]:
+    """Where somebody's words are quoted, from four words or in the first person: shorter ones are names and terms."""
+    found = compiled(_QUOTED).finditer(text)
+    own = r"(?i)\b(?:I|my|we|our)\b|我"
+    return [one.span() for one in found if content_size(one[0]) >= 4 or re.search(own, one[0]) is not None]
+
+
 def _blank(found: re.Match[str]) -> str:
     return _blank_line(found[0])
 
@@ -183,7 +193,8 @@ _WORD = re.compile(r"\w")
 
 _MARKED = r"[?？][\"'”’」）)]*$"
 _ASKS = (
-    r"(?i:(?:what|when|where|who|why|how|which|can|could|would|will|do|does|did|is|are|was|were|should|shall|have you|"
+    r"(?i:(?:what|when(?=[^,，]*$)|where|who|why|how|which|can|could|would|will|do|does|did|is|are|was|were|should|"
+    r"shall|have you|"
     r"has)\s+(?:i|you|we|he|she|it|they|that|this|there|the|your|my|about|come)\b"
     r"|(?:please\s+)?remind\s+me\s+(?:again\s+|of\s+|about\s+)*(?:(?:what|where|who|whose|which|how|why|whether)\b"
     r"|when\b[^,]*\b(?:is|was|are|were)[\s.!]*$))"
@@ -197,7 +208,8 @@ _ASKS_WHAT = (
 """The beginning of a question whose mark was left out: the verb goes before who does it."""
 _ASKS_INSIDE = rf"[，,：:]\s*{_ASKS}"
 _ASKS_CHINESE = (
-    r"(?:吗|么|呢|来着|没有|不|嘛)$|什么|怎么|为啥|为何|为什么|哪(?:[个些里天儿种]|$)|几[天个点号]?$|多少|是不是|能不能|要不要|"
+    r"(?:吗|么|呢|来着|没有|不|嘛|[对是]吧)$|(?P<same>[\u4e00-\u9fff])不(?P=same)|什么|怎么|为啥|为何|为什么|"
+    r"哪(?:[个些里天儿种]|$)|几[天个点号]?$|多少|是不是|能不能|要不要|"
     r"可不可以|有没有|会不会|好不好|行不行|靠谱不|咋|谁(?!来都)|[吗呢][？?，,]|如何"
 )
 

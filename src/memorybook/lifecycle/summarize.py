@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from math import log
 from typing import Literal, NamedTuple
 
-from memorybook.lifecycle.cue_table import Talk
-from memorybook.lifecycle.cues import find, is_event, without_lead
-from memorybook.lifecycle.hints import compiled, fold, sieve
+from memorybook.lifecycle.candidate import Audience
+from memorybook.lifecycle.cues import DECIDED, find, is_event, without_lead
+from memorybook.lifecycle.hints import compiled
 from memorybook.lifecycle.sentences import MAX_LENGTH, content_size, is_chinese, sentences
 from memorybook.lifecycle.talk import asks_of_talks, is_echo, is_small
 from memorybook.model import Session, SessionSummary, Turn
@@ -49,9 +49,6 @@ _OPEN = (
     r"(?i:\b(?:not\s+sure|still\s+(?:need|have|undecided|open|searching|looking)|to\s+be\s+decided|tbd|"
     r"open\s+question|haven't\s+decided|undecided)\b)|(?:还没(?:定|想好|决定)|待定|再议|再说|不确定|没想好|再想想)"
 )
-
-
-_OPEN_HINTS = sieve("not sure|still|decided|tbd|open question|还没|待定|再议|再说|不确定|没想好|再想想")
 
 
 class _Line(NamedTuple):
@@ -211,11 +208,11 @@ def _marked(line: _Line) -> float:
     """What a cue or an event adds; asked of the best lines only, for it costs most."""
     if line.turn.role == "assistant":
         return 1.0
-    talk: Talk = "agent" if line.turn.role else "people"
-    cue = find(line.text, talk=talk, dated=False, turn=line.turn.text)
-    if cue is not None:
+    talk: Audience = "agent" if line.turn.role else "people"
+    cue = find(line.text, talk=talk, dated=False)
+    if cue is not None and cue.kind != "fact":
         return 0.0 if cue.kind == "forget" else 1.6
-    return 1.3 if is_event(line.text, talk=talk, turn=line.turn.text) else 1.0
+    return 1.3 if is_event(line.text) else 1.0
 
 
 def _choose(lines: Sequence[_Line], scores: dict[int, float], count: int) -> list[_Line]:
@@ -248,19 +245,12 @@ def _decisions(lines: Iterable[_Line]) -> list[str]:
     """What was decided, at most 8, by anyone but the assistant."""
     found: dict[str, None] = {}
     for line in lines:
-        if line.turn.role != "assistant" and _DECIDING.passes(fold(line.text)):
-            talk: Talk = "agent" if line.turn.role == "user" else "people"
-            cue = find(line.text, talk=talk, dated=False, turn=line.turn.text)
+        if line.turn.role != "assistant" and compiled(DECIDED).search(line.text):
+            talk: Audience = "agent" if line.turn.role == "user" else "people"
+            cue = find(line.text, talk=talk, dated=False)
             if cue is not None and cue.kind == "decision" and not _instructs(line):
                 found[cut_at_sentence(line.text, SENTENCE_LENGTH)] = None
     return list(found)[:8]
-
-
-_DECIDING = sieve(
-    "decid|decision|settle|agree|chose|let's|lets|we'll|we will|going with|use|using|stick|switch|"
-    "定|就|统一|一律|成|为|板"
-)
-"""No decision is without one of these."""
 
 
 def _open_questions(lines: Sequence[_Line], last: str | None) -> list[str]:
@@ -282,7 +272,7 @@ def _is_told(question: _Line, other: _Line) -> bool:
 
 
 def _leaves_open(text: str) -> bool:
-    return _OPEN_HINTS.passes(fold(text)) and compiled(_OPEN).search(text) is not None
+    return compiled(_OPEN).search(text) is not None
 
 
 _ORDER = (

@@ -162,7 +162,7 @@ def _entry(memory: Memory, one: Statement, text: str, mask: Mask, name: str) -> 
 
 def _of_page(memory: Memory, page: Page, mask: Mask, name: str, skipped: list[tuple[str, str]]) -> Iterator[_Wish]:
     now = memory.book.now()
-    found, left = notes_of(mask.text(page.text), now=page.time or now, limit=len(page.text), width=_WIDTH)
+    found, left = notes_of(mask.text(page.text), now=page.time or now, limit=len(page.text), width=_WIDTH, every=True)
     skipped += [(each.text, each.reason) for each in left if each.reason not in ("empty", "duplicate")]
     for note in found:
         if page.time is None:

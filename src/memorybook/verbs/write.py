@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from memorybook.answers import NAMED, Appended, Flushed, Known, Remembered, known
-from memorybook.errors import InvalidInput
+from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
 from memorybook.formats import memory_md, notes
 from memorybook.formats.prose import BY_AGENT
 from memorybook.lifecycle import fade
+from memorybook.lifecycle.candidate import Extraction, Skipped
 from memorybook.lifecycle.merge import lowest
-from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Discarded, Entry, Note, Update
+from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Discarded, Entry, Note, Turn, Update
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
 
@@ -141,8 +143,7 @@ def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[s
 def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
     from memorybook.forget.incoming import without_forgotten_turns
-    from memorybook.lifecycle.candidate import Skipped
-    from memorybook.lifecycle.flush import notes_of
+    from memorybook.lifecycle.flush import clean, notes_of
     from memorybook.verbs.forgotten import FORGOTTEN, remembered, unnamed
     from memorybook.verbs.turns import mask_turns, turns_of
 
@@ -156,12 +157,14 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
     if text is not None:
         found, skipped = notes_of(mask.text(text), now=book.now())
     else:
+        left_out: list[Skipped] = []
         turns = mask_turns(mask, turns_of(memory, messages or ()))
         left = without_forgotten_turns(book, turns, now=book.now())
-        said = tuple(turn for turn in left if turn.text.strip())
+        said = [clean(turn, left_out) for turn in left if turn.text.strip()]
         cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
         if said or not turns:
-            found, skipped = notes_of(said, now=book.now())
+            found, skipped = notes_of(_extracted(memory, said, left_out), now=book.now())
+            skipped = [*left_out, *skipped]
     kept = remembered(memory, [note.text for note in found] if messages is not None else [])
     gone = [note for note in found if not kept(note.text)]
     found = [note for note in found if note not in gone]
@@ -178,6 +181,28 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         else:
             written.append((outcome.path, outcome.line))
     return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
+
+
+def _extracted(memory: Memory, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
+    """What turns hold that is worth keeping: by the model where there is one, else, or where it fails, by rules."""
+    from memorybook.lifecycle.extract import extract
+    from memorybook.lifecycle.ground import ground
+    from memorybook.verbs.sessions import sure
+    from memorybook.verbs.turns import zone_of
+
+    now, zone = memory.book.now(), zone_of(memory)
+    try:
+        llm = sure(memory.metered())
+        if llm is not None:
+            language, mask = memory.config.language, Mask(memory).text
+            found = extract(turns, session=None, now=now, llm=llm, language=language, zone=zone, mask=mask)
+            grounded = ground(found.candidates, turns, now=now, zone=zone)
+            doubted = [Discarded(text=one.content, reason=one.doubt, quote=one.quote) for one in grounded if one.doubt]
+            kept = tuple(one for one in grounded if not one.doubt)
+            return replace(found, candidates=kept, discarded=(*found.discarded, *doubted))
+    except (LLMFailed, ConfigError, Unavailable) as error:
+        skipped.append(Skipped("", f"rules looked, not a model: {error}"))
+    return extract(turns, session=None, now=now)
 
 
 def update(

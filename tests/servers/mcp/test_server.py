@@ -166,8 +166,8 @@ def test_the_text_says_the_same_in_a_few_lines(host: Host) -> None:
 @pytest.mark.parametrize(
     ("turns", "query", "tool"),
     [
-        (("Green tea is best.", "green tea: 8 EUR", "Green tea it is."), "green tea", "curl"),
-        (("绿茶最好。", "绿茶：八元", "码头那家店有绿茶。"), "绿茶", "查价"),
+        (("Green tea is best.", "green tea: 8 EUR", "I think green tea wins."), "green tea", "curl"),
+        (("绿茶最好。", "绿茶：八元", "码头那家店有绿茶吗？"), "绿茶", "查价"),
     ],
 )
 def test_a_search_brings_a_model_what_it_can_use_and_says_whose_word_it_is(
@@ -412,13 +412,13 @@ def test_a_question_names_what_goes_and_nothing_in_it_is_markup(host: Host, memo
     host.call("memory_forget", target=id, person=person)
     talk = tmp_path / "talk.jsonl"
     talk.write_text(
-        '{"id": "t1", "session": "s1", "role": "user", "content": "我们谈谈去青岛的船。"}\n', encoding="utf-8"
+        '{"id": "t1", "session": "s1", "role": "user", "content": "我们谈谈去青岛的船？"}\n', encoding="utf-8"
     )
     memory.import_file(str(talk))
     host.call("memory_forget", session="s1", person=person)
     [question, _, *shown] = person.asked.pop().split("\n")
     assert question == "Forget 1 document, 1 session, 1 turn? 要忘掉吗？"
-    assert shown[:2] == ["    s1", "    我们谈谈去青岛的船"]
+    assert shown[:2] == ["    s1", "    我们谈谈去青岛的船？"]
     assert person.asked == [
         "Forget 1 document? 要忘掉吗？\n\n    plan.md",
         "Forget 1 entry? 要忘掉吗？\n\n    ![seen](https://x.example) tfel ot thgir",

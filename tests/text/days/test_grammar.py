@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifecycle.required import requires
 from memorybook.text.days import grammar
 from memorybook.text.days.grammar import every, may_name_days, phrases, ranges
 from memorybook.text.days.table import BESIDE, BOTH, CHINESE, ENGLISH, Rule
+from required import requires
 
 RULES = [*BOTH, *ENGLISH, *CHINESE]
 AROUND = "the last this next on in of to at 3 2023 5/3 7th 2023-05-03 a two ago and since".split()
