@@ -255,7 +255,7 @@ _JUST_NOW = (
     r"this\s+(?:time|once|morning|"
     r"afternoon|evening)|yesterday|last\s+(?:night|week|weekend)|the\s+other\s+day|(?:days?|weeks?)\s+ago|"
     r"so\s+far)\b)|上周|上个?(?:星期|礼拜)|前[天几]|今天|今晚|今早|刚才|刚刚|昨[天晚]|这会儿|暂时|就[一这][次回晚天]|"
-    r"眼下"
+    r"眼下|先这样|下[^，。]{0,2}[雨雪]|\b(?:raining|snowing)\b"
 )
 """What tells in the main clause how it is just now, and not for longer."""
 
