@@ -19,9 +19,10 @@ _SAID_ALONE = (
     rf"the\s+)?"
     r"(?:memory|notes?|book)\b|one\b|I\b))"
 )
+_MATTER = r"(?:the|that|this|my|our)\s+(?:[\w'-]+\s+){1,3}?(?:thing|bit|part|stuff|business|matter|story)\b"
 LEFT_OUT_EN = (
-    rf"{_DONT}(?:(?:remember|memori[sz]e|note|record)\s+(?:{_SAID}|what|my|I|I'm)\b|"
-    rf"(?:save|store|keep|log|write)\s+(?:{_SAID_ALONE}|what\s+I\b|my\b(?!\s+(?:changes?|edits?|files?|drafts?)\b)))|"
+    rf"{_DONT}(?:(?:remember|memori[sz]e|note|record)\s+(?:{_SAID}|what|my|I|I'm|{_MATTER})\b|"
+    rf"(?:save|store|keep|log|write)\s+(?:{_SAID_ALONE}|what\s+I\b|{_MATTER}|my\b(?!\s+(?:changes?|edits?|files?|drafts?)\b)))|"
     rf"{_NO_NEED}(?:remember|memori[sz]e|note|record|save|store|keep)\s+(?:{_SAID_ALONE}|what\s+I\b)|"
     rf"(?:{_DONT}|{_NO_NEED})(?:(?:write|jot|note|take|put)\s+(?:{_SAID}\s+)?down\b(?!\s+(?:to|the)\b)|"
     r"(?:make|take)\s+(?:a\s+|any\s+)?notes?\b(?:\s+(?:of|on|about)\b)?|"
