@@ -238,7 +238,9 @@ class Taken:
         self.clock = Clock(BEFORE)
         texts = {turn["id"]: turn["content"] for turn in talk.turns}
         self.model = Recorded(texts) if mode == "model" else None
-        shutil.copytree(beside.folder / books.BOOK, folder / books.BOOK)
+        # others read the distractor meanwhile: what SQLite keeps beside its databases comes and goes
+        ignored = shutil.ignore_patterns("*-shm", "*-wal")
+        shutil.copytree(beside.folder / books.BOOK, folder / books.BOOK, ignore=ignored)
 
     def open(self) -> memorybook.Memory:
         """The book, by the talk's clock."""
