@@ -27,7 +27,7 @@ from memorybook.formats import session_md
 from memorybook.lifecycle.cues import without_lead
 from memorybook.lifecycle.sentences import content_size, is_question
 from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
-from memorybook.model import Change, Drop, EditTurns, Put, Remove, RemoveTurns, Turn, Update
+from memorybook.model import Change, Drop, EditTurns, Entry, Put, Remove, RemoveTurns, Turn, Update
 from memorybook.text.tokens import digest, normalise, text_digest, tokens
 from memorybook.verbs.forgotten import sifted, turn_key, unlabelled
 from memorybook.verbs.summary import page_at
@@ -213,7 +213,7 @@ def cut(
     tells = Teller(texts, found.values)
     edited = {key: without_spans(found.turns[key].text, spans) for key, spans in found.cuts.items()}
     changes: list[Change] = [
-        Update(id=entry.id, fields={"text": found.left[entry.id]}, reason=reason)
+        Update(id=entry.id, fields=_stays(entry, found.left[entry.id]), reason=reason)
         if entry.id in found.left
         else Remove(id=entry.id, reason=reason)
         for entry in found.entries
@@ -228,6 +228,16 @@ def cut(
     changes += _turns(memory, found, edited, tells, reason)
     bury = {*marks_of(texts), *_places(found), *_echoes(found), *(turn_key(*key) for key in gone)}
     return Cut(tuple(changes), frozenset(bury), tuple(said_in(found)), edited)
+
+
+def _stays(entry: Entry, text: str) -> dict[str, Any]:
+    """The fields of an entry of which this text stays, without names and tags that only the rest had."""
+    gone, plain = entry.text.lower(), text.lower()
+
+    def still(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name.lower() in plain or name.lower() not in gone)
+
+    return {"text": text, "entities": still(entry.entities), "tags": still(entry.tags)}
 
 
 def of_turns(turns: Iterable[Turn]) -> Found:

@@ -321,6 +321,18 @@ class Finder:
         says = self._made_of(cut, of_topic=going_on)
         ids = {entry.id for entry in entries}
         entries += [each for each in self.entries if each.id not in ids and says(each.text, each.source or "")]
+        ids.update(entry.id for entry in entries)
+        gone = [words_of(text) for text in texts]
+        touched = {f"turn:{self.turns[place].id}" for place, _ in cut}
+        for each in self.entries:
+            if each.id not in left and (each.id in ids or (each.source or "").partition(" ")[0] not in touched):
+                continue
+            was = left.pop(each.id, each.text)
+            stays = _without(was, gone)
+            if each.id not in ids and stays == was:
+                continue
+            entries += [] if each.id in ids else [each]
+            left |= {each.id: stays} if stays else {}
         places = {line[:2] for line in lines}
         lines += [each for each in self.notes if each[:2] not in places and says(each[2], "")]
         cuts: dict[TurnKey, tuple[tuple[int, int], ...]] = {}
@@ -550,6 +562,17 @@ class Finder:
             return False
 
         return made
+
+
+def _without(text: str, gone: Sequence[frozenset[str]]) -> str:
+    """A text without the clauses that say nothing but what goes; "" if nothing else is left that tells something."""
+    spans = [
+        (unit.start, unit.end)
+        for unit in units(text)
+        if (words := words_of(unit.text)) and any(words <= each for each in gone)
+    ]
+    stays = begun(without_spans(text, spans)) if spans else text
+    return stays if says_something(stays) else ""
 
 
 def _by_whom(text: str) -> tuple[frozenset[str], str, frozenset[str]]:

@@ -48,6 +48,8 @@ def _apart(before: str, piece: str, kind: str, rest: str, ordered: bool) -> bool
     `rest` is the piece with its joint and all that follows; `ordered`: an order to forget stands somewhere before.
     """
     told = _kind(before)
+    if kind == "forget" and compiled(_ALL_THAT).search(piece):
+        return False
     if kind == "forget":
         own = named(piece, only=True)
         return bool(told and own) and (told in _ORDERS or own.isdisjoint(query_words(before)))
@@ -55,6 +57,9 @@ def _apart(before: str, piece: str, kind: str, rest: str, ordered: bool) -> bool
         return False
     return kind == "explicit" or compiled(_LISTED).search(rest) is None
 
+
+_ALL_THAT = r"(?i:\b(?:all|any|everything)\s+(?:of\s+)?(?:that|this|it)\b)|[这那]些(?:都|全)|(?:全|统统)都?"
+"""What an order to forget means besides that it names: what stands before it."""
 
 _ORDERS = ("forget", "explicit")
 _JOINT = (
