@@ -271,3 +271,15 @@ def test_the_weights_that_ship_are_of_what_may_be_learned_from() -> None:
 def test_nothing_is_learned_from_that_is_measured() -> None:
     taught = {one.text for one in measured.read(measured.TAUGHT)}
     assert taught.isdisjoint(one.text for one in [*SHIPPED, *NEW])
+
+
+@pytest.mark.parametrize("text", ["车停在哪里？", "我的自行车停在哪儿？", "船停在哪里？", "飞机停在哪？"])
+def test_where_a_thing_is_parked_asks_for_no_talk(text: str) -> None:
+    assert detect(text) is None
+
+
+@pytest.mark.parametrize("text", ["停在哪了", "我们停在哪里了？", "上次停在哪里？"])
+def test_where_a_talk_stopped_asks_for_the_session(text: str) -> None:
+    found = detect(text)
+    assert found is not None
+    assert found.scene == "session"

@@ -73,7 +73,7 @@ class Rules:
         return next((cue for cue in self._cues if self._holds(cue, text)), None)
 
     def never(self, text: str) -> bool:
-        """Whether it is an order, a reminder or a text to be written, which asks for nothing whatever stands in it."""
+        """Whether it asks for no recall whatever stands in it: an order, a reminder, a text to write, a parked thing."""
         return self._never.search(text) is not None
 
     def subject(self, text: str) -> str:
