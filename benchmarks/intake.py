@@ -40,7 +40,18 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 
 import memorybook
 from benchmarks import measure, recall
-from benchmarks.scenario_books import Row, Taken, Talk, build, distractor, files, matches, spread, talks
+from benchmarks.scenario_books import (
+    Row,
+    Taken,
+    Talk,
+    add_flags,
+    asked_talks,
+    build,
+    distractor,
+    files,
+    matches,
+    spread,
+)
 
 MODES = ("rules", "model")
 BAD = "bad"
@@ -245,12 +256,8 @@ def by_kind(rows: Sequence[Row]) -> str:
 def parser() -> argparse.ArgumentParser:
     """The flags."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("data", type=Path, help="folder of the sets")
-    made.add_argument("--lang", choices=("en", "zh"), help="only talks in this language")
+    add_flags(made)
     made.add_argument("--mode", choices=(*MODES, BAD), help="only this mode")
-    made.add_argument("--talk", action="append", dest="talks", help="only this talk")
-    made.add_argument("--json", type=Path, help="a file for all rows, with the texts that were judged")
-    made.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     return made
 
 
@@ -258,19 +265,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; the arguments are those of the command line if None."""
     flags = parser()
     options = flags.parse_args(arguments)
-    folder = options.data / "scenarios"
-    if not (folder / "talks.jsonl").exists():
-        measure.say(f"skipped: no {folder / 'talks.jsonl'}")
-        return 0
-    chosen = [
-        talk
-        for talk in talks(folder)
-        if options.lang in (None, talk.lang) and (not options.talks or talk.id in options.talks)
-    ]
+    chosen = asked_talks(flags, options)
     if not chosen:
-        flags.error("there is no such talk")
+        return 0
     if options.mode == BAD:
-        rows = run_bad(folder, chosen, jobs=options.jobs)
+        rows = run_bad(options.data / "scenarios", chosen, jobs=options.jobs)
     else:
         rows = run(chosen, [options.mode] if options.mode else MODES, jobs=options.jobs)
     if options.json:

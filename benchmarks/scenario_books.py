@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import memorybook
-from benchmarks import books, recall
+from benchmarks import books, measure, recall
 from benchmarks.scripted import Recorded
 from memorybook.agent.workspace import Workspace
 
@@ -293,3 +294,31 @@ class Taken:
 def files(folder: Path) -> list[Path]:
     """All files of the book in a folder."""
     return sorted(path for path in (folder / books.BOOK).rglob("*") if path.is_file())
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def add_flags(made: argparse.ArgumentParser) -> None:
+    """Add the arguments that say which talks are measured and where the rows go."""
+    made.add_argument("data", type=Path, help="folder of the sets")
+    made.add_argument("--lang", choices=("en", "zh"), help="only talks in this language")
+    made.add_argument("--talk", action="append", dest="talks", help="only this talk")
+    made.add_argument("--json", type=Path, help="a file for all rows, with the texts that were judged")
+    made.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+
+
+def asked_talks(flags: argparse.ArgumentParser, options: argparse.Namespace) -> list[Talk]:
+    """The talks that the flags choose; [], and a remark, where the set is missing. Exit with 2 if none fits."""
+    folder = options.data / "scenarios"
+    if not (folder / "talks.jsonl").exists():
+        measure.say(f"skipped: no {folder / 'talks.jsonl'}")
+        return []
+    chosen = [
+        talk
+        for talk in talks(folder)
+        if options.lang in (None, talk.lang) and (not options.talks or talk.id in options.talks)
+    ]
+    if not chosen:
+        flags.error("there is no such talk")
+    return chosen

@@ -49,7 +49,18 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
 import memorybook
 from benchmarks import measure, scenario_doors
 from benchmarks.intake import MODES, grouped, kept, kept_table, percent
-from benchmarks.scenario_books import TOKENS, Distractor, Row, Taken, Talk, build, distractor, spread, talks
+from benchmarks.scenario_books import (
+    TOKENS,
+    Distractor,
+    Row,
+    Taken,
+    Talk,
+    add_flags,
+    asked_talks,
+    build,
+    distractor,
+    spread,
+)
 from memorybook.hits import Hit, place_of
 from memorybook.text.tokens import count_tokens
 
@@ -229,15 +240,11 @@ def report(figures: Mapping[str, Sequence[Row]]) -> str:
 def parser() -> argparse.ArgumentParser:
     """The flags."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("data", type=Path, help="folder of the sets")
+    add_flags(made)
     made.add_argument("--only", choices=PARTS, help="only this part")
-    made.add_argument("--lang", choices=("en", "zh"), help="only talks in this language")
     made.add_argument("--mode", choices=MODES, help="only this mode")
-    made.add_argument("--talk", action="append", dest="talks", help="only this talk")
     made.add_argument("--large", action="store_true", help="beside 5,000 hand-written lines and 10,000 entries")
     made.add_argument("--accept", action="store_true", help="accept what an order to forget leaves to a person's word")
-    made.add_argument("--json", type=Path, help="a file for all rows, with the texts that were judged")
-    made.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
     return made
 
 
@@ -245,17 +252,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; the arguments are those of the command line if None."""
     flags = parser()
     options = flags.parse_args(arguments)
-    folder = options.data / "scenarios"
-    if not (folder / "talks.jsonl").exists():
-        measure.say(f"skipped: no {folder / 'talks.jsonl'}")
-        return 0
-    chosen = [
-        talk
-        for talk in talks(folder)
-        if options.lang in (None, talk.lang) and (not options.talks or talk.id in options.talks)
-    ]
+    chosen = asked_talks(flags, options)
     if not chosen:
-        flags.error("there is no such talk")
+        return 0
     modes = [options.mode] if options.mode else MODES
     parts = [options.only] if options.only else PARTS
     figures = run(options.data, chosen, modes, parts, jobs=options.jobs, accept=options.accept, padded=options.large)
