@@ -73,7 +73,7 @@ class Rules:
         return next((cue for cue in self._cues if self._holds(cue, text)), None)
 
     def never(self, text: str) -> bool:
-        """Whether it asks for no recall whatever stands in it: an order, a reminder, a text to write, a parked thing."""
+        """Whether it asks for no recall, whatever stands in it: an order, a reminder, a text to write, a parked car."""
         return self._never.search(text) is not None
 
     def subject(self, text: str) -> str:
