@@ -42,8 +42,8 @@ import memorybook
 from benchmarks import books, corpus, measure, recall
 from memorybook.agent.workspace import Workspace
 from memorybook.errors import NotFound
-from memorybook.hits import Query
 from memorybook.model import Session, Turn
+from memorybook.search.types import Query
 
 SETS = ("locomo", "realmem", "zh-agent")
 PARTS = ("recall", "growth")

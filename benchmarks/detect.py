@@ -28,7 +28,7 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from benchmarks import measure
-from memorybook.recall.detect import detect
+from memorybook.sessions.detect import detect
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 SHIPPED, NEW, TAUGHT = DATA / "detect.jsonl", DATA / "detect_new.jsonl", DATA / "detect_taught.jsonl"

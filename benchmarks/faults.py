@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import MemoryBookError, Unavailable
 from memorybook.memory import Memory
 
@@ -531,7 +531,7 @@ def pages(findings: Findings, folder: str) -> None:
 
 MORTAL = """
 import sys, os, memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 root, log = sys.argv[1:]
 config = Config(timezone="UTC", vector_enabled=False)
 with memorybook.open(root, config=config) as memory, open(log, "a", buffering=1) as told:

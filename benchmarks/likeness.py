@@ -4,7 +4,7 @@ Usage: python benchmarks/likeness.py
 
 Reads `tests/data/detect_taught.jsonl` and the part of `tests/data/detect.jsonl` that may be tuned on (see
 `benchmarks/detect.py`), and nothing else. A softmax over four scenes and none, on the runs of
-`memorybook.recall.likeness` that at least two inputs have; plain gradient descent with momentum from zero, so that it
+`memorybook.sessions.likeness` that at least two inputs have; plain gradient descent with momentum from zero, so that it
 comes out the same each time. The runs that say most are kept, `MOST` of each language.
 """
 
@@ -22,9 +22,9 @@ if not __package__:  # run as a file: `benchmarks` is a package of the checkout
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 from benchmarks.detect import SHIPPED, TAUGHT, Input, read
-from memorybook.recall import likeness
-from memorybook.recall.cues import Language
-from memorybook.recall.detect import plain
+from memorybook.sessions import likeness
+from memorybook.sessions.detect import plain
+from memorybook.sessions.recall_cues import Language
 
 KEPT = Path(likeness.__file__).with_suffix(".tsv")
 RARE, SHRINK, RATE, STEPS, MOST = 2, 1e-4, 2.0, 300, 900

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 
 WORDS = "alpha beta gamma delta tea code rust python harbour 部署 偏好 简洁 数据库 会议".split()
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     import memorybook
-    from memorybook.hits import Answer
     from memorybook.protocols import Embedder, Vectors
+    from memorybook.search.types import Answer
 
 DIMENSIONS = 256
 NEAREST = 10

@@ -20,7 +20,7 @@ from benchmarks.scripted import Recorded
 from memorybook.agent.workspace import Workspace
 
 if TYPE_CHECKING:
-    from memorybook.config import Config
+    from memorybook.config.settings import Config
 
 Row = dict[str, Any]
 

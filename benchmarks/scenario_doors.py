@@ -14,10 +14,10 @@ import memorybook
 from benchmarks import books
 from benchmarks.scenario_books import ORDER, Distractor, Row, Taken, Talk, files
 from memorybook.agent.compose import compose
-from memorybook.hits import place_of
-from memorybook.hooks.context import context
+from memorybook.hooks.session_context import context
 from memorybook.providers import open_provider
-from memorybook.verbs.orders import Obeyed
+from memorybook.search.types import place_of
+from memorybook.sessions.user_commands import Obeyed
 
 PASSES = ("said", "again", "echoed")
 
@@ -107,7 +107,7 @@ def once(memory: memorybook.Memory, taken: Taken) -> Iterator[tuple[str, str]]:
     for info in memory.documents():
         if not info.path.startswith("notes/cmrc"):
             page = memory.get(info.path)
-            assert isinstance(page, memorybook.answers.Lines)
+            assert isinstance(page, memorybook.results.Lines)
             yield "documents", f"{page.text}\n{info.path}"
     yield "entries", "\n".join(known.entry.text for known in memory.entries().entries)
     yield "hook start", context("start", {"source": "startup"}, taken.config, str(taken.root))

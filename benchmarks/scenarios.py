@@ -61,7 +61,7 @@ from benchmarks.scenario_books import (
     distractor,
     spread,
 )
-from memorybook.hits import Hit, place_of
+from memorybook.search.types import Hit, place_of
 from memorybook.text.tokens import count_tokens
 
 PARTS = ("told", "forget")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from memorybook.entries.names import squeezed
 from memorybook.errors import LLMFailed
-from memorybook.lifecycle.names import squeezed
 from memorybook.testing import ScriptedLLM
 
 Row = dict[str, Any]

@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 
 TOKEN = "only-for-this-measurement"
 TRIES = 50

@@ -12,7 +12,7 @@ from typing import Any
 
 from inference import server
 from inference.server import Answer, Handler, Service
-from memorybook.config import LLMSettings
+from memorybook.config.settings import LLMSettings
 from memorybook.text.tokens import query_words
 
 KEY = server.KEY

@@ -346,7 +346,7 @@ def test_named_tuples_stand_in_modules_whose_types_are_text() -> None:
     wrong = [
         path
         for path in modules()
-        if ("memorybook.typed", "NamedTuple") in names_taken(path)
+        if ("memorybook._light", "NamedTuple") in names_taken(path)
         and ("__future__", "annotations") not in names_taken(path)
     ]
     assert wrong == []
@@ -371,7 +371,7 @@ def test_a_search_imports_nothing_heavy(tmp_path: Path, question: str) -> None:
         "heavy = {'dataclasses', 'inspect', 'numpy', 'tokenizers', 'pathlib', 'pydantic', 'asyncio', 'rich', "
         "'httpx2', 'wordllama', 'logging', 'concurrent.futures', 'tomllib', 'shtab', 'difflib', 'uuid', 'json', "
         "'typing', 'argparse', 're', 'functools', 'contextlib', 'datetime', 'threading', 'memorybook.model', "
-        "'memorybook.formats', 'memorybook.draft', 'memorybook.config_values'}; "
+        "'memorybook.formats', 'memorybook.book.transaction', 'memorybook.config.allowed'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

@@ -13,7 +13,7 @@ import pytest
 
 import memorybook
 from benchmarks import compare, conversations, corpus, detect, measure, phases, recall, server_load, small, speed
-from memorybook.config import Config
+from memorybook.config.settings import Config
 
 ROOT = Path(__file__).parent.parent
 

@@ -16,7 +16,7 @@ import pytest
 from agent.model import extracting
 from memorybook import errors, values
 from memorybook.client import Client, connect
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import (
     Conflict,
     InvalidInput,
@@ -27,11 +27,11 @@ from memorybook.errors import (
     Unavailable,
     error_of,
 )
+from memorybook.http import memory_routes
+from memorybook.http.books import Through
 from memorybook.memory import Memory
 from memorybook.memory import open as open_memory
-from memorybook.servers.http import verbs
-from memorybook.servers.http.books import Through
-from servers.http.conftest import OWNER, Served, serving
+from serving import OWNER, Served, serving
 
 PAGE = Path(__file__).parent.parent / "docs" / "client.md"
 
@@ -226,7 +226,7 @@ def test_a_served_memory_answers_as_one_at_hand(served: Served, far: Client, tmp
                 assert values.from_json(kind, json.loads(sent)) == here, "nothing is lost on the way"
         status = far.status()
         assert status.keys() == near.status().keys()
-    assert told | {"status"} == set(verbs.VERBS)
+    assert told | {"status"} == set(memory_routes.VERBS)
 
 
 # --- what there is -----------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_the_client_has_every_verb_as_memory_has_it() -> None:
     near, far = verbs_of(Memory), verbs_of(Client)
     assert near.keys() - far.keys() == AT_HAND & near.keys()
     assert far.keys() <= near.keys()
-    assert set(verbs.VERBS) <= far.keys()
+    assert set(memory_routes.VERBS) <= far.keys()
     for name, signature in far.items():
         known = near[name]
         kept = [each for each in known.parameters.values() if each.name not in NEEDS_A_FUNCTION]

@@ -16,9 +16,10 @@ import pytest
 
 import llm_server
 from inference.server import Service
-from memorybook import config, tools
+from memorybook import tools
 from memorybook.agent.toolset import LOAD
 from memorybook.cli import VERBS, main
+from memorybook.config import settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -126,7 +127,7 @@ def test_the_program_that_the_pages_call_is_installed() -> None:
 def test_every_setting_is_documented() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     documented = set(re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE))
-    assert documented == set(config.settings(config.Config()))
+    assert documented == set(settings.settings(settings.Config()))
 
 
 @pytest.mark.parametrize("verb", VERBS)

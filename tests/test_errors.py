@@ -28,7 +28,7 @@ def drawn() -> Iterator[tuple[str, str | None, str | None, int, int]]:
 def real() -> Iterator[tuple[str, str | None, str | None, int, int]]:
     """The same of every class in the package."""
     for module in pkgutil.walk_packages(memorybook.__path__, "memorybook."):
-        if not module.name.startswith("memorybook.integrations."):  # whose frameworks are elsewhere
+        if not module.name.startswith("memorybook.frameworks."):  # whose frameworks are elsewhere
             importlib.import_module(module.name)
     found: list[type[MemoryBookError]] = [MemoryBookError]
     for error in found:

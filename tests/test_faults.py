@@ -14,11 +14,11 @@ import apsw
 import pytest
 
 import memorybook
-from memorybook.config import Config
+from memorybook.book.pages import Pages
+from memorybook.config.settings import Config
 from memorybook.errors import MemoryBookError, NotFound, Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Entry
-from memorybook.pages import Pages
 from memorybook.storage.journal import SqliteJournal
 from memorybook.storage.sqlite import Connection
 

@@ -11,11 +11,11 @@ import pytest
 
 import memorybook
 from clock import NOW, Clock
-from memorybook.answers import Known, Lines, Said
-from memorybook.arguments import MAX_LABEL, MAX_QUERY, MAX_TEXT
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import ConfigError, Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.memory import Memory
+from memorybook.results import Known, Lines, Said
+from memorybook.validate import MAX_LABEL, MAX_QUERY, MAX_TEXT
 
 CONFIG = Config(timezone="UTC")
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, MCPError
 
 import memorybook
+from mcp import Client, MCPError
 from memorybook import tools
 from memorybook.agent import Workspace
 from memorybook.cli import main
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import MemoryBookError, NotFound
+from memorybook.mcp import build
 from memorybook.memory import Memory
-from memorybook.servers.mcp import build
-from servers.http.conftest import serving
+from serving import serving
 
 CONFIG = Config(timezone="UTC", backend="sqlite_fts")
 

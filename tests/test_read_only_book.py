@@ -18,7 +18,7 @@ import apsw
 import pytest
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import Unavailable
 from memorybook.memory import Memory
 from memorybook.model import Add, Append, Entry, Put

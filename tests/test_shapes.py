@@ -13,11 +13,11 @@ from pydantic import TypeAdapter
 
 import memorybook
 from memorybook import tools
-from memorybook.config import Config
+from memorybook.config.settings import Config
+from memorybook.mcp.tool_catalog import OFFERS, answers, once
+from memorybook.mcp.truncate import bounded
 from memorybook.memory import Memory
 from memorybook.model import Add, Change, Discarded, Entry, Supersede
-from memorybook.servers.mcp.bounds import bounded
-from memorybook.servers.mcp.offers import OFFERS, answers, once
 from memorybook.shapes import ANSWERS, Disabled
 
 CONFIG = Config(timezone="UTC")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memorybook import standard
+from memorybook import _light as standard
 
 
 def _blocks(contextmanager: Any) -> tuple[Callable[..., Any], list[str]]:
@@ -95,7 +95,7 @@ def test_a_memo_asks_for_what_it_does_not_know_and_keeps_its_size() -> None:
 
 
 def test_nothing_large_is_imported_for_it() -> None:
-    code = "import sys, memorybook.standard; print({'collections', 'contextlib', 'datetime'} & set(sys.modules))"
+    code = "import sys, memorybook._light; print({'collections', 'contextlib', 'datetime'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

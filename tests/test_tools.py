@@ -8,7 +8,7 @@ import pytest
 
 import memorybook
 from memorybook import tools
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 from memorybook.tool_schema import renamed

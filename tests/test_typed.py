@@ -11,8 +11,8 @@ import typing
 
 import pytest
 
-from memorybook import typed
-from memorybook.hits import Passage, Query
+from memorybook import _light as typed
+from memorybook.search.types import Passage, Query
 
 
 class Point(typed.NamedTuple):
@@ -99,7 +99,7 @@ def test_cast_gives_the_value_back() -> None:
 
 
 def test_neither_typing_nor_collections_is_imported_for_it() -> None:
-    code = "import sys, memorybook.typed, memorybook.hits; print({'typing', 'collections'} & set(sys.modules))"
+    code = "import sys, memorybook._light, memorybook.search.types; print({'typing', 'collections'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_path(), check=True)
     assert done.stdout.strip() == "set()"
 

@@ -13,7 +13,7 @@ from typing import Any
 from adapter import MODEL, Row, Store, main
 
 import memorybook
-from memorybook.config import Config, EmbeddingSettings
+from memorybook.config.settings import Config, EmbeddingSettings
 
 
 class Book:

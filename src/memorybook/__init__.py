@@ -9,11 +9,11 @@
 
 from __future__ import annotations
 
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook._light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memorybook.config import Config as Config
-    from memorybook.config import load as load_config
+    from memorybook.config.settings import Config as Config
+    from memorybook.config.settings import load as load_config
     from memorybook.errors import MemoryBookError as MemoryBookError
     from memorybook.memory import Memory as Memory
     from memorybook.memory import open as open

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from memorybook import values
-from memorybook.arguments import day_of
+from memorybook.entries.background_tasks import Finished, Keeper, Running
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound, Unavailable, error_of
+from memorybook.exchange.output_file import put_in_place, refusals
 from memorybook.memory import Memory
-from memorybook.remembering import Finished, Keeper, Running
-from memorybook.verbs.outside import put_in_place, refusals
+from memorybook.validate import day_of
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
 
-    from memorybook import answers
-    from memorybook.verbs.backup import Backup
-    from memorybook.verbs.export import Export
+    from memorybook import results
+    from memorybook.exchange.backup import Backup
+    from memorybook.exchange.export import Export
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -149,10 +149,10 @@ class Client:
 
     def process_session_end(
         self, messages: Sequence[Mapping[str, Any]] = (), session_id: str | None = None, *, model: str = ""
-    ) -> answers.Memorized:
+    ) -> results.Memorized:
         """As `Memory.process_session_end`, by the server's language model."""
         given = {"messages": messages, "session_id": session_id, "model": model}
-        return cast("answers.Memorized", self._ask(Memory.process_session_end, given))
+        return cast("results.Memorized", self._ask(Memory.process_session_end, given))
 
     # --- documents -----------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Client:
         since: str | date | None = None,
         by_model: bool = False,
         dry_run: bool = False,
-    ) -> answers.Imported:
+    ) -> results.Imported:
         """As `Memory.import_file`, of files and zip archives: each is sent and taken in by itself, in order."""
         for path in paths:
             if not os.path.isfile(path):
@@ -184,17 +184,17 @@ class Client:
         query |= {"by_model": str(by_model).lower(), "dry_run": str(dry_run).lower()}
         return _together([self._imported(path, query) for path in dict.fromkeys(paths)])
 
-    def _imported(self, path: str, query: Mapping[str, str]) -> answers.Imported:
+    def _imported(self, path: str, query: Mapping[str, str]) -> results.Imported:
         with refusals(f"{path!r} cannot be read"), open(path, "rb") as file:
             content = file.read()
         name = os.path.basename(path).lstrip(".-") or "upload"  # a server takes no hidden ones
         place = f"import?{urlencode({'name': name, **query}, errors='replace')}"
         response = self._sent("POST", place, content=content, headers={"Accept": values.KIND})
-        return cast("answers.Imported", self._read(Memory.import_file, response))
+        return cast("results.Imported", self._read(Memory.import_file, response))
 
     def export(self, path: str, *, session: str | None = None) -> Export:
         """As `Memory.export`, into a new file of this machine; raises Conflict if something stands there."""
-        from memorybook.verbs.export import Export
+        from memorybook.exchange.export import Export
 
         if os.path.isfile(path) and os.path.getsize(path):
             raise Conflict(f"{path!r} exists, and only a memory at hand makes an export grow: give another name")
@@ -205,7 +205,7 @@ class Client:
 
     def backup(self, path: str) -> Backup:
         """As `Memory.backup`, into a file of this machine; `left_out` is not told."""
-        from memorybook.verbs.backup import Backup, check_place
+        from memorybook.exchange.backup import Backup, check_place
 
         check_place(path)
         return cast("Backup", values.from_json(Backup, {**self._downloaded("backup", path), "path": path}))
@@ -347,9 +347,9 @@ def connect(
     return Client(place, http)
 
 
-def _together(parts: Sequence[answers.Imported]) -> answers.Imported:
+def _together(parts: Sequence[results.Imported]) -> results.Imported:
     """What several imports brought, as one."""
-    from memorybook.answers import Imported
+    from memorybook.results import Imported
 
     found = parts[0]
     for part in parts[1:]:

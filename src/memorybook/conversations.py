@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from memorybook.typed import TYPE_CHECKING, Any, cast
+from memorybook._light import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from memorybook.answers import Memorized
+    from memorybook._light import Mapping, Sequence, date
+    from memorybook.exchange.backup import Backup, Restored
+    from memorybook.exchange.collect import Collected
+    from memorybook.exchange.export import Export
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
-    from memorybook.recall.detect import Recall
-    from memorybook.recollection import Held, Recollection, Talks
-    from memorybook.standard import Mapping, Sequence, date
-    from memorybook.verbs.backup import Backup, Restored
-    from memorybook.verbs.collect import Collected
-    from memorybook.verbs.export import Export
-    from memorybook.verbs.spooled import Ingested
+    from memorybook.results import Memorized
+    from memorybook.sessions.detect import Recall
+    from memorybook.sessions.ingest import Ingested
+    from memorybook.sessions.recall_types import Held, Recollection, Talks
 
 
 class Conversations:
@@ -40,9 +40,9 @@ class Conversations:
         Raises:
             InvalidInput: A limit below 1, or days that cannot be used.
         """
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.sessions(self._talks._there, limit=limit, since=since, until=until)
+        return recalls.sessions(self._talks._there, limit=limit, since=since, until=until)
 
     def recall_history(
         self,
@@ -64,9 +64,9 @@ class Conversations:
         Raises:
             InvalidInput: A value out of range.
         """
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.recall_history(
+        return recalls.recall_history(
             self._talks._there, limit, since=since, until=until, current=current, max_tokens=max_tokens
         )
 
@@ -94,9 +94,9 @@ class Conversations:
         Raises:
             InvalidInput: A blank query or a value out of range.
         """
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.recall_topic(
+        return recalls.recall_topic(
             self._talks._there, query, top=top, since=since, until=until, current=current, max_tokens=max_tokens
         )
 
@@ -117,9 +117,9 @@ class Conversations:
             NotFound: No session is called so, or there is none of that time.
             Conflict: Several sessions are called so.
         """
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.recall_session(self._talks._there, which, limit=limit, current=current, max_tokens=max_tokens)
+        return recalls.recall_session(self._talks._there, which, limit=limit, current=current, max_tokens=max_tokens)
 
     def recall_within(
         self, session: str, query: str, *, top: int | None = None, max_tokens: int | None = None
@@ -135,15 +135,15 @@ class Conversations:
         Raises:
             As `recall_topic` and `recall_session`.
         """
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.recall_within(self._talks._there, session, query, top=top, max_tokens=max_tokens)
+        return recalls.recall_within(self._talks._there, session, query, top=top, max_tokens=max_tokens)
 
     def detect(self, text: str) -> Recall | None:
         """Which recall a text asks for, by the settings' keywords and the built-in rules; None if it asks for none."""
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.detect(self._talks, text)
+        return recalls.detect(self._talks, text)
 
     def recollect(self, text: str, *, current: str | None = None, max_tokens: int | None = None) -> Recollection | None:
         """What a text asks to be recalled, see `detect`; None if it asks for nothing.
@@ -159,9 +159,9 @@ class Conversations:
         Raises:
             InvalidInput: `max_tokens` is below 1.
         """
-        from memorybook.verbs import recollect
+        from memorybook.sessions import recalls
 
-        return recollect.recollect(self._talks._there, text, current=current, max_tokens=max_tokens)
+        return recalls.recollect(self._talks._there, text, current=current, max_tokens=max_tokens)
 
     # --- sessions that are held from outside -----------------------------------------------------
 
@@ -174,9 +174,9 @@ class Conversations:
             Conflict: The name is that of a session that is over or somebody else's, or of several.
             Unavailable: Sessions are not kept.
         """
-        from memorybook.verbs import live
+        from memorybook.sessions import live_sessions
 
-        return live.open_session(self._talks._on, name)
+        return live_sessions.open_session(self._talks._on, name)
 
     def add_messages(self, session: str, messages: Sequence[Mapping[str, Any]]) -> Held:
         """Store messages at the end of an open session, on disk on return; secrets are masked.
@@ -191,9 +191,9 @@ class Conversations:
             Conflict: It is over, or somebody else's.
             InvalidInput: A message that cannot be read.
         """
-        from memorybook.verbs import live
+        from memorybook.sessions import live_sessions
 
-        return live.add_messages(self._talks._on, session, messages)
+        return live_sessions.add_messages(self._talks._on, session, messages)
 
     def end_session(self, session: str, messages: Sequence[Mapping[str, Any]] = ()) -> Memorized:
         """Remember what was said in an open session, as `process_session_end` does, and close it.
@@ -205,9 +205,9 @@ class Conversations:
         Raises:
             As `add_messages`.
         """
-        from memorybook.verbs import live
+        from memorybook.sessions import live_sessions
 
-        return live.end_session(self._talks._on, session, messages)
+        return live_sessions.end_session(self._talks._on, session, messages)
 
     def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
         """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.
@@ -221,9 +221,9 @@ class Conversations:
         Returns:
             What each of them brought, or that it waits in the queue.
         """
-        from memorybook.verbs import left_open
+        from memorybook.sessions import idle_sessions
 
-        return left_open.close_idle(self._talks._on, limit=limit)
+        return idle_sessions.close_idle(self._talks._on, limit=limit)
 
     def ingest(self, *, limit: int | None = None) -> Ingested:
         """Take in what agent hosts reported through their hooks: sessions captured, memorized once they end.
@@ -234,9 +234,9 @@ class Conversations:
         Args:
             limit: Of at most this many sessions, the oldest report first; None takes all.
         """
-        from memorybook.verbs import spooled
+        from memorybook.sessions import ingest
 
-        return spooled.ingest(self._talks._on, limit=limit)
+        return ingest.ingest(self._talks._on, limit=limit)
 
     # --- taking them along ---------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Conversations:
             InvalidInput: The file holds something else than exported sessions.
             Unavailable: The disk refuses; the file is as it was.
         """
-        from memorybook.verbs import export
+        from memorybook.exchange import export
 
         return export.export(self._talks._on, path, session=session, progress=progress)
 
@@ -276,7 +276,7 @@ class Conversations:
             InvalidInput: Something else than a backup stands there.
             Unavailable: The disk refuses, or another writer holds the book for too long.
         """
-        from memorybook.verbs import backup
+        from memorybook.exchange import backup
 
         return backup.backup(self._talks._on, path, progress=progress)
 
@@ -297,7 +297,7 @@ class Conversations:
             Conflict: The folder is not empty.
             Unavailable: The disk refuses.
         """
-        from memorybook.verbs import backup
+        from memorybook.exchange import backup
 
         return backup.restore(self._talks._on, path, into=into, replace=replace, progress=progress)
 
@@ -332,7 +332,7 @@ class Conversations:
             Conflict: Another book hands out under this name.
             BookLocked: Another process collected into this book all the while.
         """
-        from memorybook.verbs import collect
+        from memorybook.exchange import collect
 
         given = (sources,) if isinstance(sources, str) else sources
         return collect.sync_summaries(
@@ -342,14 +342,14 @@ class Conversations:
     def _begin(self) -> None:
         """Note what is there, for an export on exit of what comes."""
         if self._talks.config.transcripts.export_on_exit and self._talks.config.enabled:
-            from memorybook.verbs import export
+            from memorybook.exchange import export
 
             self._came_with = export.revision(self._talks)
 
     def _end(self) -> None:
         """Export on exit, if anything came."""
         if self._came_with is not None:
-            from memorybook.verbs import export
+            from memorybook.exchange import export
 
             before, self._came_with = self._came_with, None
             export.on_exit(self._talks, before)

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import os
 
+from memorybook._light import TYPE_CHECKING, Any, Callable, Mapping, Sequence, cast, date
+from memorybook.config.project import absence, keep
 from memorybook.errors import NotFound
-from memorybook.standard import Callable, Mapping, Sequence, date
-from memorybook.typed import TYPE_CHECKING, Any, cast
-from memorybook.workspace import absence, keep
 
 if TYPE_CHECKING:
     import threading
 
-    from memorybook import answers
+    from memorybook import results
+    from memorybook.entries.background_tasks import Finished, Running
+    from memorybook.entries.review import Review, Reviewed
+    from memorybook.entries.revise import Revised
+    from memorybook.entries.store_task import Log, Stored
+    from memorybook.entries.tidy import Tidied
     from memorybook.inference.callable import Function
+    from memorybook.inference.replies import Usage
     from memorybook.memory import Memory
     from memorybook.prompt.inject import Injected
     from memorybook.protocols import LLM, Progress
-    from memorybook.remembering import Finished, Running
-    from memorybook.replies import Usage
-    from memorybook.verbs.review import Review, Reviewed
-    from memorybook.verbs.revise import Revised
-    from memorybook.verbs.store import Log, Stored
-    from memorybook.verbs.tidy import Tidied
 
 
 class Lifetime:
@@ -60,7 +59,7 @@ class Lifetime:
 
     def _spent(self) -> Usage:
         """What its language model used today, as budgets ask for it."""
-        from memorybook.replies import Usage
+        from memorybook.inference.replies import Usage
 
         spent = self._memory.book.journal.spent(self._memory.book.now().date())
         kept = Usage(
@@ -86,7 +85,7 @@ class Lifetime:
 
     # --- what was done -------------------------------------------------------------------------
 
-    def history(self, id: str | None = None, *, limit: int | None = 20) -> answers.History:
+    def history(self, id: str | None = None, *, limit: int | None = 20) -> results.History:
         """What was done to the book, newest first.
 
         Args:
@@ -98,21 +97,21 @@ class Lifetime:
             NotFound: The journal knows nothing of it.
             InvalidInput: A limit below 1.
         """
-        from memorybook.verbs import history
+        from memorybook.entries import history
 
         return history.history(self._there, id, limit=limit)
 
-    def why(self, id: str) -> answers.Why:
+    def why(self, id: str) -> results.Why:
         """Why an entry is in the book: turns and quotes it rests on, what changed it, which prompts it entered.
 
         Raises:
             NotFound: Neither the book nor its journal knows the entry.
         """
-        from memorybook.verbs import history
+        from memorybook.entries import history
 
         return history.why(self._there, id)
 
-    def undo(self, operation: str, *, dry_run: bool = False) -> answers.Undone:
+    def undo(self, operation: str, *, dry_run: bool = False) -> results.Undone:
         """Take back an operation; undoing an undo does it again.
 
         Args:
@@ -124,9 +123,9 @@ class Lifetime:
             Conflict: It is undone already, was purged, or something that it changed was changed since; the message
                 shows what stands now and what stood then. Nothing was done.
         """
-        from memorybook.verbs import undo
+        from memorybook.entries import operations
 
-        return undo.undo(self._on, operation, dry_run=dry_run)
+        return operations.undo(self._on, operation, dry_run=dry_run)
 
     def forget(
         self,
@@ -136,7 +135,7 @@ class Lifetime:
         session: str | None = None,
         source: str | None = None,
         dry_run: bool = False,
-    ) -> answers.Receipt:
+    ) -> results.Receipt:
         """Take something out of the book, so that imports do not bring it back.
 
         Args:
@@ -151,7 +150,7 @@ class Lifetime:
             NotFound: There is nothing of that name.
             InvalidInput: Not exactly one of the four was given.
         """
-        from memorybook.verbs import forget
+        from memorybook.forget import forget
 
         return forget.forget(self._on, target=target, query=query, session=session, source=source, dry_run=dry_run)
 
@@ -164,7 +163,7 @@ class Lifetime:
         source: str | None = None,
         forgotten: bool = False,
         dry_run: bool = False,
-    ) -> answers.Receipt:
+    ) -> results.Receipt:
         """Erase something for good: forget it, and empty it out of everything that kept a copy.
 
         Args:
@@ -177,7 +176,7 @@ class Lifetime:
             NotFound: Neither the book nor its journal has such a thing.
             InvalidInput: Not exactly one of the five was given.
         """
-        from memorybook.verbs import purge
+        from memorybook.forget import purge
 
         return purge.purge(
             self._on,
@@ -196,7 +195,7 @@ class Lifetime:
         *,
         llm: LLM | Function | None = None,
         model: str = "",
-    ) -> answers.Memorized:
+    ) -> results.Memorized:
         """Remember what was said in a session, by the language model or, if there is none, by rules.
 
         Once for each session and content: a session that has grown brings what is new. If the model fails, what was
@@ -215,19 +214,19 @@ class Lifetime:
             InvalidInput: No message can be read, or they are of several sessions.
             Conflict: Several sessions are called so.
         """
-        from memorybook.verbs import sessions
+        from memorybook.sessions import end_session
 
         evolving = self._memory.config.provider == "agentic"
         on = self._on
-        found = sessions.process_session_end(on, messages, session_id, llm=llm, model=model, evolving=evolving)
+        found = end_session.process_session_end(on, messages, session_id, llm=llm, model=model, evolving=evolving)
         if on.config.transcripts.auto_export:
-            from memorybook.verbs import export
+            from memorybook.exchange import export
 
             failed = export.by_itself(on)
             found = found._replace(degraded=(*found.degraded, failed)) if failed else found
         return found
 
-    def get_prompt_memories(self, top_k: int = 20) -> tuple[answers.Known, ...]:
+    def get_prompt_memories(self, top_k: int = 20) -> tuple[results.Known, ...]:
         """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5; strongest first.
 
         Raises:
@@ -257,14 +256,14 @@ class Lifetime:
 
         return standing.summarize_existing(self._there, limit)
 
-    def retry_parked(self, *, limit: int | None = None, due: bool = True) -> tuple[answers.Memorized, ...]:
+    def retry_parked(self, *, limit: int | None = None, due: bool = True) -> tuple[results.Memorized, ...]:
         """Try again to remember the sessions that wait, at most `limit`, oldest first; `due=False` takes all of them.
 
         Else those whose time has come: after each failure a session waits longer.
         """
-        from memorybook.verbs import sessions
+        from memorybook.sessions import end_session
 
-        return sessions.retry_parked(self._on, limit=limit, due=due)
+        return end_session.retry_parked(self._on, limit=limit, due=due)
 
     def import_file(
         self,
@@ -275,7 +274,7 @@ class Lifetime:
         by_model: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> answers.Imported:
+    ) -> results.Imported:
         """Take in what other programs keep: turns into the transcripts, summaries, entries and notes by rules.
 
         Importing it again, under another name or after it grew, adds only what is new.
@@ -283,7 +282,7 @@ class Lifetime:
         Args:
             paths: Files, folders with files in them, zip archives as they were downloaded; `-` reads standard input.
             scope: Only the lines of this scope; None takes all.
-            format: Of every file, one of `memorybook.importers.NAMES`; None tells it by what is in a file.
+            format: Of every file, one of `memorybook.exchange.importers.NAMES`; None tells it by what is in a file.
             since: Only sessions in which something was said on this day or later, and memories made or changed then.
             by_model: Whether the language model is asked, once a session; a session for which it fails waits.
             dry_run: Only say what would be added, by rules; nothing is written but the index brought up to date.
@@ -293,9 +292,9 @@ class Lifetime:
             NotFound: There is no such file.
             InvalidInput: A file is in no format that is known, or has no such scope; a folder holds none that is.
         """
-        from memorybook.verbs import capture
+        from memorybook.exchange import import_files
 
-        return capture.import_files(
+        return import_files.import_files(
             self._on,
             paths,
             scope=scope,
@@ -319,7 +318,7 @@ class Lifetime:
         Raises:
             InvalidInput: An unknown state, or a limit below 1.
         """
-        from memorybook.verbs import review
+        from memorybook.entries import review
 
         return review.review(self._there, kind=kind, state=state, limit=limit)
 
@@ -337,7 +336,7 @@ class Lifetime:
             InvalidInput: Not exactly one of the three was given.
             NotFound: There is no open proposal of one of the ids; nothing was done.
         """
-        from memorybook.verbs import review
+        from memorybook.entries import review
 
         return review.accept(self._on, ids, kind=kind, every=every)
 
@@ -351,7 +350,7 @@ class Lifetime:
         Raises:
             As `accept`.
         """
-        from memorybook.verbs import review
+        from memorybook.entries import review
 
         return review.reject(self._on, ids, kind=kind, every=every, reason=reason)
 
@@ -367,7 +366,7 @@ class Lifetime:
             InvalidInput: An unknown kind.
             Conflict: A person kept saving the documents all the while.
         """
-        from memorybook.verbs import tidy
+        from memorybook.entries import tidy
 
         return tidy.tidy(self._on._there, dry_run=dry_run, apply=apply)
 
@@ -387,7 +386,7 @@ class Lifetime:
             stop: None never stops.
             on_run: Told what each run did.
         """
-        from memorybook.verbs import tidy
+        from memorybook.entries import tidy
 
         tidy.heartbeat(self._on, every=every, idle=idle, stop=stop, on_run=on_run)
 
@@ -444,9 +443,9 @@ class Lifetime:
         Raises:
             InvalidInput: A blank goal, or metadata that is no JSON object.
         """
-        from memorybook.verbs import store
+        from memorybook.entries import store_task
 
-        return store.store_if_worthwhile(
+        return store_task.store_if_worthwhile(
             self._memory, task_goal, task_result, execution_log, metadata, session_id=session_id, error=error
         )
 
@@ -461,13 +460,13 @@ class Lifetime:
             session: Session that the memories belong to; None makes them everybody's.
             metadata: JSON object of your own, kept with what is remembered.
         """
-        from memorybook.remembering import Running
+        from memorybook.entries.background_tasks import Running
 
         return Running(self._memory, goal, session=session, metadata=metadata)
 
     def _finish(self, task: Finished) -> None:
         """Have what a finished task taught stored in the background, as the settings have it."""
-        from memorybook.remembering import keeper_of
+        from memorybook.entries.background_tasks import keeper_of
 
         if self._memory.config.enabled and self._memory.config.auto_store:
             keeper_of(self._memory).add(task)
@@ -486,7 +485,7 @@ class Lifetime:
             LLMFailed: The model gave no text that can be used; the entry is as it was.
             Conflict: Somebody changed the entry meanwhile.
         """
-        from memorybook.verbs import revise
+        from memorybook.entries import revise
 
         return revise.revise(self._on, id, instruction)
 
@@ -498,9 +497,9 @@ class Lifetime:
         Returns:
             `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
         """
-        from memorybook.verbs import upkeep
+        from memorybook.entries import status
 
-        return upkeep.init(self._on)
+        return status.init(self._on)
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
@@ -512,12 +511,12 @@ class Lifetime:
 
     def status(self) -> dict[str, Any]:
         """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
-        from memorybook.verbs import upkeep
+        from memorybook.entries import status
 
-        return upkeep.status(self._memory)
+        return status.status(self._memory)
 
     def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None = None) -> None:
         """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
-        from memorybook.verbs import upkeep
+        from memorybook.entries import status
 
-        upkeep.watch(self._on, on_change, stop=stop)
+        status.watch(self._on, on_change, stop=stop)

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import os
 
-from memorybook import arguments as given
-from memorybook.book import Book, closed
+from memorybook import validate as given
+from memorybook._light import (
+    TYPE_CHECKING,
+    UTC,
+    Any,
+    Callable,
+    Mapping,
+    Sequence,
+    cast,
+    date,
+    datetime,
+    suppress,
+    tzinfo,
+)
+from memorybook.book.book import Book, closed
+from memorybook.config.project import Project, copied, keep, locate
 from memorybook.conversations import Conversations
 from memorybook.errors import NotFound, Unavailable
-from memorybook.hits import Answer, Query
 from memorybook.lifetime import Lifetime
+from memorybook.search.types import Answer, Query
 from memorybook.shelf import Shelf
-from memorybook.standard import UTC, Callable, Mapping, Sequence, date, datetime, suppress, tzinfo
-from memorybook.typed import TYPE_CHECKING, Any, cast
-from memorybook.workspace import Project, copied, keep, locate
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from memorybook import answers
-    from memorybook.config import Config
+    from memorybook import results
+    from memorybook.config.settings import Config
+    from memorybook.entries.background_tasks import Keeper
     from memorybook.inference.budget import Metered
     from memorybook.inference.callable import Function
     from memorybook.model import Trust
     from memorybook.protocols import LLM, Embedder, Index
-    from memorybook.remembering import Keeper
 
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
@@ -196,7 +207,7 @@ class Memory(Lifetime, Conversations, Shelf):
         if unknown and not answer.hits:
             raise unknown
         if any(hit.passage.state == "superseded" for hit in answer.hits):
-            from memorybook.verbs.renewed import renewed
+            from memorybook.search.current_first import renewed
 
             return renewed(self.book, asked, answer, limit=limit)
         return answer
@@ -223,7 +234,7 @@ class Memory(Lifetime, Conversations, Shelf):
 
     def get(
         self, target: str, *, start: int = 1, lines: int | None = None
-    ) -> answers.Known | answers.Lines | answers.Said:
+    ) -> results.Known | results.Lines | results.Said:
         """Open a document by path, an entry by id, or a turn by `turn:ID` (or `turn:SESSION/ID`).
 
         Args:
@@ -236,7 +247,7 @@ class Memory(Lifetime, Conversations, Shelf):
             Conflict: Several sessions have a turn of that id.
             UnsafePath: A path that is not a document of this book.
         """
-        from memorybook.verbs import read
+        from memorybook.entries import read
 
         try:
             return read.get(self.book, given.text_of(target, "target"), start=start, lines=lines)
@@ -251,7 +262,7 @@ class Memory(Lifetime, Conversations, Shelf):
         group: str | None = None,
         state: str | None = None,
         limit: int | None = None,
-    ) -> answers.Listed:
+    ) -> results.Listed:
         """Entries, strongest first.
 
         Args:
@@ -263,12 +274,12 @@ class Memory(Lifetime, Conversations, Shelf):
         Raises:
             InvalidInput: An unknown category or state, or a limit below 1.
         """
-        from memorybook.verbs import read
+        from memorybook.entries import read
 
         wanted = given.category_of(category) if category else None
         return read.entries(self._there.book, category=wanted, group=group, state=state, limit=limit)
 
-    def recall(self, query: str, *, max_tokens: int | None = None) -> answers.Recalled:
+    def recall(self, query: str, *, max_tokens: int | None = None) -> results.Recalled:
         """The block for a prompt, as the setting `provider` has it; raises InvalidInput for `max_tokens` below 1.
 
         Args:
@@ -297,7 +308,7 @@ class Memory(Lifetime, Conversations, Shelf):
         expires: str | date | None = None,
         metadata: Mapping[str, Any] | None = None,
         session: str | None = None,
-    ) -> answers.Remembered:
+    ) -> results.Remembered:
         """Add an entry; the same statement said again strengthens the one that is there.
 
         Args:
@@ -313,9 +324,9 @@ class Memory(Lifetime, Conversations, Shelf):
         Raises:
             InvalidInput: Blank or over 20,000 characters, or a value that cannot be used.
         """
-        from memorybook.verbs import write
+        from memorybook.entries import remember
 
-        return write.remember(
+        return remember.remember(
             self._on,
             given.statement_of(text),
             category=given.category_of(category),
@@ -330,7 +341,7 @@ class Memory(Lifetime, Conversations, Shelf):
 
     def append(
         self, text: str, *, kind: str | None = None, tags: Sequence[str] = (), section: str | None = None
-    ) -> answers.Appended:
+    ) -> results.Appended:
         """Append a note to today's daily file, or, with `section`, a list item under that heading of MEMORY.md.
 
         The same text again on the same day is left out and reported as duplicate.
@@ -344,13 +355,13 @@ class Memory(Lifetime, Conversations, Shelf):
         Raises:
             InvalidInput: Blank, over 20,000 characters, or a kind or section that cannot be one.
         """
-        from memorybook.verbs import write
+        from memorybook.entries import remember
 
         heading = None if section is None else given.label_of(given.text_of(section, "section"), "section")
         kind = given.label_of(kind, "kind") if kind else None
-        return write.append(self._on, given.statement_of(text), kind=kind, tags=given.tags_of(tags), section=heading)
+        return remember.append(self._on, given.statement_of(text), kind=kind, tags=given.tags_of(tags), section=heading)
 
-    def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> answers.Flushed:
+    def flush(self, text: str | None = None, *, messages: Sequence[Mapping[str, Any]] | None = None) -> results.Flushed:
         """Save what is durable in a text or a conversation as notes: at most 20 of 500 characters.
 
         Args:
@@ -360,9 +371,9 @@ class Memory(Lifetime, Conversations, Shelf):
         Raises:
             InvalidInput: Neither or both were given, or a message without content.
         """
-        from memorybook.verbs import write
+        from memorybook.entries import remember
 
-        return write.flush(self._on, text, messages)
+        return remember.flush(self._on, text, messages)
 
     def update(
         self,
@@ -375,16 +386,16 @@ class Memory(Lifetime, Conversations, Shelf):
         group: str | None = None,
         expires: str | date | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> answers.Known:
+    ) -> results.Known:
         """Change fields of an entry; None leaves a field as it is, "" clears `group` and `expires`.
 
         Raises:
             NotFound: No entry has that id.
             InvalidInput: Nothing to change, or a value that cannot be used.
         """
-        from memorybook.verbs import write
+        from memorybook.entries import remember
 
-        return write.update(
+        return remember.update(
             self._on,
             id,
             text=None if text is None else given.statement_of(text),
@@ -397,13 +408,13 @@ class Memory(Lifetime, Conversations, Shelf):
             metadata=None if metadata is None else given.metadata_of(metadata),
         )
 
-    def pin(self, id: str, *, pinned: bool = True) -> answers.Known:
+    def pin(self, id: str, *, pinned: bool = True) -> results.Known:
         """Keep an entry from fading, being archived or removed by itself; raises NotFound."""
-        from memorybook.verbs import write
+        from memorybook.entries import remember
 
-        return write.set_fields(self._on, id, {"pinned": pinned}, reason="pinned" if pinned else "unpinned")
+        return remember.set_fields(self._on, id, {"pinned": pinned}, reason="pinned" if pinned else "unpinned")
 
-    def unpin(self, id: str) -> answers.Known:
+    def unpin(self, id: str) -> results.Known:
         """Let a pinned entry fade again; raises NotFound."""
         return self.pin(id, pinned=False)
 
@@ -438,7 +449,7 @@ def open(
     """
     cwd = os.getcwd()
     if config is None:
-        from memorybook.config import load
+        from memorybook.config.settings import load
 
         config = load(cwd=cwd, env=os.environ)
     root, found = locate(config, cwd=cwd, book=book, project=project)
@@ -473,7 +484,7 @@ def open(
 
 
 def _claimed(machine: str, work: str) -> AbstractContextManager[bool]:
-    from memorybook.storage.claim import claimed
+    from memorybook.storage.process_lock import claimed
 
     return claimed(os.path.join(machine, f"{work}.lock"))
 
@@ -485,7 +496,7 @@ def _zone(name: str) -> tzinfo | None:
 
 
 def _scan() -> Index:
-    from memorybook.storage.scan_index import ScanIndex
+    from memorybook.storage.index.scan_index import ScanIndex
 
     return ScanIndex()
 
@@ -495,7 +506,7 @@ def _index(config: Config, machine: str, embedder: Embedder | None) -> tuple[Ind
     if config.backend == "scan" or not config.fts_enabled:
         reason = [] if config.backend == "scan" else ["fts_enabled is false: searched by scanning the documents"]
         return _scan(), reason
-    from memorybook.storage.sqlite_index import SqliteIndex
+    from memorybook.storage.index.sqlite_index import SqliteIndex
 
     path = config.db_path or os.path.join(machine, "index.sqlite")
     return SqliteIndex(path, embedder=embedder, sqlite_vec=config.sqlite_vec_extension_path), []

@@ -1,7 +1,7 @@
 """What a book remembers, as frozen values: entries, notes, turns, sessions and changes to them.
 
 Nothing here reads a clock, a file or a network. All times are timezone-aware UTC; a day is a whole
-UTC date. What a search returns lives in `memorybook.hits`, apart, so that a cold search imports
+UTC date. What a search returns lives in `memorybook.search.types`, apart, so that a cold search imports
 none of this.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.typed import TYPE_CHECKING, Any, cast
+from memorybook._light import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import re

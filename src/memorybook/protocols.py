@@ -1,7 +1,7 @@
 """The seams: what memorybook needs of its parts, on one page.
 
 Each has one conformance suite in `tests/conformance/` that every implementation passes. Values
-are in `memorybook.model` and `memorybook.hits`.
+are in `memorybook.model` and `memorybook.search.types`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from memorybook.answers import Known, Recalled, Receipt
-    from memorybook.documents import Document, DocumentInfo, Loss
-    from memorybook.hits import Candidates, Passage, Query, SyncReport
+    from memorybook.formats.document import Document, DocumentInfo, Loss
+    from memorybook.inference.replies import Form, Message, Reply, ToolSchema
     from memorybook.model import Applied, Operation, Parked, Patch, Proposal, Session, Shown, Spent, Turn
-    from memorybook.providers.values import Evolution, MemorizeInput, MemorizeResult
-    from memorybook.replies import Form, Message, Reply, ToolSchema
-    from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
+    from memorybook.providers.provider_values import Evolution, MemorizeInput, MemorizeResult
+    from memorybook.results import Known, Recalled, Receipt
+    from memorybook.search.types import Candidates, Passage, Query, SyncReport
+    from memorybook.storage.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
 
     Vectors = memoryview[float] | npt.NDArray[np.float32]
     """A C-contiguous float32 buffer of shape (n, dimensions)."""
@@ -466,7 +466,7 @@ class LLM(Protocol):
         """One answer; asked a second time, with what was wrong, if the first cannot be used.
 
         Args:
-            messages: See `memorybook.replies`; at least one.
+            messages: See `memorybook.inference.replies`; at least one.
             form: Wanted as `data`; not together with tools.
             tools: What it may call.
             tool_choice: None leaves it to the model, `required` wants some call, a tool's name wants that one.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from memorybook._light import TYPE_CHECKING, cast
 from memorybook.errors import MissingDocument
-from memorybook.typed import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from memorybook.documents import Document, DocumentInfo
+    from memorybook.entries.documents import Written
+    from memorybook.formats.document import Document, DocumentInfo
     from memorybook.memory import Memory
-    from memorybook.verbs.documents import Written
 
 
 class Shelf:
@@ -26,7 +26,7 @@ class Shelf:
 
     def documents(self) -> tuple[DocumentInfo, ...]:
         """All documents, by path. Raises NotFound while there is no book."""
-        from memorybook.verbs import documents
+        from memorybook.entries import documents
 
         return documents.documents(self._shelved._there)
 
@@ -37,7 +37,7 @@ class Shelf:
             MissingDocument: There is none.
             UnsafePath: The path is not one of a document in the book.
         """
-        from memorybook.verbs import documents
+        from memorybook.entries import documents
 
         try:
             return documents.document(self._shelved, path)
@@ -56,7 +56,7 @@ class Shelf:
             Conflict: Another revision stands there than expected.
             UnsafePath: The path is not one that a document can have.
         """
-        from memorybook.verbs import documents
+        from memorybook.entries import documents
 
         return documents.write_document(self._shelved._on, path, text, expect=expect)
 
@@ -68,7 +68,7 @@ class Shelf:
             Conflict: It is another revision than expected, or there is a document at `to`.
             UnsafePath: A path is not one that a document can have.
         """
-        from memorybook.verbs import documents
+        from memorybook.entries import documents
 
         return documents.rename_document(self._shelved._on, path, to, expect=expect)
 
@@ -80,6 +80,6 @@ class Shelf:
             Conflict: It is another revision than expected.
             UnsafePath: The path is not one of a document in the book.
         """
-        from memorybook.verbs import documents
+        from memorybook.entries import documents
 
         return documents.remove_document(self._shelved._on, path, expect=expect)

@@ -7,7 +7,7 @@ does. Type checkers see the originals.
 
 from __future__ import annotations
 
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook._light import TYPE_CHECKING, Any
 
 __all__ = [
     "UTC", "AbstractSet", "Callable", "Collection", "Iterable", "Iterator", "Mapping", "Memo", "Sequence",

@@ -8,15 +8,15 @@ from hashlib import shake_128
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import EmbedderFailed, LLMFailed
-from memorybook.inference.asking import Asking
 from memorybook.inference.callable import raw_of
+from memorybook.inference.structured_output import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from memorybook.inference.asking import Raw, Request, Tally
+    from memorybook.inference.replies import Reply
+    from memorybook.inference.structured_output import Raw, Request, Tally
     from memorybook.protocols import Vectors
-    from memorybook.replies import Reply
 
 
 class HashEmbedder:

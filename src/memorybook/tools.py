@@ -7,8 +7,7 @@ parameter from being a word of Python, and callers do not see it.
 
 from __future__ import annotations
 
-from memorybook.standard import Callable, Collection, Mapping, Sequence
-from memorybook.typed import TYPE_CHECKING, Any
+from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Mapping, Sequence
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory
@@ -432,7 +431,7 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_m
     parameters = schema(name)["parameters"]
     given = checked(name, parameters, renamed(parameters, decoded(name, arguments)))
     if for_model and tool in (memory_search, recall_memory):
-        from memorybook.recall.tool_results import search_for_model
+        from memorybook.search.tool_results import search_for_model
 
         search = memory.search if tool is memory_search else memory.recall_memory
         return search_for_model(search, memory.book.transcripts, memory.config.max_results, **given)
@@ -441,7 +440,7 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_m
 
 def text(answer: Mapping[str, Any]) -> str:
     """The answer of a tool as text for a model: compact lines of a search, JSON of anything else."""
-    from memorybook.recall.tool_results import answer_text
+    from memorybook.search.tool_results import answer_text
 
     return answer_text(answer)
 
@@ -455,7 +454,7 @@ def run(memory: Memory, tool: Tool, **arguments: Any) -> dict[str, Any]:
 
 def disabled(name: str) -> dict[str, Any]:
     """What the tool or command of that name answers while memory is switched off."""
-    from memorybook.config import OFF
+    from memorybook.config.settings import OFF
 
     return {"disabled": True, "tool": name, "reason": OFF}
 

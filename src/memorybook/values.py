@@ -156,7 +156,7 @@ class _Names(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         if name == "answers":
-            return import_module("memorybook.answers")
+            return import_module("memorybook.results")
         if name in _WORDS:
             return str
         return getattr(import_module(f"memorybook.{_HOME[name]}"), name)

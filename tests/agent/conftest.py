@@ -8,10 +8,10 @@ import pytest
 
 from clock import Clock
 from memorybook.agent import AgentSession, Event, Workspace
-from memorybook.config import Config
+from memorybook.config.settings import Config
+from memorybook.inference.replies import Message
 from memorybook.memory import Memory
 from memorybook.providers import MemorizeInput, MemorizeResult, window
-from memorybook.replies import Message
 
 CONFIG = Config(timezone="UTC", vector_enabled=False)
 

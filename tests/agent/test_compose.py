@@ -10,8 +10,8 @@ import memorybook
 from agent.conftest import CONFIG
 from memorybook.agent import compose
 from memorybook.errors import InvalidInput
-from memorybook.lifecycle.sentences import without_recalled
 from memorybook.model import Entry
+from memorybook.text.sentences import without_recalled
 from memorybook.text.tokens import count_tokens
 
 

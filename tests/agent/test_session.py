@@ -12,12 +12,12 @@ from agent.model import extracting
 from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
-from memorybook.lifecycle.talk import ECHOES, own_words
+from memorybook.inference.replies import Reply, ToolCall, ToolSchema
 from memorybook.memory import Memory
 from memorybook.protocols import MemoryProvider
 from memorybook.providers import MemorizeInput, MemorizeResult
-from memorybook.replies import Reply, ToolCall, ToolSchema
-from memorybook.summaries import SummaryUpdate
+from memorybook.sessions.dialogue import ECHOES, own_words
+from memorybook.storage.summary_changes import SummaryUpdate
 from memorybook.testing import ScriptedLLM
 
 # --- adding --------------------------------------------------------------------------------------

@@ -19,12 +19,12 @@ from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from memorybook.agent import Workspace
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
+from memorybook.inference.replies import Reply, ToolCall
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-from memorybook.replies import Reply, ToolCall
+from memorybook.sessions.summary_updates import Refreshed, refresh
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import ScriptedLLM
-from memorybook.verbs.retelling import Refreshed, refresh
 
 # --- isolation -----------------------------------------------------------------------------------
 
@@ -479,7 +479,7 @@ import sys, time
 sys.path.insert(0, sys.argv[2])
 from agent.model import extracting
 from memorybook.agent import Workspace
-from memorybook.config import Config
+from memorybook.config.settings import Config
 
 def model(messages):
     if sys.argv[3] == "asked":
@@ -553,7 +553,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from agent.model import extracting
 from memorybook.agent import Workspace
-from memorybook.config import Config
+from memorybook.config.settings import Config
 
 config = Config(timezone="UTC", vector_enabled=False)
 with Workspace(sys.argv[1], config=config, llm=extracting, memory_window=4) as workspace:

@@ -12,8 +12,8 @@ from memorybook import tools
 from memorybook.agent import AgentTool, tools_of
 from memorybook.agent.toolset import CORE, LOAD, offered_tools
 from memorybook.errors import InvalidInput
+from memorybook.inference.replies import Reply, ToolCall, ToolSchema
 from memorybook.memory import Memory
-from memorybook.replies import Reply, ToolCall, ToolSchema
 from memorybook.testing import ScriptedLLM
 from memorybook.text.tokens import count_tokens
 from memorybook.tool_schema import WIRES

@@ -23,9 +23,9 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
-from memorybook.chat import drawn
-from memorybook.verbs.forget import BEFORE, _remains
-from memorybook.verbs.retelling import Refreshed
+from memorybook.forget.forget import BEFORE, _remains
+from memorybook.locale import drawn_words
+from memorybook.sessions.summary_updates import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ def test_what_a_model_stores_by_its_tools_is_counted(talk: Talk, service: Servic
 
 
 def test_a_long_talk_is_compacted(talk: Talk, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memorybook.chat.loop.COMPACT_FROM", 1)
+    monkeypatch.setattr("memorybook.chat.terminal.COMPACT_FROM", 1)
     shown = talk(*(f"This is what I say about topic {number} today." for number in range(7)), options=using(service))
     assert "· the talk was compacted; nothing new to remember; the talk is kept" in shown
     assert "=== Summary of this session ===" in str(
@@ -360,7 +360,7 @@ def test_a_session_that_is_left_idle_is_over(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr("memorybook.chat.completion.lacks_editing", lambda: True)
     monkeypatch.setattr("builtins.input", late)
-    monkeypatch.setattr("memorybook.book.Book.now", lambda self: times[-1])
+    monkeypatch.setattr("memorybook.book.book.Book.now", lambda self: times[-1])
     shown = talk(options=["--set", "idle_timeout=1800"])
     assert "an earlier session that was left open is over" in shown
     with memorybook.open(str(tmp_path / "book")) as memory:
@@ -562,10 +562,10 @@ def test_whatever_commands_draw_has_its_chinese() -> None:
         if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("words") and call.args
         if isinstance(call.args[0], ast.Constant)
     }
-    assert said - drawn._SENTENCES.keys() - drawn._FIELDS.keys() == set()
+    assert said - drawn_words._SENTENCES.keys() - drawn_words._FIELDS.keys() == set()
     codes = [_remains.__code__, *(each for each in _remains.__code__.co_consts if hasattr(each, "co_consts"))]
     receipts = {str(each).partition(": ")[0] for code in codes for each in code.co_consts} | {BEFORE}
-    assert {one for one in drawn._SENTENCES if one not in constants | receipts} == set()
+    assert {one for one in drawn_words._SENTENCES if one not in constants | receipts} == set()
 
 
 DRAWN_BY = ("call", "converse", "forget", "history", "keep", "review", "show")

@@ -13,7 +13,7 @@ import pytest
 
 from memorybook.cli import ALIASES, VERBS
 from memorybook.cli.call import Call
-from memorybook.config import OFF
+from memorybook.config.settings import OFF
 
 
 class Upkept:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from memorybook.arrays import vectors_of
+from memorybook.inference.arrays import vectors_of
 from memorybook.protocols import Embedder
 
 TEXTS = [

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memorybook.documents import Document, DocumentInfo
 from memorybook.errors import EmbedderFailed, UnsafePath
-from memorybook.hits import Candidate, Candidates, Passage, Query, SyncReport
+from memorybook.formats.document import Document, DocumentInfo
 from memorybook.model import Session, Turn
 from memorybook.protocols import Documents, Embedder, Index
-from memorybook.storage.candidates import FEW
+from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
 from memorybook.storage.directory import DirectoryDocuments
+from memorybook.storage.index.candidates import FEW
 from memorybook.storage.transcripts import SqliteTranscripts
 from memorybook.testing import HashEmbedder
 

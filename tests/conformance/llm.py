@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from memorybook.config import Budget
+from memorybook.config.settings import Budget
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.inference.budget import Metered
+from memorybook.inference.replies import Form, Reply, ToolSchema, Usage
 from memorybook.protocols import LLM
-from memorybook.replies import Form, Reply, ToolSchema, Usage
 
 ASKED = [{"role": "system", "content": "You keep memories."}, {"role": "user", "content": "我喜欢绿茶 and oolong."}]
 

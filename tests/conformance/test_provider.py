@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput, LLMFailed, NotFound
-from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Supersede
 from memorybook.prompt.block import WORDING
 from memorybook.protocols import Evolvable, Manageable, MemoryProvider
 from memorybook.providers import PROVIDERS, MemorizeInput, open_provider
 from memorybook.testing import ScriptedLLM
+from memorybook.text.sentences import without_recalled
 
 NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 SECRET = "sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"

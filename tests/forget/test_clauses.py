@@ -12,8 +12,8 @@ import memorybook
 from memorybook.forget.units import is_id
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
+from memorybook.sessions.user_commands import Obeyed, obey
 from memorybook.text.telling import PLACEHOLDERS, says_something
-from memorybook.verbs.orders import Obeyed, obey
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ class Names:
 
     def complete(self, messages: Any, *, form: Any = None, **_: Any) -> Any:
         from memorybook.errors import LLMFailed
-        from memorybook.replies import Reply, Usage
+        from memorybook.inference.replies import Reply, Usage
 
         self.asked += 1
         if not self.word:

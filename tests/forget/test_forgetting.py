@@ -12,7 +12,7 @@ import pytest
 import memorybook
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-from memorybook.verbs.orders import Obeyed, obey
+from memorybook.sessions.user_commands import Obeyed, obey
 
 
 @pytest.fixture

@@ -16,18 +16,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memorybook._light import quoted
 
 import memorybook
 from hosted import SESSION
-from memorybook import prepared, spool
 from memorybook.cli import main
-from memorybook.config import Config
-from memorybook.hits import Answer
-from memorybook.hooks import context, event
+from memorybook.config.settings import Config
+from memorybook.hooks import event, session_context
 from memorybook.memory import Memory
+from memorybook.prompt import session_start_cache
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import candidates
-from memorybook.standard import quoted
+from memorybook.search.types import Answer
+from memorybook.sessions import event_queue
 from memorybook.text.tokens import count_tokens
 
 Tell = Callable[..., str]
@@ -37,7 +38,7 @@ HOOK = Path(event.__file__).parent.parent / "hook.py"
 
 def kept(book: Path) -> list[dict[str, str]]:
     machine = str(book / ".memorybook")
-    return [spool.read(machine, name) or {} for name in spool.names(machine)]
+    return [event_queue.read(machine, name) or {} for name in event_queue.names(machine)]
 
 
 def told(out: str) -> str:
@@ -145,7 +146,7 @@ def test_what_comes_while_the_settings_cannot_be_read_waits_until_they_can(
         assert tell("SessionStart", "--ingest") == ""
         assert tell("AfterAgent", "--ingest", host="gemini", prompt="the quokka quota", prompt_response="ok") == ""
         assert tell("UserPromptSubmit", "--ingest", prompt="the quokka quota?") == ""
-        assert (spool.names(machine), len(spool.names(machine, part=spool.UNSETTLED))) == ([], 1)
+        assert (event_queue.names(machine), len(event_queue.names(machine, part=event_queue.UNSETTLED))) == ([], 1)
         for command in (["status"], ["hook", "ingest"]):
             assert main(command) == 2
             assert "1 event of agent hosts came while the settings could not be read" in capfd.readouterr().err
@@ -155,7 +156,7 @@ def test_what_comes_while_the_settings_cannot_be_read_waits_until_they_can(
     assert main(["hook", "ingest"]) == 0
     assert "taken in 1 event, 1 session, 2 turns" in capfd.readouterr().out
     assert (book / ".memorybook" / "index.sqlite").stat().st_size > 4096  # what a prompt finds is ready, too
-    assert spool.names(machine, part=spool.UNSETTLED) == []
+    assert event_queue.names(machine, part=event_queue.UNSETTLED) == []
 
 
 @pytest.mark.parametrize(
@@ -172,8 +173,8 @@ def test_what_came_meanwhile_is_dropped_if_memory_proves_to_be_switched_off_ther
             os.chdir(tmp_path)  # elsewhere it is switched on, and what is at fault there is not mended yet
             tell("Stop", cwd=str(tmp_path))
             os.chdir(tmp_path / "project")
-            assert len(spool.names(machine, part=spool.UNSETTLED)) == 1
-    assert spool.names(machine, part=spool.UNSETTLED) == []
+            assert len(event_queue.names(machine, part=event_queue.UNSETTLED)) == 1
+    assert event_queue.names(machine, part=event_queue.UNSETTLED) == []
     assert len(kept(book)) == left
 
 
@@ -423,7 +424,7 @@ def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_cha
 ) -> None:
     first = filled("SessionStart", source="startup")
     with monkeypatch.context() as patched:
-        patched.setattr(context, "_opened", None)
+        patched.setattr(session_context, "_opened", None)
         assert filled("SessionStart", source="clear") == first
     memory.remember("The quay is painted teal.", importance="high")
     assert "teal" in filled("SessionStart", source="startup")
@@ -431,8 +432,11 @@ def test_what_was_prepared_for_a_session_is_told_while_nothing_it_is_made_of_cha
     assert not [path for path in Path(memory.root).rglob("*") if path.is_file() and b"teal" in path.read_bytes()]
     memory.process_session_end([{"role": "user", "content": "We chose to buy a red tugboat for the harbour."}], "s")
     assert "tugboat" in filled("SessionStart", source="startup")
-    assert prepared.state(memory.root, Config(transcripts=Config().transcripts._replace(url="libsql://x"))) == ""
-    assert prepared.load(memory.root, "") is None
+    assert (
+        session_start_cache.state(memory.root, Config(transcripts=Config().transcripts._replace(url="libsql://x")))
+        == ""
+    )
+    assert session_start_cache.load(memory.root, "") is None
     monkeypatch.setenv("MEMORYBOOK_LANGUAGE", "zh")
     assert "历史记忆" in json.loads(filled("SessionStart", source="startup"))["hookSpecificOutput"]["additionalContext"]
 
@@ -441,14 +445,18 @@ def test_a_page_that_is_never_cut_is_told_in_part(memory: Memory, tell: Tell, mo
     for number in range(60):
         memory.remember(f"The harbour crane number {number} {'lifts many heavy containers ' * 20}.", importance="high")
     monkeypatch.setenv("MEMORYBOOK_PROVIDER", "flat")
-    assert count_tokens(told(tell("SessionStart"))) <= context.MOST_TOKENS
+    assert count_tokens(told(tell("SessionStart"))) <= session_context.MOST_TOKENS
 
 
 def test_a_block_never_exceeds_its_tokens(memory: Memory, tell: Tell) -> None:
     for number in range(30):
         memory.remember(f"The harbour crane number {number} {'lifts many heavy containers ' * 20}.", importance="high")
-    assert 500 < count_tokens(told(tell("SessionStart"))) <= context.MOST_TOKENS
-    assert 500 < count_tokens(told(tell("UserPromptSubmit", prompt="harbour crane containers"))) <= context.OF_A_PROMPT
+    assert 500 < count_tokens(told(tell("SessionStart"))) <= session_context.MOST_TOKENS
+    assert (
+        500
+        < count_tokens(told(tell("UserPromptSubmit", prompt="harbour crane containers")))
+        <= session_context.OF_A_PROMPT
+    )
 
 
 def test_a_prompt_that_two_hooks_are_told_is_answered_once(
@@ -474,7 +482,7 @@ def test_a_pasted_log_is_not_searched_with(filled: Tell, monkeypatch: pytest.Mon
 
     monkeypatch.setattr("memorybook.prompt.recall.candidates", search)
     assert filled("UserPromptSubmit", prompt="why? " + "x" * 1_000_000) == ""
-    assert len(asked[0]) == context.LONGEST_QUERY
+    assert len(asked[0]) == session_context.LONGEST_QUERY
 
 
 def test_what_cannot_be_indexed_in_the_time_of_a_prompt_is_left_to_a_process_of_its_own(

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from conformance.llm import ASKED, FACTS, SEARCH
-from memorybook.config import Budget
+from memorybook.config.settings import Budget
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
-from memorybook.inference.asking import Request, tokens_of
 from memorybook.inference.budget import Metered
+from memorybook.inference.replies import Form, Message, Reply, ToolSchema, Usage
+from memorybook.inference.structured_output import Request, tokens_of
 from memorybook.protocols import LLM
-from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
 from memorybook.testing import ScriptedLLM
 
 FREE = Budget(tokens_per_operation=0, calls_per_operation=0)

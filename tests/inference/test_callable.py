@@ -7,7 +7,7 @@ import pytest
 from conformance.llm import ASKED, FACTS, SCHEMA, SEARCH, streamed
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
 from memorybook.inference.callable import as_llm, callable_llm
-from memorybook.replies import Form, Reply, ToolCall, ToolSchema, Usage
+from memorybook.inference.replies import Form, Reply, ToolCall, ToolSchema, Usage
 from memorybook.testing import ScriptedLLM
 
 

@@ -15,12 +15,12 @@ from conformance.llm import ASKED, CLOCK, FACTS, SCHEMA, SEARCH, streamed
 from inference import server
 from inference.server import KEY, Answer, Handler, Service, raw, status
 from llm_server import MODEL, call, fill, refusing, say, serve
-from memorybook.config import LLMSettings
+from memorybook.config.settings import LLMSettings
 from memorybook.errors import ConfigError, LLMFailed, MissingExtra
 from memorybook.inference import llm as module
-from memorybook.inference.asking import Asking
 from memorybook.inference.llm import open_llm
-from memorybook.replies import Form
+from memorybook.inference.replies import Form
+from memorybook.inference.structured_output import Asking
 
 WIRES = pytest.mark.parametrize("wire", ["openai", "anthropic"])
 STRICT = {
@@ -722,7 +722,7 @@ def test_a_stream_that_drips_for_ever_is_left(service: Service) -> None:
 
 def test_opening_a_model_imports_no_client() -> None:
     script = (
-        "import sys; from memorybook.config import LLMSettings; from memorybook.inference.llm import open_llm; "
+        "import sys; from memorybook.config.settings import LLMSettings; from memorybook.inference.llm import open_llm; "
         "open_llm(LLMSettings(base_url='http://h/v1', model='m')); "
         "print(sorted({'httpx2', 'asyncio', 'pydantic', 'pydantic_ai', 'openai', 'anthropic'} & set(sys.modules)))"
     )

@@ -13,8 +13,8 @@ from inference.server import Answer, Service, status
 from memorybook.errors import LLMFailed
 from memorybook.inference.callable import as_llm
 from memorybook.inference.llm import open_llm
+from memorybook.inference.replies import Reply, ToolCall
 from memorybook.protocols import LLM
-from memorybook.replies import Reply, ToolCall
 from memorybook.testing import ScriptedLLM
 
 

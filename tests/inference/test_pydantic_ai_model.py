@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.llm import ASKED, FACTS, SEARCH, Item, LLMConformance, as_text
-from memorybook.config import LLMSettings
+from memorybook.config.settings import LLMSettings
 from memorybook.errors import ConfigError, LLMFailed
 from memorybook.inference.llm import open_llm
 from memorybook.inference.pydantic_ai_model import open_model

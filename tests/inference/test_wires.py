@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
 from memorybook.inference import anthropic_wire, openai_wire
-from memorybook.inference.asking import Raw, Request, reply_of, tokens_of
-from memorybook.inference.http import Response
+from memorybook.inference.http_client import Response
+from memorybook.inference.replies import Usage
+from memorybook.inference.structured_output import Raw, Request, reply_of, tokens_of
 from memorybook.inference.wire import Dialect, Draft, Wire, count, named, text_of
-from memorybook.replies import Usage
 
 WIRES: list[Wire] = [openai_wire, anthropic_wire]
 BOTH = pytest.mark.parametrize("wire", WIRES, ids=["openai", "anthropic"])

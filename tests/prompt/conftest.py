@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from books import memory as memory
+from books import reopen as reopen
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
-from verbs.conftest import memory as memory
-from verbs.conftest import reopen as reopen
 
 FIRST = datetime(2026, 2, 1, 9, 0, tzinfo=UTC)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.hits import Hit, Passage
 from memorybook.prompt.block import MISSES, WORDING, Block, Fact, block
-from memorybook.recall.format import CLOSE, OPEN
+from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.types import Hit, Passage
 from memorybook.text.tokens import count_tokens
 from prompt.conftest import told
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from books import Reopen
 from memorybook.errors import InvalidInput
-from memorybook.hits import Hit, Passage
-from memorybook.lifecycle.sentences import without_recalled
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.prompt.inject import Cut, halved, once, retrieve_and_inject
-from memorybook.recall.format import CLOSE, OPEN
-from verbs.conftest import Reopen
+from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.search.types import Hit, Passage
+from memorybook.text.sentences import without_recalled
 
 LINE = re.compile(r"(?m)^\[(\d+)\] \[(\w+)\] \(score: ([01]\.\d\d)\) (.*)$")
 

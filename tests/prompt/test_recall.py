@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memorybook
+from books import CONFIG
 from clock import NOW
 from memorybook.memory import Memory
 from memorybook.model import Session, Turn
 from memorybook.prompt.block import WORDING
 from memorybook.text.tokens import count_tokens
 from prompt.conftest import Say, told
-from verbs.conftest import CONFIG
 
 
 def many(say: Say) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memorybook.hits import Hit, Passage
 from memorybook.memory import Memory
 from memorybook.model import Archive, Supersede
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import recall, tell_hits
 from memorybook.prompt.select import FOLLOWING, Selection, in_turn, merged
+from memorybook.search.types import Hit, Passage
 from prompt.conftest import Say, number, told
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import memorybook
-from memorybook.config import Config
+from memorybook.config.settings import Config
 from memorybook.memory import Memory
 
 NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memorybook
+from memorybook.entries import review
 from memorybook.errors import LLMFailed, NotFound
+from memorybook.inference.replies import Reply, ToolCall
 from memorybook.memory import Memory
 from memorybook.prompt.block import WORDING
 from memorybook.providers import MemorizeInput, flat, open_provider
 from memorybook.providers.flat import Flat
-from memorybook.replies import Reply, ToolCall
 from memorybook.testing import ScriptedLLM
-from memorybook.verbs import review
 from providers.conftest import CONFIG, NOW, Opened, documents, talk
 
 Rewrite = Callable[[str], str]

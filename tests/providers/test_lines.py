@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from memorybook.entries.remember import Mask
 from memorybook.memory import Memory
 from memorybook.providers.lines import Line, lines_of
-from memorybook.verbs.write import Mask
 
 AT = "2026-02-23T09:05:59Z"
 

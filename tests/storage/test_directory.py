@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from conformance.documents import SAFE_PATHS, UNSAFE_PATHS, DocumentsConformance
-from memorybook.documents import DocumentInfo
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
+from memorybook.formats.document import DocumentInfo
 from memorybook.protocols import Documents
 from memorybook.storage import safe_open
 from memorybook.storage.directory import DirectoryDocuments

@@ -14,10 +14,10 @@ import pytest
 
 from conformance.index import MEMORY, Book, agree, book
 from memorybook.errors import Unavailable
-from memorybook.hits import Query
-from memorybook.storage import sqlite_index
-from memorybook.storage.scan_index import ScanIndex
-from memorybook.storage.sqlite_index import SqliteIndex
+from memorybook.search.types import Query
+from memorybook.storage.index import sqlite_index
+from memorybook.storage.index.scan_index import ScanIndex
+from memorybook.storage.index.sqlite_index import SqliteIndex
 from memorybook.testing import HashEmbedder
 
 __all__ = ["book"]
@@ -259,9 +259,9 @@ def test_a_process_killed_in_a_sync_leaves_a_good_index(book: Book, path: str) -
     program = """if True:
         import os, signal, sys
         sys.path[:0] = sys.argv[2].split(os.pathsep)
-        from memorybook.storage import index_sync
+        from memorybook.storage.index import index_sync
         from memorybook.storage.directory import DirectoryDocuments
-        from memorybook.storage.sqlite_index import SqliteIndex
+        from memorybook.storage.index.sqlite_index import SqliteIndex
         from memorybook.storage.transcripts import SqliteTranscripts
         from memorybook.testing import HashEmbedder
         root, at = sys.argv[1], int(sys.argv[3])

@@ -16,7 +16,7 @@ import pytest
 
 import memorybook
 from conformance.transcripts import TranscriptsConformance, ids, session, turn
-from memorybook.config import Config, TranscriptSettings
+from memorybook.config.settings import Config, TranscriptSettings
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
 from memorybook.storage import libsql as module
 from memorybook.storage.libsql import LibsqlStore

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memorybook.errors import InvalidInput, Unavailable
-from memorybook.storage.claim import claimed
-from memorybook.storage.columns import bindable, maybe_readable, maybe_time_of, readable, row_limit
+from memorybook.storage.index.columns import bindable, maybe_readable, maybe_time_of, readable, row_limit
+from memorybook.storage.process_lock import claimed
 from memorybook.storage.sqlite import (
     Connection,
     Damaged,

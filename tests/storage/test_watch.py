@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.documents import DocumentInfo
+from memorybook.formats.document import DocumentInfo
 from memorybook.storage import directory, watch
 from memorybook.storage.directory import DirectoryDocuments
 from memorybook.storage.watch import Queue, Watched, watched

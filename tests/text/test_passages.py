@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorybook.formats import memory_md, notes, session_md
-from memorybook.hits import Passage
 from memorybook.model import Entry, Note, Session, SessionSummary, Turn
+from memorybook.search.types import Passage
 from memorybook.text.passages import dense_text, indexed_text, turn_passage
 from memorybook.text.splitting import MAX_TOKENS, split, split_added
 from memorybook.text.tokens import count_tokens, text_digest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memorybook.integrations.hermes import BookProvider
+from memorybook.frameworks.hermes import BookProvider
 
 
 def register(context: Any) -> None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from memorybook.agent.compose import Composed, compose
 from memorybook.agent.events import Event
-from memorybook.agent.loop import Outcome, converse
-from memorybook.agent.remembering import Remembered
 from memorybook.agent.session import AgentSession, Compacted
+from memorybook.agent.session_memory import Remembered
+from memorybook.agent.tool_loop import Outcome, converse
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.agent.workspace import Workspace
 

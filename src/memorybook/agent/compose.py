@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memorybook.agent.context import shortened
-from memorybook.answers import Known
+from memorybook.agent.window import shortened
 from memorybook.errors import InvalidInput
-from memorybook.hits import Answer, Hit, place_of
 from memorybook.model import Entry
-from memorybook.recall.format import CLOSE, OPEN, fenced
+from memorybook.results import Known
+from memorybook.search.snippets import CLOSE, OPEN, fenced
+from memorybook.search.types import Answer, Hit, place_of
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens, language_of
 

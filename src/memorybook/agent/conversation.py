@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memorybook.agent.messages import Kept, message_of, sent, stamped, text_of, turn_of, whole
+from memorybook.entries.remember import Mask
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, NotFound
 from memorybook.forget.incoming import without_forgotten_turns
-from memorybook.lifecycle.summarize import summarize
-from memorybook.lifecycle.talk import MOST_TOKENS, is_worded
 from memorybook.model import Session
 from memorybook.providers.tiered import Tiered
+from memorybook.sessions.dialogue import MOST_TOKENS, is_worded
+from memorybook.sessions.idle_sessions import OVER, SOURCE, end
+from memorybook.sessions.summarize import summarize
 from memorybook.text.tokens import count_tokens, language_of
-from memorybook.verbs.left_open import OVER, SOURCE, end
-from memorybook.verbs.write import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from memorybook.inference.replies import Message
     from memorybook.memory import Memory
     from memorybook.model import Turn
     from memorybook.protocols import MemoryProvider
-    from memorybook.replies import Message
 
 
 class View:

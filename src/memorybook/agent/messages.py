@@ -10,19 +10,19 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.agent.words import WORDS
+from memorybook.entries.remember import Mask
 from memorybook.errors import InvalidInput
-from memorybook.lifecycle.sentences import is_chinese, without_recalled
-from memorybook.recall.format import CLOSE, OPEN
-from memorybook.verbs.turns import mask_turns, turns_of
-from memorybook.verbs.write import Mask
+from memorybook.locale.agent_words import WORDS
+from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.sessions.turns import mask_turns, turns_of
+from memorybook.text.sentences import is_chinese, without_recalled
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memorybook.inference.replies import Message
     from memorybook.memory import Memory
     from memorybook.model import Turn
-    from memorybook.replies import Message
 
 ROLES = ("user", "assistant", "system", "tool")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import tools as memory_tools
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.recall.format import marked
-from memorybook.replies import Message, ToolSchema
+from memorybook.inference.replies import Message, ToolSchema
+from memorybook.search.snippets import marked
 from memorybook.tool_schema import checked, decoded, described_without
 
 if TYPE_CHECKING:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from memorybook.agent.loop import MAX_ROUNDS, Outcome, converse
 from memorybook.agent.messages import turn_of, words_of
+from memorybook.agent.tool_loop import MAX_ROUNDS, Outcome, converse
 from memorybook.agent.toolset import AgentTool, core_of, tools_of
-from memorybook.agent.words import WORDS, told
 from memorybook.errors import Unavailable
+from memorybook.locale.agent_words import WORDS, told
 
 if TYPE_CHECKING:
     from memorybook.agent.conversation import Conversation
     from memorybook.agent.session import AgentSession
     from memorybook.inference.callable import Function
+    from memorybook.inference.replies import Message
     from memorybook.protocols import LLM
-    from memorybook.replies import Message
-    from memorybook.verbs.orders import Obeyed
+    from memorybook.sessions.user_commands import Obeyed
 
 NEW = "/new"
 """What a user says to begin anew."""
@@ -75,7 +75,7 @@ class Turning:
         Raises:
             As `Book.apply`.
         """
-        from memorybook.verbs.orders import obey
+        from memorybook.sessions.user_commands import obey
 
         with self._session._in_use() as talk:
             turn = turn_of(talk.memory, message, talk.uuid) if talk.session is not None else None

@@ -11,18 +11,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from memorybook import config as settings
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, OnEvent, told
 from memorybook.agent.session import AgentSession
+from memorybook.config import settings
+from memorybook.config.project import tenant_key
 from memorybook.errors import ConfigError, InvalidInput, Unavailable
 from memorybook.memory import Memory
 from memorybook.memory import open as open_memory
 from memorybook.providers import open_provider
-from memorybook.workspace import tenant_key
 
 if TYPE_CHECKING:
-    from memorybook.config import Config
+    from memorybook.config.settings import Config
     from memorybook.inference.callable import Function
     from memorybook.protocols import LLM, Embedder, MemoryProvider
 

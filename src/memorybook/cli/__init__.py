@@ -13,8 +13,8 @@ import gc
 import os
 import sys
 
+from memorybook._light import TYPE_CHECKING
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call
@@ -153,7 +153,7 @@ def _check_stdout() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        from memorybook.cli.visible import silence
+        from memorybook.cli.terminal_escape import silence
 
         silence(sys.stdout)
 
@@ -273,7 +273,7 @@ def version() -> str:
 
 
 def _fail(message: str, code: str, exit_code: int, as_json: bool) -> int:
-    from memorybook.cli.visible import remark, to_stderr
+    from memorybook.cli.terminal_escape import remark, to_stderr
 
     if as_json:
         import json

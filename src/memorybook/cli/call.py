@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
+from memorybook._light import TYPE_CHECKING, Any, NamedTuple, contextmanager
 from memorybook.cli import VERBS
-from memorybook.cli.visible import remark, to_stderr
+from memorybook.cli.terminal_escape import remark, to_stderr
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound
-from memorybook.standard import contextmanager
-from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
-    from memorybook.config import Config
+    from memorybook.config.settings import Config
     from memorybook.memory import Memory
     from memorybook.protocols import Progress
 
@@ -247,7 +246,7 @@ class Call:
 
     def config(self) -> Config:
         """The settings that hold here, `--set` included; remarks about them go to stderr."""
-        from memorybook.config import load
+        from memorybook.config.settings import load
 
         try:
             config = load(cwd=working_directory(), env=os.environ, arguments=dict(self.options.set))

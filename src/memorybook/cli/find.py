@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from memorybook._light import TYPE_CHECKING, Any
 from memorybook.cli.call import share, text_of, whole
-from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser

@@ -11,7 +11,7 @@ from memorybook.text.visible import visible
 
 if TYPE_CHECKING:
     from memorybook.cli.call import Call, Command, Parser
-    from memorybook.config import Config
+    from memorybook.config.settings import Config
 
 
 def _arguments(parser: Parser) -> None:
@@ -29,20 +29,20 @@ def _arguments(parser: Parser) -> None:
 
 def _serve(call: Call) -> dict[str, Any] | None:
     try:
-        from memorybook.servers.http import running
-        from memorybook.servers.http.access import Logins
-        from memorybook.servers.http.app import build_app
+        from memorybook.http import uvicorn_server
+        from memorybook.http.access import Logins
+        from memorybook.http.app import build_app
     except ImportError as missing:
         needs = f"memorybook serve needs {missing.name}: pip install 'memorybook[server]'"
         raise MissingExtra(needs) from None
     _log(quiet=call.options.quiet)
     config = _config(call)
     settings = config.server
-    running.check_reach(settings, insecure=call.options.insecure_no_tls)
+    uvicorn_server.check_reach(settings, insecure=call.options.insecure_no_tls)
     books, token = _books(call, config)
-    listening = running.listen(settings)
+    listening = uvicorn_server.listen(settings)
     logins = Logins()
-    url = running.url_of(listening, settings)
+    url = uvicorn_server.url_of(listening, settings)
 
     def started() -> None:
         told = {"url": url, "login": f"{url}/?token={logins.link()}", "root": books.root, "token": token}
@@ -52,7 +52,7 @@ def _serve(call: Call) -> dict[str, Any] | None:
             write(_told(told))
         call.flush()
 
-    running.Server(build_app(books, logins), settings, started).run(sockets=[listening])
+    uvicorn_server.Server(build_app(books, logins), settings, started).run(sockets=[listening])
     return None
 
 
@@ -80,10 +80,10 @@ def _config(call: Call) -> Config:
 
 def _books(call: Call, config: Config) -> tuple[Any, str]:
     """What is served, and where the owner's token is."""
+    from memorybook.config.project import book_root
+    from memorybook.http.api_tokens import Tokens, owner_token
+    from memorybook.http.books import Books
     from memorybook.memory import MACHINE
-    from memorybook.servers.http.books import Books
-    from memorybook.servers.http.tokens import Tokens, owner_token
-    from memorybook.workspace import book_root
 
     o, here = call.options, working_directory()
     if o.workspace is not None:

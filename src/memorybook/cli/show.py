@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+from memorybook._light import TYPE_CHECKING, Any, cast
 from memorybook.cli.call import Wording, terminal_width, write
-from memorybook.cli.visible import remark
+from memorybook.cli.terminal_escape import remark
 from memorybook.text.visible import visible
-from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -214,7 +214,7 @@ def _got(shown: dict[str, Any], page: Page) -> None:
         return
     turn = shown.get("turn")
     if turn:
-        from memorybook.recollection import short
+        from memorybook.sessions.recall_types import short
 
         time = page.minute(turn["time"]) if turn["time"] else ""
         about = (turn["speaker"] or turn["role"], time, turn.get("session_name") or short(turn["session"]))

@@ -68,13 +68,13 @@ def _trust_arguments(parser: Parser) -> None:
 
 
 def _trust(call: Call) -> dict[str, Any]:
-    from memorybook import config
+    from memorybook.config import settings
 
     here = working_directory()
-    paths = [os.path.join(here, call.options.file)] if call.options.file else config.project_files(here)
+    paths = [os.path.join(here, call.options.file)] if call.options.file else settings.project_files(here)
     if not paths:
         raise NotFound("this project has no memorybook.toml, memorybook.json or memorybook.yaml (or .yml) to trust")
-    return {"trusted": [{"path": path, "settings": config.trust(path, env=os.environ)} for path in paths]}
+    return {"trusted": [{"path": path, "settings": settings.trust(path, env=os.environ)} for path in paths]}
 
 
 def _completion_arguments(parser: Parser) -> None:

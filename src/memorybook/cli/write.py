@@ -120,7 +120,7 @@ def _rehearsed(memory: Memory, text: str | None, messages: list[dict[str, Any]] 
     from tempfile import TemporaryDirectory
 
     from memorybook import tools
-    from memorybook.config import TranscriptSettings
+    from memorybook.config.settings import TranscriptSettings
     from memorybook.memory import open as open_memory
 
     elsewhere = memory.config._replace(db_path="", transcripts=TranscriptSettings(), backend="scan")

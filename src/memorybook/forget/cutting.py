@@ -9,8 +9,10 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.entries.cues import without_lead
 from memorybook.forget.finder import ALONE, SAME, written_lines
 from memorybook.forget.found import Found, TurnKey, runs
+from memorybook.forget.tombstones import sifted, turn_key, unlabelled
 from memorybook.forget.units import (
     begun,
     is_about,
@@ -24,13 +26,11 @@ from memorybook.forget.units import (
     words_of,
 )
 from memorybook.formats import session_md
-from memorybook.lifecycle.cues import without_lead
-from memorybook.lifecycle.sentences import content_size, is_question
-from memorybook.lifecycle.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
 from memorybook.model import Change, Drop, EditTurns, Entry, Put, Remove, RemoveTurns, Turn, Update
+from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
+from memorybook.sessions.summary import page_at
+from memorybook.text.sentences import content_size, is_question
 from memorybook.text.tokens import digest, normalise, text_digest, tokens
-from memorybook.verbs.forgotten import sifted, turn_key, unlabelled
-from memorybook.verbs.summary import page_at
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory

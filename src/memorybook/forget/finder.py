@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from memorybook.forget.found import Found, Place, TurnKey, together
+from memorybook.forget.tombstones import unlabelled
 from memorybook.forget.topic import Topic
 from memorybook.forget.units import (
     USER,
@@ -37,11 +38,10 @@ from memorybook.forget.units import (
     words_of,
 )
 from memorybook.formats import notes, session_md
-from memorybook.hits import Query
-from memorybook.lifecycle.sentences import content_size, is_question
+from memorybook.search.types import Query
+from memorybook.text.sentences import content_size, is_question
 from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise, tokens
-from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
     from datetime import date

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from memorybook.entries.cues import find
 from memorybook.forget.cutting import Teller, echo_marks, marks, place_mark
 from memorybook.forget.finder import SAME
+from memorybook.forget.tombstones import unlabelled
 from memorybook.forget.units import (
     begun,
     is_id,
@@ -21,17 +23,15 @@ from memorybook.forget.units import (
     words_of,
 )
 from memorybook.formats import turns_json
-from memorybook.lifecycle.cues import find
-from memorybook.lifecycle.sentences import sentences
 from memorybook.text.questions import only_asks
+from memorybook.text.sentences import sentences
 from memorybook.text.telling import says_something
 from memorybook.text.tokens import normalise, tokens
-from memorybook.verbs.forgotten import unlabelled
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memorybook.book import Book
+    from memorybook.book.book import Book
     from memorybook.model import Applied, Turn
 
 LEAST = 3

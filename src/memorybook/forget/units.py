@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from memorybook.lifecycle.hints import compiled
+from memorybook.text.compiled import compiled
 from memorybook.text.telling import says_something
 from memorybook.text.tokens import query_words, tokens
 
@@ -298,7 +298,7 @@ def statement_key(text: str) -> str:
     >>> statement_key("I'm allergic to hazelnuts.") == statement_key("The user is allergic to hazelnuts")
     True
     """
-    from memorybook.lifecycle.alike import denies
+    from memorybook.entries.alike import denies
 
     text = text.replace("’", "'").replace("用户", "我")
     known = words_of(text)

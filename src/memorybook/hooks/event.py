@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import sys
 
-from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
+from memorybook._light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from memorybook.config import Config
-    from memorybook.standard import Mapping, Sequence
+    from memorybook._light import Mapping, Sequence
+    from memorybook.config.settings import Config
 
 KINDS = {
     "SessionStart": "start",
@@ -82,9 +82,9 @@ def answer(words: Sequence[str]) -> None:
         return
     cwd = _folder(told)
     os.chdir(cwd)
-    from memorybook.config import load
+    from memorybook.config.project import absence, keep, locate
+    from memorybook.config.settings import load
     from memorybook.errors import MemoryBookError
-    from memorybook.workspace import absence, keep, locate
 
     readable = True
     try:
@@ -105,7 +105,7 @@ def answer(words: Sequence[str]) -> None:
         absent = absence(root, found)
         os.write(2, f"memorybook: {absent}\n".encode("utf-8", "backslashreplace"))
         if not found.home or found.id or found.copy_of[0]:  # one is meant that there should be
-            from memorybook.recall.format import marked
+            from memorybook.search.snippets import marked
 
             respond(asked.event, marked(absent))
 
@@ -117,7 +117,7 @@ def _carry_out(asked: Asked, told: Mapping[str, Any], config: Config, root: str,
     if (kind == "prompt" or (kind == "said" and asked.host == "gemini")) and _is_told(asked, told, root):
         return
     if kind in ("start", "prompt"):
-        from memorybook.hooks.context import context
+        from memorybook.hooks.session_context import context
 
         text = context(kind, told, config, root)
         if text:
@@ -251,7 +251,7 @@ def _folder(told: Mapping[str, Any]) -> str:
 
 def respond(event: str, text: str) -> None:
     """Give the host a text for the model: just these fields, for Codex takes an answer with any other for an error."""
-    from memorybook.standard import quoted
+    from memorybook._light import quoted
 
     inner = f'"hookEventName": {quoted(event)}, "additionalContext": {quoted(text)}'
     data = f'{{"hookSpecificOutput": {{{inner}}}}}\n'.encode("ascii")
@@ -263,7 +263,7 @@ def _keep(asked: Asked, kind: str, told: Mapping[str, Any], config: Config, root
     """Put the event into the spool, or into a part of it, with the secrets masked in what was said."""
     from time import gmtime, strftime
 
-    from memorybook.spool import put
+    from memorybook.sessions.event_queue import put
 
     fields = {"host": asked.host, "kind": kind, "time": strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()), "cwd": os.getcwd()}
     names = _TEXT if asked.host == "gemini" else _TEXT[:4]
@@ -289,7 +289,7 @@ def _masked(text: str, config: Config) -> str:
 
 def ingest_aside(root: str) -> None:
     """Take in what waits in the spool in a process of its own."""
-    from memorybook.spool import names
+    from memorybook.sessions.event_queue import names
 
     if names(os.path.join(root, ".memorybook")):
         _aside(root, "hook", "ingest")
@@ -299,7 +299,7 @@ def catch_up_aside(root: str) -> None:
     """Bring the index up to date in a process of its own, one at a time; where that cannot be, nothing is done."""
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-    from memorybook.standard import suppress
+    from memorybook._light import suppress
 
     path = os.path.join(root, ".memorybook", "catching-up.lock")
     with suppress(OSError):

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 
-from memorybook import spool
-from memorybook.config import load, where
+from memorybook._light import TYPE_CHECKING
+from memorybook.config.project import book_root
+from memorybook.config.settings import load, where
 from memorybook.errors import InvalidInput, MemoryBookError, MissingExtra
-from memorybook.hooks.context import find_dependencies
-from memorybook.typed import TYPE_CHECKING
-from memorybook.workspace import book_root
+from memorybook.hooks.session_context import find_dependencies
+from memorybook.sessions import event_queue
 
 if TYPE_CHECKING:
-    from memorybook.config import Config
+    from memorybook.config.settings import Config
 
 
 def settings(cwd: str) -> tuple[Config, bool]:
@@ -34,22 +34,22 @@ def settings(cwd: str) -> tuple[Config, bool]:
 def settle(root: str) -> None:
     """Have the events of a book that are unsettled taken in with the others, or drop them."""
     machine = os.path.join(root, ".memorybook")
-    for name in spool.names(machine, part=spool.UNSETTLED):
-        cwd = (spool.read(machine, name, part=spool.UNSETTLED) or {}).get("cwd") or os.getcwd()
+    for name in event_queue.names(machine, part=event_queue.UNSETTLED):
+        cwd = (event_queue.read(machine, name, part=event_queue.UNSETTLED) or {}).get("cwd") or os.getcwd()
         config, readable = settings(cwd)
         if readable and config.enabled and config.auto_capture_on_new_session:
-            spool.settle(machine, name)
+            event_queue.settle(machine, name)
         elif readable:
-            spool.remove(machine, name, part=spool.UNSETTLED)
+            event_queue.remove(machine, name, part=event_queue.UNSETTLED)
 
 
 def waiting(cwd: str, *, book: str | None, project: str | None) -> str:
     """Why events wait in the book meant there, while the settings cannot be read; "" if none do."""
-    from memorybook.verbs.spooled import waits
+    from memorybook.sessions.ingest import waits
 
     try:
         root = book_root(where(cwd=cwd, env=os.environ), cwd=cwd, book=book, project=project)
     except InvalidInput:
         return ""
-    count = len(spool.names(os.path.join(root, ".memorybook"), part=spool.UNSETTLED))
+    count = len(event_queue.names(os.path.join(root, ".memorybook"), part=event_queue.UNSETTLED))
     return waits(count) if count else ""

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from memorybook.inference.almost_json import values
-from memorybook.inference.asking import Raw, RawCall, spelled_out
+from memorybook.inference.structured_output import Raw, RawCall, spelled_out
 from memorybook.inference.wire import Dialect, Draft, check, count, named, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memorybook.inference.asking import Request
-    from memorybook.inference.http import Response
-    from memorybook.replies import Message
+    from memorybook.inference.http_client import Response
+    from memorybook.inference.replies import Message
+    from memorybook.inference.structured_output import Request
 
 TAIL = "v1/messages"
 BASE_URL = "https://api.anthropic.com"

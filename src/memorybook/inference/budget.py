@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
-from memorybook.inference.asking import Request, checked, tokens_of
-from memorybook.replies import Form, Message, Reply, ToolSchema, Usage
+from memorybook.inference.replies import Form, Message, Reply, ToolSchema, Usage
+from memorybook.inference.structured_output import Request, checked, tokens_of
 
 if TYPE_CHECKING:
-    from memorybook.config import Budget
+    from memorybook.config.settings import Budget
     from memorybook.protocols import LLM
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from memorybook.errors import InvalidInput, LLMFailed
-from memorybook.inference.asking import Asking, Raw, RawCall, Request, Tally, spelled_out
-from memorybook.replies import Reply
+from memorybook.inference.replies import Reply
+from memorybook.inference.structured_output import Asking, Raw, RawCall, Request, Tally, spelled_out
 
 if TYPE_CHECKING:
     from memorybook.protocols import LLM

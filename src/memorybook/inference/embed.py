@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from struct import pack
 
-from memorybook.typed import TYPE_CHECKING
+from memorybook._light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from memorybook.errors import ConfigError, LLMFailed
 from memorybook.inference import anthropic_wire, openai_wire
 from memorybook.inference.almost_json import sound
-from memorybook.inference.asking import Asking, as_json
-from memorybook.inference.http import Service, endpoint, excerpt, sound_key
+from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
+from memorybook.inference.structured_output import Asking, as_json
 from memorybook.inference.wire import Dialect, Draft
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from memorybook.config import LLMSettings
-    from memorybook.inference.asking import Raw, Request, Tally
-    from memorybook.inference.http import Response
+    from memorybook.config.settings import LLMSettings
+    from memorybook.inference.http_client import Response
+    from memorybook.inference.structured_output import Raw, Request, Tally
     from memorybook.inference.wire import Wire
     from memorybook.protocols import LLM
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from memorybook.inference.asking import Raw, RawCall, spelled_out
+from memorybook.inference.structured_output import Raw, RawCall, spelled_out
 from memorybook.inference.wire import Dialect, Draft, check, count, named, text_of
 
 if TYPE_CHECKING:
-    from memorybook.inference.asking import Request
-    from memorybook.inference.http import Response
+    from memorybook.inference.http_client import Response
+    from memorybook.inference.structured_output import Request
 
 TAIL = "chat/completions"
 

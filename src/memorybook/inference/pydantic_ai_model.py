@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, LLMFailed, MissingExtra
 from memorybook.inference.almost_json import clean
-from memorybook.inference.asking import Asking, Raw, RawCall, Request, Tally, spelled_out
+from memorybook.inference.structured_output import Asking, Raw, RawCall, Request, Tally, spelled_out
 from memorybook.inference.wire import text_of
 
 if TYPE_CHECKING:
-    from memorybook.config import LLMSettings
+    from memorybook.config.settings import LLMSettings
 
 
 def open_model(model: Any, settings: LLMSettings) -> Asking:

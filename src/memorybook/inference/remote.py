@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, EmbedderFailed
 from memorybook.inference.embed import unit_row, vectors_of
-from memorybook.inference.http import Service, endpoint, excerpt, sound_key
+from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memorybook.inference.http import Response
+    from memorybook.inference.http_client import Response
     from memorybook.protocols import Vectors
 
 _WHAT = "the embedding service"

@@ -13,19 +13,17 @@ from mmap import ACCESS_READ, mmap
 from operator import add
 from struct import Struct
 
-from memorybook.arrays import arrays
+from memorybook._light import TYPE_CHECKING, Any, Memo, cast, lazily
 from memorybook.errors import EmbedderFailed
 from memorybook.inference import wordpieces
+from memorybook.inference.arrays import arrays
 from memorybook.inference.embed import unit_row, vectors_of
-from memorybook.patterns import lazily
-from memorybook.standard import Memo
 from memorybook.text.tokens import han_share
-from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memorybook.inference.ahead import Ahead
+    from memorybook.inference.embed_worker import Ahead
     from memorybook.protocols import Vectors
 
 DIMENSIONS = 256
@@ -93,7 +91,7 @@ class StaticEmbedder:
         if len(expected) < (_AHEAD if self._ahead is None else _AT_ONCE):
             return
         self._expected = []
-        from memorybook.inference.ahead import Ahead
+        from memorybook.inference.embed_worker import Ahead
 
         if self._ahead is not None and self._ahead.over:
             self.close()

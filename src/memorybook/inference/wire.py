@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from memorybook.inference.asking import Raw, RawCall
+from memorybook.inference.structured_output import Raw, RawCall
 
 if TYPE_CHECKING:
-    from memorybook.inference.asking import Request
-    from memorybook.inference.http import Response
+    from memorybook.inference.http_client import Response
+    from memorybook.inference.structured_output import Request
 
 
 class Dialect(NamedTuple):

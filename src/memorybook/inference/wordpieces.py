@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
-from memorybook.typed import TYPE_CHECKING
+from memorybook._light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

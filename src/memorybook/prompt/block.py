@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from memorybook.hits import Hit, Passage, place_of
-from memorybook.recall.format import CLOSE, OPEN, fenced
-from memorybook.recall.reading import spoken
-from memorybook.standard import AbstractSet, Iterable, Mapping, Sequence
+from memorybook._light import AbstractSet, Iterable, Mapping, NamedTuple, Sequence
+from memorybook.search.snippets import CLOSE, OPEN, fenced
+from memorybook.search.time_words import spoken
+from memorybook.search.types import Hit, Passage, place_of
 from memorybook.text.tokens import count_tokens, is_telling, normalise, query_words
-from memorybook.typed import NamedTuple
 
 SHARE = 5
 """Standing entries, and hand-written text, get one part in so many of a block; the rest belongs to the question."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from memorybook._light import Iterable, Iterator, Mapping, NamedTuple, Sequence, lazily
 from memorybook.formats.prose import by_people
-from memorybook.hits import Hit
-from memorybook.patterns import lazily
 from memorybook.prompt.block import plain
-from memorybook.standard import Iterable, Iterator, Mapping, Sequence
+from memorybook.search.types import Hit
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens
-from memorybook.typed import NamedTuple
 
 _COMMENT = lazily(r"(?s)<!--.*?-->")
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook import arguments as given
-from memorybook.hits import Hit, Passage, Query, place_of
+from memorybook import validate as given
 from memorybook.prompt.block import WORDING, statements
+from memorybook.prompt.memory_page import snapshot
 from memorybook.prompt.recall import WORTH_A_LOOK, masked, named_apart
 from memorybook.prompt.select import Selection
-from memorybook.prompt.snapshot import snapshot
-from memorybook.recall.format import CLOSE, OPEN, fenced
-from memorybook.recall.search import RELEVANT
+from memorybook.search.search import RELEVANT
+from memorybook.search.snippets import CLOSE, OPEN, fenced
+from memorybook.search.types import Hit, Passage, Query, place_of
 from memorybook.text.tokens import count_tokens, language_of, normalise
 
 if TYPE_CHECKING:

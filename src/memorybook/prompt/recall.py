@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memorybook.answers import Known, Recalled, known
-from memorybook.arguments import words_of
-from memorybook.hits import Answer, Hit, Passage, Query
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
+from memorybook.prompt.memory_page import Snapshot, snapshot
 from memorybook.prompt.select import Selection, current
-from memorybook.prompt.snapshot import Snapshot, snapshot
 from memorybook.prompt.standing import day_of, standing
-from memorybook.recall.reading import is_about_talk, spoken
-from memorybook.recall.search import RELEVANT
-from memorybook.standard import Callable, Iterator, Mapping, Sequence
+from memorybook.results import Known, Recalled, known
+from memorybook.search.search import RELEVANT
+from memorybook.search.time_words import is_about_talk, spoken
+from memorybook.search.types import Answer, Hit, Passage, Query
 from memorybook.text.tokens import digest, language_of, normalise
-from memorybook.typed import TYPE_CHECKING
+from memorybook.validate import words_of
 
 if TYPE_CHECKING:
-    from memorybook.book import Book
-    from memorybook.config import Config
+    from memorybook.book.book import Book
+    from memorybook.config.settings import Config
     from memorybook.formats.memory_md import MemoryDocument
     from memorybook.memory import Memory
     from memorybook.model import Entry
@@ -223,7 +222,7 @@ def tells_beside(text: str, question: str, *, questions: bool) -> bool:
 
     Questions count, if `questions` says so, where it is asked what was asked or said.
     """
-    from memorybook.lifecycle.sentences import sentences, told
+    from memorybook.text.sentences import sentences, told
 
     asked, questions = normalise(question), questions and is_about_talk(question)
     lines = (spoken(line)[1] for line in text.splitlines())

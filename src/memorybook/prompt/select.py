@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from itertools import chain, zip_longest
 
-from memorybook.hits import Hit, Passage
+from memorybook._light import TYPE_CHECKING, AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.prompt.block import Wording, words_of
-from memorybook.recall.empty_answers import says_nothing
-from memorybook.recall.format import SNIPPET, snippet
-from memorybook.recall.reading import spoken
-from memorybook.standard import AbstractSet, Callable, Iterable, Iterator, Mapping, Sequence
+from memorybook.search.empty_answers import says_nothing
+from memorybook.search.snippets import SNIPPET, snippet
+from memorybook.search.time_words import spoken
+from memorybook.search.types import Hit, Passage
 from memorybook.text.corrections import takes_back
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import count_tokens, han_share, is_telling, normalise, query_words
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import TypeVar

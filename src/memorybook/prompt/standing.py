@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from itertools import islice
 
-from memorybook.answers import known
+from memorybook._light import TYPE_CHECKING, Iterable, Mapping, Sequence, date
+from memorybook.entries import fade
 from memorybook.errors import InvalidInput
-from memorybook.lifecycle import fade
 from memorybook.model import CATEGORIES
-from memorybook.recall.format import fenced
-from memorybook.standard import Iterable, Mapping, Sequence, date
+from memorybook.results import known
+from memorybook.search.snippets import fenced
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import language_of
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memorybook.answers import Known
     from memorybook.memory import Memory
     from memorybook.model import Category, Entry
+    from memorybook.results import Known
 
 _HEADINGS: Mapping[str, Mapping[Category, str]] = {
     "en": {

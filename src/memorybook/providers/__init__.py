@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from memorybook.errors import InvalidInput
-from memorybook.providers.values import (
+from memorybook.providers.provider_values import (
     Action,
     Evolution,
     MemorizeInput,

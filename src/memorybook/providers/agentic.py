@@ -6,30 +6,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memorybook import arguments
+from memorybook import validate
+from memorybook.book.commit import ATTEMPTS
+from memorybook.entries.candidate import Candidate
+from memorybook.entries.evolve import Evolved, evolve
+from memorybook.entries.extract import entities_of
+from memorybook.entries.remember import Mask
+from memorybook.entries.review import Submitted, propose_or_apply
+from memorybook.entries.rules import by_rules
+from memorybook.entries.similar_entries import Alike, Near
 from memorybook.errors import NotFound
-from memorybook.hits import Hit, Passage
-from memorybook.lifecycle.candidate import Candidate
-from memorybook.lifecycle.evolve import Evolved, evolve
-from memorybook.lifecycle.extract import entities_of
-from memorybook.lifecycle.rules import by_rules
+from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Turn
 from memorybook.prompt.recall import recall
 from memorybook.providers.page import is_shown
+from memorybook.providers.provider_values import Evolution
 from memorybook.providers.tiered import Tiered
-from memorybook.providers.values import Evolution
+from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import screen
-from memorybook.verbs.forgotten import remembered, unnamed
-from memorybook.verbs.near import Alike, Near
-from memorybook.verbs.review import Submitted, propose_or_apply
-from memorybook.verbs.write import Mask
-from memorybook.writing import ATTEMPTS
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from memorybook.answers import Recalled
     from memorybook.formats.memory_md import Located, MemoryDocument
+    from memorybook.results import Recalled
 
 MOST_LINKED = 5
 """Entries that go into a prompt only because others that the question found are linked with them."""
@@ -48,7 +48,7 @@ class Agentic(Tiered):
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
             return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
 
-        return recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens), more=linked)
+        return recall(self.memory, query, max_tokens=validate.budget_of(max_tokens), more=linked)
 
     def evolve(self, content: str) -> Evolution:
         """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.
@@ -62,7 +62,7 @@ class Agentic(Tiered):
         """
         memory = self.memory
         self.memory.config.check_enabled()
-        candidate = self._candidate(Mask(memory).text(arguments.statement_of(content).strip()))
+        candidate = self._candidate(Mask(memory).text(validate.statement_of(content).strip()))
         book = memory.book
         if not remembered(memory, [candidate.content])(candidate.content):
             left = unnamed(candidate.content)

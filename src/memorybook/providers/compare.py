@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook import importers
+from memorybook.entries.alike import same_statement
 from memorybook.errors import InvalidInput, MemoryBookError
+from memorybook.exchange import importers
 from memorybook.formats.messages_json import read_messages
-from memorybook.lifecycle.alike import same_statement
 from memorybook.model import Entry, Turn
 from memorybook.providers import PROVIDERS, open_provider
 from memorybook.providers.copies import copied
-from memorybook.providers.values import MemorizeInput
+from memorybook.providers.provider_values import MemorizeInput
+from memorybook.sessions.turns import zone_of
 from memorybook.text.tokens import count_tokens, normalise
-from memorybook.verbs.turns import zone_of
 
 if TYPE_CHECKING:
     from memorybook.formats.messages_json import ImportedSession
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memorybook.protocols import MemoryProvider
 
 Transcript = str | Sequence[Mapping[str, Any]]
-"""A file in a format of `memorybook.importers` (`-` reads standard input), or messages, which may name sessions."""
+"""A file in a format of `memorybook.exchange.importers` (`-` reads standard input), or messages, which may name sessions."""
 
 
 class EntryChange(NamedTuple):

@@ -13,8 +13,8 @@ from memorybook import memory as opening
 from memorybook.model import Spent
 
 if TYPE_CHECKING:
-    from memorybook.config import Config
-    from memorybook.documents import Document
+    from memorybook.config.settings import Config
+    from memorybook.formats.document import Document
     from memorybook.memory import Memory
     from memorybook.protocols import Journal
 

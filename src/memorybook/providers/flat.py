@@ -13,35 +13,35 @@ from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.answers import Recalled, known
+from memorybook.book.commit import ATTEMPTS
+from memorybook.entries import fade
+from memorybook.entries.combine import lowest
+from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.remember import Mask
+from memorybook.entries.review import propose_or_apply
 from memorybook.errors import LLMFailed, NotFound
+from memorybook.forget.tombstones import unnamed
 from memorybook.formats import memory_md
-from memorybook.lifecycle import fade
-from memorybook.lifecycle.ledger import Proposed
-from memorybook.lifecycle.merge import lowest
-from memorybook.lifecycle.sentences import is_chinese
-from memorybook.lifecycle.talk import CLOSE as TALK_END
-from memorybook.lifecycle.talk import OPEN as TALK
 from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Reinforce, Trust, Update
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import masked
+from memorybook.providers.flat_prompts import CONSOLIDATE, SAVE_MEMORY
 from memorybook.providers.lines import Line, lines_of, stamp_of
 from memorybook.providers.over_book import OverBook
 from memorybook.providers.page import Page, Rewrite, Statement, page_of, read_rewrite
-from memorybook.providers.prompts import CONSOLIDATE, SAVE_MEMORY
-from memorybook.providers.values import MemorizeInput
-from memorybook.recall.format import CLOSE, OPEN
+from memorybook.providers.provider_values import MemorizeInput
+from memorybook.results import Recalled, known
+from memorybook.search.snippets import CLOSE, OPEN
+from memorybook.sessions.dialogue import CLOSE as TALK_END
+from memorybook.sessions.dialogue import OPEN as TALK
+from memorybook.sessions.turns import zone_of
 from memorybook.text.screen import screen
+from memorybook.text.sentences import is_chinese
 from memorybook.text.tokens import count_tokens, digest, language_of, normalise
-from memorybook.verbs.forgotten import unnamed
-from memorybook.verbs.review import propose_or_apply
-from memorybook.verbs.turns import zone_of
-from memorybook.verbs.write import Mask
-from memorybook.writing import ATTEMPTS
 
 if TYPE_CHECKING:
     from memorybook.inference.budget import Metered
-    from memorybook.replies import Reply
+    from memorybook.inference.replies import Reply
 
 HISTORY = "HISTORY.md"
 

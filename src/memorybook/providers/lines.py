@@ -7,13 +7,13 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.formats.messages_json import Record, Said, plain, said_in
-from memorybook.lifecycle.talk import own_words
 from memorybook.model import Trust, Turn
+from memorybook.sessions.dialogue import own_words
+from memorybook.sessions.turns import mask_turns
 from memorybook.text.screen import screen
-from memorybook.verbs.turns import mask_turns
 
 if TYPE_CHECKING:
-    from memorybook.verbs.write import Mask
+    from memorybook.entries.remember import Mask
 
 WIDTH = 500
 """Characters of a message that are shown."""

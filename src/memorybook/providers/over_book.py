@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import LLMFailed, MemoryBookError
-from memorybook.providers.values import MemorizeInput, MemorizeResult, window
+from memorybook.providers.provider_values import MemorizeInput, MemorizeResult, window
 
 if TYPE_CHECKING:
-    from memorybook.answers import Known, Recalled, Receipt
     from memorybook.inference.budget import Metered
     from memorybook.memory import Memory
+    from memorybook.results import Known, Recalled, Receipt
 
 _log = logging.getLogger("memorybook.providers")
 

@@ -13,7 +13,7 @@ from memorybook.formats.memory_md import MemoryDocument
 from memorybook.formats.sections import Section
 from memorybook.model import Category, Entry
 from memorybook.prompt.standing import UNASKED
-from memorybook.providers.prompts import CONSOLIDATE
+from memorybook.providers.flat_prompts import CONSOLIDATE
 from memorybook.text.blocks import blocks
 from memorybook.text.screen import screen
 from memorybook.text.tokens import normalise

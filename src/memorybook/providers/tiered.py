@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memorybook import arguments
+from memorybook import validate
 from memorybook.errors import Unavailable
 from memorybook.prompt.recall import recall
 from memorybook.providers.lines import turns_in
 from memorybook.providers.over_book import OverBook
-from memorybook.verbs.sessions import process_session_end
-from memorybook.verbs.turns import zone_of
+from memorybook.sessions.end_session import process_session_end
+from memorybook.sessions.turns import zone_of
 
 if TYPE_CHECKING:
-    from memorybook.answers import Recalled
-    from memorybook.providers.values import MemorizeInput
+    from memorybook.providers.provider_values import MemorizeInput
+    from memorybook.results import Recalled
 
 
 class Tiered(OverBook):
@@ -30,7 +30,7 @@ class Tiered(OverBook):
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
         """What a person wrote, the strongest entries, and what the query finds."""
-        return recall(self.memory, query, max_tokens=arguments.budget_of(max_tokens))
+        return recall(self.memory, query, max_tokens=validate.budget_of(max_tokens))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory

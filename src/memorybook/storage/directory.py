@@ -15,9 +15,9 @@ import time
 from errno import ENOSPC
 from math import inf
 
-from memorybook.documents import Document, DocumentInfo, Loss
+from memorybook._light import TYPE_CHECKING, Callable, Iterator, Sequence, contextmanager, suppress
 from memorybook.errors import BookLocked, Conflict, InvalidInput, MissingDocument, Unavailable, UnsafePath
-from memorybook.standard import Callable, Iterator, Sequence, contextmanager, suppress
+from memorybook.formats.document import Document, DocumentInfo, Loss
 from memorybook.storage.safe_open import (
     MAX_BYTES,
     MAX_PARTS,
@@ -34,7 +34,6 @@ from memorybook.storage.safe_open import (
     split_path,
     stamp,
 )
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import os
 
+from memorybook._light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    contextmanager,
+)
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.standard import Callable, Collection, Iterable, Iterator, Mapping, Sequence, contextmanager
-from memorybook.storage.columns import as_json, bindable, readable, row_limit, stamp
+from memorybook.storage.index.columns import as_json, bindable, readable, row_limit, stamp
 from memorybook.storage.journal_rows import (
     MIGRATIONS,
     OPERATION,
@@ -19,7 +29,6 @@ from memorybook.storage.journal_rows import (
     unforced,
 )
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
-from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from memorybook.storage.columns import as_json, bindable, maybe_readable, readable
+from memorybook._light import Any
+from memorybook.storage.index.columns import as_json, bindable, maybe_readable, readable
 from memorybook.storage.sqlite import Connection, immediate
 from memorybook.text.patch import unpack
-from memorybook.typed import Any
 
 Holds = Callable[[str], bool]
 

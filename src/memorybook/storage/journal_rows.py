@@ -21,9 +21,9 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
-from memorybook.standard import Iterable, Iterator, Mapping, contextmanager
+from memorybook._light import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, contextmanager
 from memorybook.storage import seal
-from memorybook.storage.columns import (
+from memorybook.storage.index.columns import (
     as_json,
     bindable,
     maybe_bindable,
@@ -33,7 +33,6 @@ from memorybook.storage.columns import (
     time_of,
 )
 from memorybook.storage.sqlite import Connection, immediate
-from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memorybook.model import Applied, Discarded, Operation, Patch

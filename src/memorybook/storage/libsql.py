@@ -19,11 +19,10 @@ from time import monotonic, sleep
 
 import apsw
 
+from memorybook._light import Any, Iterable, Sequence, cast
 from memorybook.errors import ConfigError, MissingExtra, Unavailable
-from memorybook.standard import Iterable, Sequence
 from memorybook.storage.libsql_process import Distant
 from memorybook.storage.sqlite import BUSY_TIMEOUT, Connection, Row, Store, Values, migrate, translated, user_version
-from memorybook.typed import Any, cast
 
 _SCHEMES = ("libsql://", "https://", "http://")
 _ANSWER = 30.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from memorybook.documents import IGNORED
+from memorybook._light import suppress
 from memorybook.errors import Unavailable
-from memorybook.standard import suppress
+from memorybook.formats.document import IGNORED
 from memorybook.storage.safe_open import rights_in
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from memorybook._light import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 from memorybook.errors import Conflict, NotFound
-from memorybook.standard import Iterable, Mapping, Sequence
-from memorybook.storage.columns import (
+from memorybook.storage.index.columns import (
     as_json,
     bindable,
     list_of,
@@ -19,7 +19,6 @@ from memorybook.storage.columns import (
 )
 from memorybook.storage.journal_rows import among, json_of, mark_memorized, unforced
 from memorybook.storage.sqlite import Store, immediate
-from memorybook.typed import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import date, datetime

@@ -11,10 +11,9 @@ import errno
 import os
 import stat
 
-from memorybook.documents import MAX_BYTES as MAX_BYTES
+from memorybook._light import NamedTuple, suppress
 from memorybook.errors import InvalidInput, MissingDocument, UnsafePath
-from memorybook.standard import suppress
-from memorybook.typed import NamedTuple
+from memorybook.formats.document import MAX_BYTES as MAX_BYTES
 
 MAX_PARTS = 6
 MAX_PART_CHARACTERS = 200

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 
-from memorybook.standard import suppress
-from memorybook.typed import TYPE_CHECKING, NamedTuple
+from memorybook._light import TYPE_CHECKING, NamedTuple, suppress
 
 if TYPE_CHECKING:
     from memorybook.storage.sqlite import Connection

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memorybook.standard import Iterable, Sequence
-from memorybook.storage.columns import bindable, readable
+from memorybook._light import Iterable, Sequence
+from memorybook.storage.index.columns import bindable, readable
 from memorybook.storage.sqlite import Connection
 
 SHORTEST = 8

@@ -6,9 +6,8 @@ from urllib.parse import quote
 
 import apsw
 
-from memorybook.standard import Iterator, Sequence, contextmanager
+from memorybook._light import Any, Iterator, Sequence, contextmanager
 from memorybook.storage.sqlite import Connection, Damaged, Store, connect, immediate, reading, translated
-from memorybook.typed import Any
 
 _READ_ONLY = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 

@@ -22,14 +22,13 @@ from time import sleep
 
 import apsw
 
+from memorybook._light import Any, Callable, Iterable, Iterator, Sequence, contextmanager, suppress
 from memorybook.errors import Damaged as Damaged
 from memorybook.errors import Unavailable
-from memorybook.standard import Callable, Iterable, Iterator, Sequence, contextmanager, suppress
-from memorybook.storage.columns import Value as Value
-from memorybook.storage.columns import bindable as bindable
-from memorybook.storage.columns import readable as readable
+from memorybook.storage.index.columns import Value as Value
+from memorybook.storage.index.columns import bindable as bindable
+from memorybook.storage.index.columns import readable as readable
 from memorybook.storage.seal import counted, fault, leave, left, renamed
-from memorybook.typed import Any
 
 Row = tuple[Any, ...]
 Values = Sequence[Value]

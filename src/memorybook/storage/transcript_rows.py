@@ -20,10 +20,10 @@ Text that UTF-8 cannot say (lone surrogates) is stored as a blob in the same col
 
 from __future__ import annotations
 
+from memorybook._light import TYPE_CHECKING, Any, Iterator, Sequence, cast
 from memorybook.errors import InvalidInput
-from memorybook.standard import Iterator, Sequence
 from memorybook.storage import seal
-from memorybook.storage.columns import (
+from memorybook.storage.index.columns import (
     Value,
     as_json,
     bindable,
@@ -34,7 +34,6 @@ from memorybook.storage.columns import (
     readable,
     stamp,
 )
-from memorybook.typed import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from memorybook.model import Role, Session, Turn

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from memorybook._light import TYPE_CHECKING, Iterator
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.standard import Iterator
-from memorybook.storage.columns import Value, bindable, maybe_bindable, readable
+from memorybook.storage.index.columns import Value, bindable, maybe_bindable, readable
 from memorybook.storage.sqlite import Connection
 from memorybook.storage.transcript_rows import CHAT, EMBEDDING, SESSION, session_of, turns_of
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.model import Session, Turn
-    from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate
+    from memorybook.storage.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate
 
 
 def told(db: Connection, number: int) -> SummaryState:
     """See `SqliteTranscripts.told`."""
-    from memorybook.summaries import SummaryState
+    from memorybook.storage.summary_changes import SummaryState
 
     columns = f"{SESSION}, summary_by, summary_through, chats_through"
     [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
@@ -112,7 +111,7 @@ def embedding_of(db: Connection, table: str, number: int) -> SummaryEmbedding | 
 
 def _embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
     """The columns `EMBEDDING` as a vector; None if there is none."""
-    from memorybook.summaries import SummaryEmbedding
+    from memorybook.storage.summary_changes import SummaryEmbedding
 
     if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from memorybook._light import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
 from memorybook.errors import ConfigError, Conflict, NotFound
-from memorybook.standard import Callable, Iterable, Iterator, Mapping, Sequence
-from memorybook.storage.columns import as_json, bindable, readable, row_limit, stamp
+from memorybook.storage.index.columns import as_json, bindable, readable, row_limit, stamp
 from memorybook.storage.sqlite import Connection, Store, immediate, reading
 from memorybook.storage.transcript_rows import (
     CHAT,
@@ -20,14 +20,13 @@ from memorybook.storage.transcript_rows import (
     turns_of,
     widened,
 )
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
     from memorybook.model import Session, Turn
-    from memorybook.summaries import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
+    from memorybook.storage.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
 
 
 class SqliteTranscripts:
@@ -161,8 +160,8 @@ class SqliteTranscripts:
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
+        from memorybook.storage.summary_changes import SummaryEmbedding
         from memorybook.storage.transcript_summaries import set_embedding, summarized
-        from memorybook.summaries import SummaryEmbedding
 
         with self._writing(session) as db:
             table, number = summarized(db, _known(db, session), session, turn_id)
@@ -309,7 +308,7 @@ class SqliteTranscripts:
 
         The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
         """
-        from memorybook.summaries import TurnChanges
+        from memorybook.storage.summary_changes import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())

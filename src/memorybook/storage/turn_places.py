@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memorybook.standard import Mapping, Sequence
-from memorybook.storage.columns import as_json, bindable, readable
+from memorybook._light import TYPE_CHECKING, Mapping, Sequence
+from memorybook.storage.index.columns import as_json, bindable, readable
 from memorybook.storage.sqlite import Connection
 from memorybook.storage.transcript_rows import (
     CHAT,
@@ -17,7 +17,6 @@ from memorybook.storage.transcript_rows import (
     split,
     turns_of,
 )
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Container

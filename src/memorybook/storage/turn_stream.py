@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from memorybook._light import TYPE_CHECKING, Iterator
 from memorybook.errors import Damaged
-from memorybook.standard import Iterator
-from memorybook.storage.columns import bindable, readable
+from memorybook.storage.index.columns import bindable, readable
 from memorybook.storage.sqlite import Connection, Store
 from memorybook.storage.transcript_rows import CHAT, SESSION, session_of, turns_of
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memorybook.model import Session, Turn

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from memorybook.storage.directory import Listed, Walk
 
 if TYPE_CHECKING:
-    from memorybook.documents import DocumentInfo
+    from memorybook.formats.document import DocumentInfo
 
 TRUSTED = 60.0
 """Seconds after which everything is looked at anyway."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
+from memorybook._light import lazily
 
 CUE = (
     r"(?:(?i:(?:oh |hmm,? |ah,? |okay,? |ok,? |well,? )*(?:no|nope|sorry|wait|correction|oops|whoops|actually|typo)\b"

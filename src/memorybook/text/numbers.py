@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
-from memorybook.standard import Iterator
-from memorybook.typed import TYPE_CHECKING, NamedTuple
+from memorybook._light import TYPE_CHECKING, Iterator, NamedTuple, lazily
 
 if TYPE_CHECKING:
     import re

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memorybook.hits import Passage
+from memorybook._light import TYPE_CHECKING
+from memorybook.search.types import Passage
 from memorybook.text.questions import only_asks
 from memorybook.text.tokens import is_question
-from memorybook.typed import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime

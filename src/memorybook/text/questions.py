@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
+from memorybook._light import lazily
 from memorybook.text.tokens import is_question, query_words
 
 TELLS = 3.0

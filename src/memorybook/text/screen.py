@@ -8,9 +8,7 @@ shown as quoted data.
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
-from memorybook.standard import Callable, Iterable, Memo
-from memorybook.typed import NamedTuple
+from memorybook._light import Callable, Iterable, Memo, NamedTuple, lazily
 
 
 class Sign(NamedTuple):

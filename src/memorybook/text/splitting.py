@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.hits import Passage
+from memorybook.search.types import Passage
 from memorybook.text.passages import utc_day
 
 if TYPE_CHECKING:

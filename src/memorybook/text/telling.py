@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
+from memorybook._light import lazily
 
 PLACEHOLDERS = ("(left out on request)", "（按要求略去）")
 """What stands for an order to forget that was carried out, in English and in Chinese."""

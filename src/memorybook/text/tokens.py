@@ -11,9 +11,7 @@ from operator import add
 
 import Stemmer
 
-from memorybook.patterns import lazily
-from memorybook.standard import Callable, Iterable, Mapping, Memo, Sequence, once
-from memorybook.typed import TYPE_CHECKING
+from memorybook._light import TYPE_CHECKING, Callable, Iterable, Mapping, Memo, Sequence, lazily, once
 
 if TYPE_CHECKING:
     import re

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.standard import quoted
+from memorybook._light import quoted
 
 _ACTING = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029"  # C0 without tab and newline, DEL, C1: escapes, bells; ends of lines

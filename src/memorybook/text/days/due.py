@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
-from memorybook.standard import date
+from memorybook._light import date, lazily
 from memorybook.text.days.grammar import When, may_name_days, phrases, ranges, without_recurring
 from memorybook.text.days.spans import LENGTH, Span, spans_of
 from memorybook.text.days.table import LED, WEEKEND

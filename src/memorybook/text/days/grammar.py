@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from memorybook.patterns import lazily
-from memorybook.standard import Callable, Iterable, Iterator, Memo
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Memo, NamedTuple, lazily
 from memorybook.text.days.table import (
     ALONE,
     BESIDE,
@@ -25,7 +24,6 @@ from memorybook.text.days.table import (
     weekday,
 )
 from memorybook.text.numbers import number
-from memorybook.typed import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import re

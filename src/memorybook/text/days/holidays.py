@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memorybook.standard import date
+from memorybook._light import date
 
 FIRST, LAST = 1990, 2060
 """Years of which the days of the moon's calendar are known here."""

@@ -6,12 +6,10 @@ only called unfounded when nothing that was said can have meant it.
 
 from __future__ import annotations
 
-from memorybook.patterns import lazily
-from memorybook.standard import Iterable, Iterator, date
+from memorybook._light import Iterable, Iterator, NamedTuple, date, lazily
 from memorybook.text.days.grammar import When, every, phrases, ranges
 from memorybook.text.days.spans import LENGTH, Span, spans_of
 from memorybook.text.days.table import BESIDE, WEEKEND
-from memorybook.typed import NamedTuple
 
 NEAR = 10
 """Days in a span up to which one day in it counts as meant."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from memorybook.standard import Iterable, Iterator, date
+from memorybook._light import Iterable, Iterator, cast, date
 from memorybook.text.days.grammar import When
 from memorybook.text.days.holidays import days_of
 from memorybook.text.days.table import WEEKEND
-from memorybook.typed import cast
 
 Span = tuple[int, int]
 """First and last day, as proleptic Gregorian ordinals."""

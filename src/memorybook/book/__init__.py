@@ -1,0 +1,1 @@
+"""The open book: transactions, commits, undo, and the background thread that embeds passages."""

@@ -1,0 +1,465 @@
+"""Book: one open book. Reads, searches, applies changes, syncs; the one place that writes entries."""
+
+from __future__ import annotations
+
+from memorybook._light import (
+    TYPE_CHECKING,
+    UTC,
+    Any,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+    cast,
+    date,
+    datetime,
+    suppress,
+    tzinfo,
+)
+from memorybook.entries import fade
+from memorybook.errors import Conflict, MissingDocument, Unavailable
+from memorybook.search.search import find
+from memorybook.search.types import Answer, Passage, Query, SyncReport
+from memorybook.search.weights import weights_for
+from memorybook.text.telling import says_something
+
+if TYPE_CHECKING:
+    from memorybook.book.commit import Writer
+    from memorybook.book.embedding import Claim, Embedding
+    from memorybook.book.transaction import Draft, Result
+    from memorybook.book.undo import Reversal
+    from memorybook.formats.document import Document
+    from memorybook.formats.memory_md import MemoryDocument
+    from memorybook.model import Change, Discarded, Entry, Operation
+    from memorybook.protocols import Documents, Index, Journal, Progress, Transcripts
+    from memorybook.search.types import Candidates
+
+
+class Book:
+    """One open book over its parts; safe to share between threads.
+
+    Args:
+        documents, transcripts, journal: The truth.
+        index: What searches use.
+        fallback: Makes the index that answers when `index` cannot.
+        clock: The time now, timezone-aware.
+        new_id: Makes the id of an operation of that time.
+        zone: The book's timezone: which day a note belongs to.
+        weights: Shares of the (vector, words) legs; (0, 0) takes the embedder's own.
+        degraded: What is less than configured already on opening, one sentence each.
+        claim: See `Embedding`.
+
+    Attributes:
+        background: Whether what waits for a vector after a search or a sync is embedded by a thread of its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        transcripts: Transcripts,
+        journal: Journal,
+        index: Index,
+        fallback: Callable[[], Index],
+        clock: Callable[[], datetime],
+        new_id: Callable[[datetime], str],
+        zone: tzinfo | None,
+        weights: tuple[float, float] = (0.0, 0.0),
+        degraded: Sequence[str] = (),
+        claim: Claim | None = None,
+    ) -> None:
+        self.documents = documents
+        self.transcripts = transcripts
+        self.journal = journal
+        self.index = index
+        self._make_fallback = fallback
+        self._fallback: Index | None = None
+        self._clock = clock
+        self._new_id = new_id
+        self.zone = zone
+        self._weights = weights
+        self._degraded = tuple(degraded)
+        self._claim = claim
+        self._embedding: Embedding | None = None
+        self._searches: list[None] = []
+        self.background = False
+        self._journal_fails = ""
+        self._settled: list[Operation] = []
+        self._parsed: dict[str, tuple[str, float, MemoryDocument]] = {}
+        self._recover()
+
+    def faults(self, *, thorough: bool = False) -> list[str]:
+        """What happened to what cannot be derived behind the book's back, a sentence each; see `Journal.fault`."""
+        found: list[str] = []
+        for part in (self.transcripts, self.journal):
+            try:
+                found.append(part.fault(thorough=thorough))
+            except Unavailable as error:
+                found.append(str(error))
+        try:
+            found += self._losses()
+        except Unavailable as error:
+            found.append(str(error))
+        return [one for one in found if one]
+
+    def _losses(self) -> list[str]:
+        """What another program took away from MEMORY.md and is not there again, one sentence each."""
+        lost = self.documents.lost()
+        if not lost:
+            return []
+        from memorybook.formats import memory_md
+
+        known = {entry.id: entry for entry in self.entries()}
+        reasons = []
+        for file, text, left in lost:
+            before = memory_md.parse(text, modified=self.now()).entries
+            damaged = {entry.id: entry for entry in memory_md.parse(left, modified=self.now()).entries}
+            gone = sum(one.id not in known or known[one.id] == damaged.get(one.id) != one for one in before)
+            if gone or not before:
+                reasons.append(
+                    f"another program took {gone} of {len(before)} entries out of MEMORY.md: have them back with "
+                    f"memorybook undo MEMORY.md, or delete {file!r} if they are meant to be gone"
+                )
+        return reasons
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """What is less than configured, one sentence each."""
+        return (*self._degraded, self._journal_fails) if self._journal_fails else self._degraded
+
+    # --- time ----------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """The time now, UTC, whole seconds."""
+        return self._clock().astimezone(UTC).replace(microsecond=0)
+
+    def day(self, time: datetime) -> date:
+        """The day that `time` falls on in the book's timezone."""
+        return time.astimezone(self.zone).date()
+
+    def strength(self, entry: Entry) -> float:
+        """An entry's score today, 0..1, fading applied."""
+        return fade.strength(entry, self.now().date())
+
+    # --- finding -------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: Query,
+        *,
+        limit: int,
+        min_score: float = 0.0,
+        keep: Callable[[Passage], bool] | None = None,
+        explain: bool = False,
+    ) -> Answer:
+        """The hits for a query, after bringing the index up to date with what is on disk now."""
+        self._searches.append(None)
+        try:
+            report, candidates = self.candidates(query)
+        finally:
+            self._searches.pop()
+        self._wake(report)
+        vector, words = self._weights
+        weights = weights_for(candidates.embedder, vector=vector, words=words)
+        found = find(
+            query.text,
+            candidates,
+            weights,
+            limit=limit,
+            min_score=min_score,
+            strength=self._strength_today(),
+            today=self.day(self.now()),
+            keep=keep,
+            explain=explain,
+        )
+        degraded = together((*self.degraded, *report.degraded, *candidates.degraded), self.faults())
+        state = {
+            "fresh": not report.degraded,  # what sync could not bring in
+            "backend": candidates.backend,
+            "checked_files": report.checked,
+            "pending_vectors": max(report.pending_vectors, candidates.pending_vectors),
+            "degraded": list(degraded),
+        }
+        return Answer(
+            found.hits,
+            found.has_relevant,
+            min_score,
+            found.cut,
+            candidates.backend,
+            self.documents.root,
+            state,
+            knows=found.knows,
+        )
+
+    def candidates(self, query: Query) -> tuple[SyncReport, Candidates]:
+        """What the index finds for a query, unranked, once it is up to date with what is on disk now."""
+        try:
+            return self.index.sync(self.documents, self.transcripts), self.index.candidates(query)
+        except Unavailable as error:
+            reason = f"the index cannot be used ({error}): searched by scanning the documents"
+        if self._fallback is None:
+            self._fallback = self._make_fallback()
+        report = self._fallback.sync(self.documents, self.transcripts)
+        candidates = self._fallback.candidates(query)
+        return report, candidates._replace(degraded=(*candidates.degraded, reason))
+
+    def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        """Turns of sessions (uuid) that say something, as the last search saw them, see `protocols.Index.turns`."""
+        try:
+            found = self.index.turns(spans)
+        except Unavailable:
+            found = self._fallback.turns(spans) if self._fallback is not None else ()
+        return [turn for turn in found if says_something(turn.text)]
+
+    def _strength_today(self) -> Callable[[Passage], float]:
+        today = self.now().date()
+
+        def strength(passage: Passage) -> float:
+            if passage.score is None or passage.scored is None or passage.pinned:
+                return passage.score or 0.0
+            scored = date.fromisoformat(passage.scored)
+            activated = date.fromisoformat(passage.activated) if passage.activated else scored
+            return fade.fade(passage.score, scored=scored, activated=activated, today=today)
+
+        return strength
+
+    def below_prompt(self, passage: Passage) -> bool:
+        """Whether an entry's passage is archived or too weak for the prompt."""
+        return passage.state != "active" or self._strength_today()(passage) < fade.PROMPT_FROM
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def memory(self) -> MemoryDocument:
+        """MEMORY.md as it is on disk now; an empty one if there is none yet."""
+        from memorybook.formats import memory_md
+
+        read = self._read("MEMORY.md")
+        return memory_md.parse("", modified=self.now()) if read is None else self._parse("MEMORY.md", read)
+
+    def memory_text(self) -> str:
+        """The text of MEMORY.md as it is on disk now, "" if there is none."""
+        read = self._read("MEMORY.md")
+        return "" if read is None else read.text
+
+    def _read(self, path: str) -> Document | None:
+        try:
+            return self.documents.read(path)
+        except MissingDocument:
+            return None
+
+    def _parse(self, path: str, read: Document) -> MemoryDocument:
+        """The document's entries; what was read last of a path is kept while it does not change."""
+        from memorybook.formats import memory_md
+
+        known = self._parsed.get(path)
+        if known is None or known[:2] != (read.revision, read.modified):
+            document = memory_md.parse(read.text, modified=datetime.fromtimestamp(read.modified, UTC))
+            known = self._parsed[path] = (read.revision, read.modified, document)
+        return known[2]
+
+    def entries(self) -> list[Entry]:
+        """Every entry of MEMORY.md and `archive/`, each once, in the order of the documents."""
+        found = {entry.id: entry for entry in self.memory().entries}
+        for info in sorted(self.documents.list()):
+            if info.path.startswith("archive/"):
+                for entry in self._parse(info.path, self.documents.read(info.path)).entries:
+                    found.setdefault(entry.id, entry)
+        return list(found.values())
+
+    def warnings(self) -> list[str]:
+        """What is not read as it stands: lines of MEMORY.md and `archive/`, `MEMORY.md: line 12: …`, and files."""
+        paths = ["MEMORY.md", *sorted(info.path for info in self.documents.list() if info.path.startswith("archive/"))]
+        documents = [(path, self._parse(path, read)) for path in paths if (read := self._read(path)) is not None]
+        lines = [f"{path}: {warning}" for path, document in documents for warning in document.warnings]
+        return [*lines, *self.documents.unread()]
+
+    def access_counts(self, ids: Iterable[str]) -> Mapping[str, int]:
+        """How often each of these entries stood in a prompt, 0 left out; none if the journal does not answer."""
+        if self._journal_fails:
+            return {}
+        try:
+            return self.journal.access_counts(ids)
+        except Unavailable as error:
+            self._journal_fails = f"uses of entries are not known: {error}"
+            return {}
+
+    def count_access(self, ids: Sequence[str], *, query: str = "", session: str | None = None) -> None:
+        """Count that these entries stood in a prompt for `query` (masked), where that can be written down."""
+        if not self._journal_fails:
+            with suppress(Unavailable):
+                self.journal.shown(ids, time=self.now(), session=session, query=query)
+
+    def pending_operations(self) -> int:
+        """How many operations were begun and are not finished; 0 if the journal does not answer."""
+        with suppress(Unavailable):
+            return 0 if self._journal_fails else len(self.journal.pending())
+        return 0
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        actor: str,
+        door: str,
+        session: str | None = None,
+        kind: str = "",
+        discarded: Sequence[Discarded] = (),
+        usage: Mapping[str, Any] | None = None,
+        bury: Iterable[str] = (),
+    ) -> Result:
+        """Carry out changes as one operation: all of them are in the documents on return, or none is.
+
+        Takes the book's lock, works the changes into what is on disk now, journals them with their
+        preimages, writes, marks the operation done. Searches see them at once: they sync first.
+        It is journalled if it changes something, or has discarded candidates or something to bury.
+
+        Args:
+            changes: What to do, in order.
+            actor, door, session, kind, discarded, usage: See `Operation`.
+            bury: Digests of texts that imports must not bring back while the operation is not undone.
+
+        Raises:
+            NotFound: A change names an entry that is not there.
+            InvalidInput: A change would make a value that cannot be.
+            Conflict: A person kept saving the document all the while, or a `Put` was made from another text.
+            BookLocked: Another process holds the book for too long.
+            Unavailable: The disk refuses. If that was in the midst of several documents, the rest is done
+                by the next change, or by whoever opens the book next; else nothing was done.
+        """
+        group = (session, changes, discarded, usage, bury)
+        return self.apply_each([group], actor=actor, door=door, kind=kind)[0]
+
+    def apply_each(self, groups: Sequence[tuple[Any, ...]], *, actor: str, door: str, kind: str = "") -> list[Result]:
+        """Carry out several groups of changes, each as an operation of its own.
+
+        As `apply` does, but for that each document is read and written once: all groups are in the documents on
+        return, or none is. A group is a `writing.Group`: its session and its changes, and what may follow there.
+        """
+        from memorybook.book.commit import Group
+
+        results = self._writer.apply_each([Group(*group) for group in groups], actor=actor, door=door, kind=kind)
+        self._journal_fails = ""
+        return results
+
+    def undo(
+        self, operation: str, *, actor: str, door: str, dry_run: bool = False
+    ) -> tuple[Operation, Operation, Reversal]:
+        """Take back an operation (id), as an operation of its own; with `dry_run`, only say how.
+
+        Returns the operation, the one that takes it back (not written for a dry run), and how. Documents that
+        stand as the operation left them are what they were before it, byte for byte; in others what it changed is
+        taken back and the rest stays.
+
+        Raises NotFound; Conflict, which shows what stands against it, if it is undone already or if something that
+        it changed was changed since or purged; else as `apply`.
+        """
+        return self._writer.undo(operation, actor=actor, door=door, dry_run=dry_run)
+
+    def draft(self) -> Draft:
+        """The documents as they stand, to work changes into and see what becomes of them; nothing is written."""
+        return self._writer.draft()
+
+    @property
+    def _writer(self) -> Writer:
+        from memorybook.book.commit import Writer
+
+        return Writer(
+            self.documents,
+            self.transcripts,
+            self.journal,
+            parse=self._parse,
+            settled=self._settled,
+            now=self.now,
+            new_id=self._new_id,
+        )
+
+    def _recover(self) -> None:
+        """Finish what a crash left half done; where that cannot be done now, the next change does it.
+
+        Reading goes on without the journal.
+        """
+        try:
+            pending = self.journal.pending()
+        except Unavailable as error:
+            self._journal_fails = f"it is not known what was interrupted, or how often entries were used: {error}"
+            return
+        if pending:
+            with suppress(Unavailable, Conflict), self.documents.lock():
+                self._writer.settle_all()
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    @property
+    def embedding(self) -> Embedding:
+        """What embeds the passages that wait for a vector."""
+        if self._embedding is None:
+            from memorybook.book.embedding import Embedding
+
+            self._embedding = Embedding(self.index, claim=self._claim, busy=lambda: bool(self._searches))
+        return self._embedding
+
+    def _wake(self, report: SyncReport) -> None:
+        if self.background and report.pending_vectors:
+            self.embedding.wake()
+
+    def refresh(self) -> SyncReport:
+        """Bring the words of the index up to date; vectors that a sync does not embed are left to the background."""
+        report = self.index.sync(self.documents, self.transcripts)
+        self._wake(report)
+        failure = self._embedding.failure if self._embedding is not None else ""
+        return report._replace(degraded=(*report.degraded, failure)) if failure else report
+
+    def sync(self, *, progress: Progress | None = None) -> SyncReport:
+        """Bring the index up to date, vectors included; what fails is in the report."""
+        report = self.index.sync(self.documents, self.transcripts)
+        report = report._replace(warnings=(*report.warnings, *self.documents.unread()))
+        return self._embedded(report, progress)
+
+    def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
+        """Make the index anew while searches go on with the old one; reports as `sync` does."""
+        return self._embedded(self.index.rebuild(self.documents, self.transcripts, progress=progress), progress)
+
+    def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
+        """The report after what waits for a vector was embedded."""
+        from memorybook.errors import EmbedderFailed
+
+        if not report.pending_vectors:
+            return report
+        try:
+            return report._replace(pending_vectors=self.embedding.finish(progress))
+        except EmbedderFailed as error:
+            stats, told = self.index.stats(), any(str(error) in reason for reason in report.degraded)
+            degraded = report.degraded if told else (*report.degraded, str(error))
+            return report._replace(pending_vectors=stats["passages"] - stats["vectors"], degraded=degraded)
+
+    def close(self) -> None:
+        """Release files and connections; closing twice does nothing."""
+        for part in (self._embedding, self._fallback, self.index, self.transcripts, self.journal, self.documents):
+            if part is not None:
+                part.close()
+        self._embedding = None
+
+
+def together(reasons: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
+    """The reasons, each once, with those of the others that are not part of one."""
+    found = dict.fromkeys(reasons)
+    found.update((one, None) for one in more if not any(one in reason for reason in found))
+    return tuple(found)
+
+
+class _Closed:
+    """Stands where a book was."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unavailable("this memory is closed: open it again")
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def closed(book: Book) -> Book:
+    """Close the book; what is given for it raises Unavailable for whatever is asked of it, but closing."""
+    book.close()
+    return cast("Book", _Closed())

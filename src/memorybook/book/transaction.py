@@ -1,0 +1,413 @@
+"""Changes worked into copies of the documents they touch; nothing is written before `Draft.write`.
+
+`Book.apply` makes a draft under the book's lock from what is on disk now, so a person's edit made in
+the meantime is part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import NamedTuple, assert_never
+
+from memorybook.book.pages import MEMORY, Pages, is_page, statement
+from memorybook.entries import fade
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats import memory_md, turns_json
+from memorybook.model import (
+    Add,
+    Append,
+    Applied,
+    Archive,
+    Change,
+    Drop,
+    EditTurns,
+    Entry,
+    Operation,
+    Put,
+    Reinforce,
+    Remove,
+    RemoveTurns,
+    Supersede,
+    Turn,
+    Update,
+)
+from memorybook.text.tokens import normalise
+
+
+class Outcome(NamedTuple):
+    """What became of one change.
+
+    Attributes:
+        applied: Its record; None if there was nothing to do (a duplicate line).
+        entry: The entry as it stands afterwards, for changes to entries; as it was, for a removal.
+        path, line: Where a line stands, 1-based; the earlier one for a duplicate. "" and 0 for entries.
+    """
+
+    applied: Applied | None
+    entry: Entry | None = None
+    path: str = ""
+    line: int = 0
+
+
+class Result(NamedTuple):
+    """What applying changes did: the operation (None if nothing was to do), each change's outcome in order."""
+
+    operation: Operation | None
+    outcomes: tuple[Outcome, ...]
+
+
+class Draft:
+    """Changes worked into the documents as they will be.
+
+    Args:
+        pages: The documents; their lock is held by the caller from here until after they are written.
+
+    Attributes:
+        unanswered: Kind and target of changes that were carried out without an answer: asked again, each counts once.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self.pages = pages
+        self.now = pages.now
+        self._today = pages.now.date()
+        self._named: dict[str, str] = {}
+        self._statements: set[str] | None = None
+        self.unanswered: set[tuple[str, str]] = set()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def get(self, id: str) -> Entry | None:
+        """The entry as it stands in the draft; MEMORY.md first, then `archive/`."""
+        path = self.pages.home(id)
+        return self.pages.copies[path].document.get(id) if path else None
+
+    def look(self, changes: Iterable[Change]) -> None:
+        """Read what these changes will need, so that reading it again is quick; needs no lock."""
+        for change in changes:
+            if isinstance(change, Add):
+                self.saying(change.entry.text)
+            elif isinstance(change, Update | Reinforce | Archive | Remove | Supersede):
+                self.pages.home(change.id)
+            elif isinstance(change, Append) and change.section:
+                self.pages.copy(MEMORY)
+
+    # --- changing ------------------------------------------------------------------------------
+
+    def do(self, change: Change) -> Outcome:
+        """Work in one change; raises NotFound, InvalidInput, Conflict and leaves the draft as it was."""
+        match change:
+            case Add():
+                return self._add(change)
+            case Update() | Reinforce() | Archive():
+                return self._edit(change.id, change.reason, *self._editing(change))
+            case Remove():
+                return self._remove(change)
+            case Supersede():
+                return self._supersede(change)
+            case Append():
+                return self._append_item(change) if change.section else self._append_line(change)
+            case Put():
+                return self._put(change)
+            case Drop():
+                return self._drop(change)
+            case RemoveTurns():
+                return self._remove_turns(change)
+            case EditTurns():
+                return self._edit_turns(change)
+            case _:
+                assert_never(change)
+
+    def _editing(self, change: Update | Reinforce | Archive) -> tuple[str, Callable[[Entry], Entry]]:
+        """The name of a change to an entry, and what it does."""
+        if isinstance(change, Update):
+            return "update", lambda entry: _updated(entry, change)
+        if isinstance(change, Reinforce):
+            return "reinforce", lambda entry: fade.reinforced(entry, self._today)
+        return "archive", lambda entry: replace(entry, archived=True)
+
+    def redo(self, applied: Applied) -> None:
+        """Carry out a recorded change, unless it stands already or a person has changed its target since."""
+        if applied.kind == "append":
+            self._append_line(Append(path=applied.target, line=applied.after or ""))
+        elif applied.kind == "item":
+            section, _, text = (applied.after or applied.before or "").partition("\n")
+            if applied.after is None:
+                self.remove_item(section, text)
+            else:
+                self._append_item(Append(path=MEMORY, line=text, section=section))
+        elif applied.kind == "turns":
+            session, turns, whole = turns_json.parse(applied.before or applied.after or "")
+            self.pages.turns.append((session, turns, whole, applied.after is not None))
+        elif applied.kind == "edit":
+            then, old, _ = turns_json.parse(applied.before or "")
+            now, new, _ = turns_json.parse(applied.after or "")
+            self.pages.edits.append((then, old, now, new))
+        elif applied.kind == "put":
+            if self.pages.text(applied.target) == applied.before:
+                self.pages.set_text(applied.target, applied.after or "")
+        elif applied.kind == "drop":
+            line = None if applied.after is None else applied.before
+            if line is not None or self.pages.text(applied.target) == applied.before:
+                self._drop(Drop(path=applied.target, line=line, left=applied.after or ""))
+        else:
+            self._redo_entry(applied)
+
+    def _redo_entry(self, applied: Applied) -> None:
+        current = self.get(applied.target)
+        self.pages.load_archives()
+        if self.pages.home(applied.target) == MEMORY:  # it may have been on its way out of an archive
+            for copy in self.pages.archives_with(applied.target):
+                copy.gone.add(applied.target)
+                copy.moved = True
+        standing = memory_md.render_entry(current) if current else None
+        if standing != applied.before or applied.before == applied.after:
+            return
+        self.put_entry(
+            applied.target, None if applied.after is None else memory_md.parse_entry(applied.after, modified=self.now)
+        )
+
+    def put_entry(self, id: str, entry: Entry | None) -> None:
+        """Let the entry of that id be this one; None takes it out."""
+        if entry is not None:
+            self._place(entry)
+        else:
+            self._remove(Remove(id=id))
+
+    def _add(self, change: Add) -> Outcome:
+        entry = change.entry
+        known = self.saying(entry.text)
+        if known is not None:
+            self._named[entry.id] = known.id
+            if entry.session is not None and entry.session == known.session:
+                return Outcome(None, known)
+            if self._was_unanswered("add", known.id):
+                return Outcome(None, known)
+            return self.do(Reinforce(id=known.id, reason=change.reason))
+        if self.get(entry.id) is not None:
+            entry = replace(entry, id=memory_md.new_id({known.id for known in self._all()}))
+        self._named[change.entry.id] = entry.id
+        self._place(entry)
+        return Outcome(self.record("add", entry.id, None, entry, change.reason), entry)
+
+    def _was_unanswered(self, kind: str, id: str) -> bool:
+        """Whether this was done, and nobody was told; it counts as told from now on."""
+        found = (kind, id) in self.unanswered
+        self.unanswered.discard((kind, id))
+        return found
+
+    def _supersede(self, change: Supersede) -> Outcome:
+        by = self._existing(self._named.get(change.by, change.by)).id
+        if by == change.id:
+            raise InvalidInput(f"entry {by!r} cannot supersede itself: name the one that is true now")
+        before = self._existing(change.id)
+        if before.superseded_by == by:
+            return Outcome(None, before)
+        return self._edit(
+            change.id, change.reason, "supersede", lambda entry: fade.contradicted(entry, by, self._today)
+        )
+
+    def _all(self) -> Iterator[Entry]:
+        self.pages.copy(MEMORY)
+        self.pages.load_archives()
+        copies = self.pages.copies.values()
+        return (entry for copy in copies for entry in copy.document.entries if entry.id not in copy.gone)
+
+    def saying(self, text: str) -> Entry | None:
+        """The entry that makes the same statement, if there is one that is still held true."""
+        statement = normalise(text)
+        if self._statements is None:
+            self._statements = {_normalised(entry.text) for entry in self._all()}
+        if statement not in self._statements:  # the quick way: of many that are added, few are said already
+            return None
+        same = (entry for entry in self._all() if _normalised(entry.text) == statement)
+        return next((entry for entry in same if entry.superseded_by is None), None)
+
+    def _edit(self, id: str, reason: str, kind: str, edit: Callable[[Entry], Entry]) -> Outcome:
+        before = self._existing(id)
+        if kind == "reinforce" and self._was_unanswered(kind, id):
+            return Outcome(None, before)
+        try:
+            after = edit(before)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from error
+        self._place(after)
+        return Outcome(self.record(kind, id, before, after, reason), after)
+
+    def _remove(self, change: Remove) -> Outcome:
+        before = self._existing(change.id)
+        self.pages.load_archives()
+        for copy in self.pages.copies.values():
+            if copy.document.get(change.id) is not None:
+                copy.change(copy.document.without(change.id))
+        return Outcome(self.record("remove", change.id, before, None, change.reason), before)
+
+    def _existing(self, id: str) -> Entry:
+        entry = self.get(id)
+        if entry is None:
+            raise NotFound(f"no entry {id!r} in this book: a search names the ids")
+        return entry
+
+    def _place(self, entry: Entry) -> None:
+        if self._statements is not None:
+            self._statements.add(_normalised(entry.text))
+        home = self.pages.home(entry.id) or MEMORY
+        if home != MEMORY and not entry.archived:
+            for copy in self.pages.archives_with(entry.id):
+                copy.gone.add(entry.id)
+                copy.moved = True
+            home = MEMORY
+        copy = self.pages.copies[home]
+        copy.change(copy.document.with_entry(entry))
+
+    @staticmethod
+    def record(kind: str, target: str, before: Entry | None, after: Entry | None, reason: str) -> Applied:
+        """What the journal keeps of a change to an entry."""
+        return Applied(
+            kind=kind,
+            target=target,
+            before=memory_md.render_entry(before) if before else None,
+            after=memory_md.render_entry(after) if after else None,
+            reason=reason,
+        )
+
+    # --- lines and whole documents ---------------------------------------------------------------
+
+    def _append_item(self, change: Append) -> Outcome:
+        copy = self.pages.copy(MEMORY)
+        section = change.section or ""
+        known = copy.document.item_line(section, change.line)
+        if known is not None:
+            return Outcome(None, path=MEMORY, line=known)
+        copy.change(copy.document.with_item(section, change.line))
+        line = copy.document.item_line(section, change.line) or 0
+        applied = Applied(
+            kind="item", target=MEMORY, before=None, after=f"{section}\n{change.line}", reason=change.reason
+        )
+        return Outcome(applied, path=MEMORY, line=line)
+
+    def remove_item(self, section: str, text: str) -> bool:
+        """Take a list item out of the person's part of MEMORY.md; whether it stood there."""
+        copy = self.pages.copy(MEMORY)
+        if copy.document.item_line(section, text) is None:
+            return False
+        copy.change(copy.document.without_item(section, text))
+        return True
+
+    def _append_line(self, change: Append) -> Outcome:
+        document = self.pages.lines(change.path)
+        key = statement(change.line)
+        if key in document.texts:
+            return Outcome(None, path=change.path, line=document.texts[key])
+        if change.apart and (document.added or document.lines)[-1:] not in ([], [""]):
+            document.added.append("")
+        document.added.append(change.line)
+        document.texts[key] = len(document.lines) + len(document.added)
+        applied = Applied(kind="append", target=change.path, before=None, after=change.line, reason=change.reason)
+        return Outcome(applied, path=change.path, line=document.texts[key])
+
+    def _put(self, change: Put) -> Outcome:
+        if not change.path.startswith("sessions/"):  # entries may stand there
+            self._statements = None
+        before = self._made_from(change)
+        if before == change.text:
+            return Outcome(None, path=change.path)
+        self.pages.set_text(change.path, change.text)
+        self.pages.whole[change.path].told = change.text
+        applied = Applied(kind="put", target=change.path, before=before, after=change.text, reason=change.reason)
+        return Outcome(applied, path=change.path)
+
+    def _made_from(self, change: Put | Drop) -> str | None:
+        """The text that stands there, None if none does; raises Conflict if the change was made from another."""
+        before = self.pages.text(change.path)
+        if change.made_from is not None and change.made_from != (before or ""):
+            raise Conflict(f"document {change.path!r} was changed by somebody else: read it again")
+        return before
+
+    def _drop_prose(self, change: Drop, line: str) -> Outcome:
+        """Take a line out of what a person wrote into a document of entries."""
+        copy = self.pages.copy(change.path)
+        left = copy.document.without_line(line, change.left)
+        if left is copy.document:
+            return Outcome(None, path=change.path)
+        copy.change(left)
+        applied = Applied(kind="drop", target=change.path, before=line, after=change.left, reason=change.reason)
+        return Outcome(applied, path=change.path)
+
+    def _drop(self, change: Drop) -> Outcome:
+        if change.line is not None and is_page(change.path):
+            return self._drop_prose(change, change.line)
+        before = self._made_from(change)
+        if before is None:
+            return Outcome(None, path=change.path)
+        if change.line is None:
+            self.pages.set_text(change.path, None)
+            self.pages.whole[change.path].told = None
+            applied = Applied(kind="drop", target=change.path, before=before, after=None, reason=change.reason)
+            return Outcome(applied, path=change.path)
+        lines = before.split("\n")
+        number = next((n for n, line in enumerate(lines) if line.removesuffix("\r") == change.line), None)
+        if number is None:
+            return Outcome(None, path=change.path)
+        stays = [lines[number].replace(change.line, change.left)] if change.left else []
+        self.pages.set_text(change.path, "\n".join(lines[:number] + stays + lines[number + 1 :]))
+        applied = Applied(kind="drop", target=change.path, before=change.line, after=change.left, reason=change.reason)
+        return Outcome(applied, path=change.path, line=number + 1)
+
+    # --- turns -----------------------------------------------------------------------------------
+
+    def _remove_turns(self, change: RemoveTurns) -> Outcome:
+        session = self.pages.transcripts.session(change.session)
+        turns = tuple(self.pages.transcripts.turns(session.uuid))
+        whole = change.turn_ids is None
+        if change.turn_ids is not None:
+            wanted = frozenset(change.turn_ids)
+            turns = tuple(turn for turn in turns if turn.id in wanted)
+        if not turns and not whole:
+            return Outcome(None)
+        before = turns_json.render(session, turns, whole=whole)
+        applied = Applied(
+            kind="turns", target=f"session:{session.uuid}", before=before, after=None, reason=change.reason
+        )
+        self.redo(applied)
+        return Outcome(applied)
+
+    def _edit_turns(self, change: EditTurns) -> Outcome:
+        session = self.pages.transcripts.session(change.session)
+        wanted = change.texts
+        old = tuple(turn for turn in self.pages.transcripts.turns(session.uuid) if turn.id in wanted) if wanted else ()
+        new = tuple(_edited(turn, change) for turn in old)
+        title = session.title if change.title is None else change.title
+        now = replace(session, title=title, summary=session.summary if change.summary is None else change.summary)
+        if (old, session) == (new, now):
+            return Outcome(None)
+        applied = Applied(
+            kind="edit",
+            target=f"session:{session.uuid}",
+            before=turns_json.render(session, old, whole=False),
+            after=turns_json.render(now, new, whole=False),
+            reason=change.reason,
+        )
+        self.redo(applied)
+        return Outcome(applied)
+
+
+def _edited(turn: Turn, change: EditTurns) -> Turn:
+    calls = tuple(change.tool_calls.get(turn.id, turn.tool_calls))
+    metadata = change.metadata.get(turn.id, turn.metadata)
+    return replace(turn, text=change.texts[turn.id], tool_calls=calls, metadata=metadata)
+
+
+_normalised = lru_cache(maxsize=20_000)(normalise)
+"""Of entries, which are compared with every new statement."""
+
+
+_FIELDS = frozenset(field.name for field in fields(Entry)) - {"id"}
+
+
+def _updated(entry: Entry, change: Update) -> Entry:
+    unknown = change.fields.keys() - _FIELDS
+    if unknown:
+        raise InvalidInput(f"an entry has no field {min(unknown)!r} to update: use one of {', '.join(sorted(_FIELDS))}")
+    return replace(entry, **change.fields)

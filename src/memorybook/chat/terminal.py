@@ -1,0 +1,395 @@
+"""A talk from its first line to its end: what is typed, what is done about it, what is shown."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from memorybook.agent.messages import text_of
+from memorybook.agent.workspace import Workspace
+from memorybook.chat import commands
+from memorybook.chat.command_handlers import KEPT, Doing
+from memorybook.chat.completion import lacks_editing, reader
+from memorybook.chat.display import Screen
+from memorybook.chat.hits_view import kept, show_found
+from memorybook.chat.status_line import Status, parts
+from memorybook.cli.call import Call
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.locale.chat_words import Words, counted, error_text
+from memorybook.locale.sentences_zh import told_in
+from memorybook.sessions.dialogue import is_worded
+from memorybook.sessions.recall_types import short
+from memorybook.text.tokens import count_tokens, language_of
+
+if TYPE_CHECKING:
+    from memorybook.agent import AgentSession, Event
+    from memorybook.inference.replies import Message
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+
+CHANNEL = "chat"
+"""Of the sessions of this door; each chat that is open at once has a number of its own in it."""
+
+COMPACT_FROM = 16_000
+"""Tokens of a talk from which on it is compacted."""
+
+_WRITING = ("memory_remember", "memory_append", "memory_update", "memory_pin")
+_BEGINS = ("/new", "/remember")  # commands that make a book
+_READ = 20  # entries and sessions whose language is a book's
+
+
+class Chat:
+    """One person's talk with a book, and with a language model if one is set.
+
+    Args:
+        call: Of the command line: its options, and the book.
+        system: Words to the model before all others.
+        goes_on: An earlier session that is gone on from, as `Memory.recall_session` takes it; "" for none.
+        language: Of what the chat says to an empty book before anything was said to it, `en` or `zh`.
+        read: Gives the next line; None reads stdin.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        *,
+        system: str = "",
+        goes_on: str = "",
+        language: str = "en",
+        read: Callable[[], str] | None = None,
+    ) -> None:
+        self._call = call
+        self._memory: Memory = call.memory
+        self._system = system
+        self._goes_on = goes_on
+        self._screen = Screen(call.options, self._memory.book.zone, _language(self._memory, language))
+        self._read = read or reader(
+            self._prompt, self._ids, self._past, language=self._screen.language, echo=not call.options.json
+        )
+        self._thread = threading.get_ident()
+        self._events: list[Event] = []
+        self._behind: list[str] = []  # what happened in the background, not shown yet
+        self._late: list[Event] = []  # what failed there, for the next status
+        self._made: list[str] = []  # operations of this chat, in order
+        self._turns: list[dict[str, Any]] = []
+        self._session: AgentSession
+        self._doing: Doing
+        self._settle: Callable[[], None]
+        self._settles = False  # once something is written, for the place of a chat is in its book
+        self._llm: LLM | None = None
+
+    @property
+    def _words(self) -> Words:
+        return self._screen.words
+
+    def run(self) -> dict[str, Any] | None:
+        """Talk until the user leaves, then have the session remembered; the talk as JSON where that is wanted."""
+        logging.getLogger("memorybook").addHandler(logging.NullHandler())  # what it would say is shown here
+        with ExitStack() as opened:
+            self._llm = self._memory.llm
+            workspace = Workspace(
+                book=self._memory.root,
+                config=self._memory.config,
+                llm=self._llm,
+                embedder=self._memory.embedder,
+                workers=1,
+                on_event=self._heard,
+                door=CHANNEL,
+            )
+            opened.callback(workspace.close)
+            self._settle = lambda: self._begin(workspace, opened.enter_context(_place(self._memory)))
+            if self._memory.absent:
+                self._begin(workspace, "1")
+                self._settles = True
+            else:
+                self._settle()
+            self._greet()
+            self._talk()
+            remembered = self._leave(workspace)
+            workspace.close()  # which ends what is still done in the background
+            self._tell_behind()
+        return {"turns": self._turns, **remembered} if self._call.options.json else None
+
+    # --- beginning -----------------------------------------------------------------------------
+
+    def _begin(self, workspace: Workspace, chat: str) -> None:
+        """Talk in the session of that chat from now on."""
+        self._settles = False
+        self._session = workspace.session(CHANNEL, chat)
+        self._doing = Doing(
+            self._call.options, self._memory, self._session, self._screen, events=self._events, made=self._made
+        )
+
+    def _greet(self) -> None:
+        words, memory = self._words, self._memory
+        name = self._llm.name.rpartition("/")[2] if self._llm is not None else ""
+        self._screen.line(
+            ("strong", "memorybook"), ("faint", " · "), memory.root, ("faint", f" · {name}" if name else "")
+        )
+        if self._llm is None:
+            self._screen.remark(words.no_model)
+        if not memory.config.enabled:
+            self._screen.remark(words.off, "bad")
+        elif not memory.config.transcripts.enabled:
+            self._screen.remark(words.no_transcripts)
+        if lacks_editing():
+            self._screen.remark(words.extra)
+        self._screen.remark(words.hint)
+        if absent := memory.absent:
+            self._screen.remark(told_in(self._screen.language, absent))
+        before = self._session.messages
+        if self._goes_on:
+            self._go_on(memory)
+        elif before:
+            when = self._screen.page.minute(str(before[-1]["timestamp"]))[11:]
+            self._screen.remark(words.goes_on.format(time=when, turns=counted(len(before), words.turns)))
+            if self._llm is not None and before[-1]["role"] == "user":
+                self._screen.remark(words.unanswered.format(text=text_of(before[-1]).strip().partition("\n")[0][:80]))
+
+    def _go_on(self, memory: Memory) -> None:
+        """Show each prompt of this session the one that it goes on from. Raises NotFound, Conflict."""
+        current = self._session.uuid or None
+        [found] = memory.recall_session(self._goes_on, current=current).sessions
+        if found.uuid == current:
+            return
+        self._session.before = found.uuid
+        day = memory.book.day(found.started).isoformat() if found.started else "—"
+        title = found.title or found.name or short(found.uuid)
+        self._screen.remark(self._words.from_session.format(title=title, day=day))
+
+    def _prompt(self) -> str:
+        return f"{self._words.you}> "
+
+    def _past(self) -> Iterator[str]:
+        """What was said in earlier chats, as it is kept, the newest last: for going back to it."""
+        transcripts = self._memory.book.transcripts
+        for session in reversed(transcripts.sessions(limit=10)):
+            if session.channel == CHANNEL:
+                yield from (turn.text for turn in transcripts.turns(session.uuid) if turn.role == "user")
+
+    def _ids(self, what: str) -> Iterable[tuple[str, str]]:
+        if self._memory.absent:
+            return []
+        if what == "entries":
+            return [(each.entry.id, each.entry.text) for each in self._memory.entries(limit=50).entries]
+        return [(each.name or short(each.uuid), each.title) for each in self._memory.sessions(limit=50).sessions]
+
+    # --- talking -------------------------------------------------------------------------------
+
+    def _talk(self) -> None:
+        interrupts = 0
+        while interrupts < 2:
+            self._tell_behind()
+            try:
+                line = self._read()
+            except EOFError:
+                return
+            except InvalidInput as error:
+                self._screen.remark(error_text(error, self._screen.language), "bad")
+                return
+            except KeyboardInterrupt:
+                interrupts += 1
+                if interrupts < 2:
+                    self._screen.remark(self._words.again)
+                continue
+            if not line.strip():
+                continue
+            try:
+                if not self._take(line):
+                    return
+                interrupts = 0
+            except KeyboardInterrupt:
+                self._screen.remark(self._words.again)
+                interrupts = 1
+
+    def _take(self, line: str) -> bool:
+        """Do what a line says; False if it says to leave."""
+        try:
+            order = commands.order_in(line, self._screen.language)
+            if self._settles and (order is None or order.command.name in _BEGINS):
+                self._settle()
+            if order is None:
+                self._turn(line)
+                return True
+            return self._doing.carry_out(order)
+        except MemoryBookError as error:
+            self._screen.remark(error_text(error, self._screen.language), "bad")
+        except SystemExit:  # a command's help was shown
+            pass
+        return True
+
+    def _turn(self, text: str) -> None:
+        if is_worded(text):
+            self._screen.speak(language_of(self._memory.config.language, [text]))
+        self._events.clear()
+        began = time.monotonic()
+        before = self._ids_said()
+        status = Status(0.0)
+        try:
+            status = self._answered(text) if self._llm is not None else self._looked_up(text)
+        except KeyboardInterrupt:
+            self._screen.end()
+            lost = self._ids_said() <= before
+            tokens = 0 if lost else count_tokens(self._session.given)
+            status = status._replace(failed=True, cut=True, lost=lost, tokens=tokens)
+            self._finish(text, status, began)
+            raise
+        except MemoryBookError as error:
+            status = status._replace(trouble=(str(error),), failed=True)
+        self._finish(text, status, began)
+
+    def _ids_said(self) -> set[str]:
+        """Of the messages of the session that are kept."""
+        with suppress(MemoryBookError):
+            return {str(one["id"]) for one in self._session.messages}
+        return set()
+
+    def _answered(self, text: str) -> Status:
+        """The turn with the model."""
+        self._screen.wait()
+        outcome = self._session.run(None, text, system=self._system, piece=self._screen.piece, orders=True)
+        self._screen.end()
+        self._turns.append({"user": text, "assistant": outcome.text})
+        if len(outcome.messages) > KEPT + 2 and sum(map(_tokens, outcome.messages)) >= COMPACT_FROM:
+            self._doing.compact()
+        degraded = outcome.found.degraded if outcome.found is not None else ()
+        return Status(0.0, trouble=degraded, tokens=outcome.context.tokens)
+
+    def _looked_up(self, text: str) -> Status:
+        """The turn without one: it is kept, done where it is an order, and answered with what is found."""
+        kept = self._session.add({"role": "user", "content": text})
+        done = self._session.obey(kept)
+        asked = text if done is None else done.asked
+        self._turns.append({"user": text, "assistant": None})
+        if not asked:
+            return Status(0.0)
+        found = self._session.recollect(asked)
+        degraded = found.degraded if found is not None else ()
+        more = show_found(asked, found, self._memory, self._session.uuid, self._screen)
+        return Status(0.0, trouble=tuple(dict.fromkeys((*degraded, *more))))
+
+    def _finish(self, text: str, status: Status, began: float) -> None:
+        """The line under the reply."""
+        late, self._late = self._late, []
+        status = _with_events(status._replace(seconds=time.monotonic() - began), [*self._events, *late])
+        with suppress(Unavailable):
+            spoken = (one for one in self._session.messages if one["role"] in ("user", "assistant") and text_of(one))
+            status = status._replace(turns=sum(1 for _ in spoken))
+        if self._call.options.json and (not self._turns or self._turns[-1]["user"] != text):
+            self._turns.append({"user": text, "assistant": None})
+        if self._turns:
+            self._turns[-1]["status"] = {**status._asdict(), "trouble": list(status.trouble)}
+        self._screen.line(*parts(status, self._screen.language))
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _heard(self, event: Event) -> None:
+        """Show at once what belongs to the turn; what is done in the background waits for its end."""
+        self._made += _operations(event)
+        if threading.get_ident() != self._thread:
+            if event.kind in ("remembered", "memorize_failed", "ended"):
+                self._behind.append(self._words.idle if event.kind == "ended" else event.text)
+            elif event.kind == "retell_failed":
+                self._late.append(event)
+            return
+        self._events.append(event)
+        if event.kind in ("obeyed", "recalled"):
+            self._screen.remark(event.text)
+            self._screen.wait()
+
+    def _tell_behind(self) -> None:
+        """Show what was done in the background since it was told last."""
+        while self._behind:
+            self._screen.remark(self._behind.pop(0))
+
+    # --- leaving ---------------------------------------------------------------------------------
+
+    def _leave(self, workspace: Workspace) -> dict[str, Any]:
+        """Have the session remembered; an interrupt leaves it to the queue."""
+        self._events.clear()
+        try:
+            if not self._session.messages:
+                return {"remembered": []}
+            self._screen.remark(self._words.ending)
+            done = self._session.new(keep=False)
+        except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt, MemoryBookError):
+                self._session.put_off("Ctrl-C")
+            self._screen.remark(self._words.queued.format(reason="Ctrl-C"), "bad")
+            if not workspace.wait(0):  # what a model is asked in the background would have the process wait for it
+                os._exit(130)
+            return {"remembered": []}
+        if not done.ok:
+            self._screen.remark(self._words.queued.format(reason=told_in(self._screen.language, done.reason)), "bad")
+            return {"remembered": [], "waits": done.reason}
+        texts = list(self._doing.tell_remembered())
+        if not texts:
+            self._screen.remark(self._words.nothing_new + kept(self._memory, self._words.talk_kept))
+        return {"remembered": texts}
+
+
+def _language(memory: Memory, otherwise: str) -> str:
+    """Which one a book speaks: as its settings say, else that of what stands in it; `otherwise` for an empty one."""
+    setting = memory.config.language
+    if setting != "auto":
+        return setting
+    texts = [entry.text for entry in memory.book.entries()][-_READ:]
+    with suppress(Unavailable, NotFound):
+        texts += [session.title for session in memory.sessions(limit=_READ).sessions]
+    return language_of(setting, texts) if any(texts) else otherwise
+
+
+def _tokens(message: Message) -> int:
+    return count_tokens(text_of(message))
+
+
+def _operations(event: Event) -> list[str]:
+    """Ids of the operations that an event tells of, in order."""
+    done = event.data.get("done")
+    made = (done.operation if done else event.data.get("operation"), *event.data.get("operations", ()))
+    return [id for id in made if id]
+
+
+def _with_events(status: Status, events: Iterable[Event]) -> Status:
+    """The status with what was told during the turn."""
+    for event in events:
+        if event.kind == "obeyed":
+            done = event.data["done"]
+            status = status._replace(
+                stored=status.stored + len(done.remembered),
+                forgotten=status.forgotten + len(done.forgotten),
+                waiting=status.waiting + len(done.proposals),
+            )
+        elif event.kind == "recalled":
+            status = status._replace(recalled=event.text.partition(":")[0].partition("：")[0])
+        elif event.kind == "tool" and event.data["ok"]:
+            name = event.data["name"]
+            status = status._replace(
+                stored=status.stored + (name in _WRITING), forgotten=status.forgotten + (name == "memory_forget")
+            )
+        elif event.kind.endswith("_failed"):
+            status = status._replace(trouble=(*status.trouble, event.data["reason"]))
+    return status
+
+
+@contextmanager
+def _place(memory: Memory) -> Iterator[str]:
+    """The number of this chat among those that are open on the book at once: each is a session of its own.
+
+    The lowest that is free; whoever holds it is known by a lock, which the kernel takes from the dead, so that a chat
+    that was killed is gone on with.
+    """
+    if not memory.config.enabled:
+        yield "1"
+        return
+    for number in count(1):
+        with memory.alone(f"{CHANNEL}-{number}") as ours:
+            if ours:
+                yield str(number)
+                return

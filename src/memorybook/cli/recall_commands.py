@@ -1,0 +1,216 @@
+"""Verbs that look back at conversations: sessions, recall-history, recall-topic, recall-session, recall-within."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from memorybook.cli.call import text_of, whole, write
+from memorybook.cli.show import cells
+from memorybook.sessions.recall_types import short
+from memorybook.text.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from memorybook.cli.call import Call, Command, Parser
+    from memorybook.cli.show import Drawing, Page
+    from memorybook.memory import Memory
+    from memorybook.sessions.recall_types import Recollection
+
+SHOWN_TURNS = 50
+"""Turns of a session that are shown unless more are asked for."""
+
+
+# --- what they take --------------------------------------------------------------------------------
+
+
+def _days(parser: Parser) -> None:
+    parser.add_argument("--since", metavar="DATE", help="only what was said this day or later, 2026-02-24")
+    parser.add_argument("--until", metavar="DATE", help="only what was said this day or earlier")
+
+
+def _leaving_out(parser: Parser) -> None:
+    parser.add_argument("--current", metavar="ID", help="the current conversation, which is left out")
+
+
+def _block(parser: Parser) -> None:
+    parser.add_argument("--block", action="store_true", help="show the block for a prompt instead")
+    parser.add_argument("--max-tokens", type=whole(1, 1_000_000), metavar="N", help="how long that block may be")
+
+
+def _sessions_arguments(parser: Parser) -> None:
+    parser.add_argument("--limit", "-n", type=whole(1, 100_000), metavar="N", default=20, help="at most N; else 20")
+    _days(parser)
+    parser.epilog = "examples:\n  memorybook sessions\n  memorybook sessions --since 2026-02-01 -n 5 --json"
+
+
+def _sessions(call: Call) -> dict[str, Any] | None:
+    o = call.options
+    return call.unless_off(lambda memory: memory.sessions(limit=o.limit, since=o.since, until=o.until).json())
+
+
+def _history_arguments(parser: Parser) -> None:
+    parser.add_argument("--limit", "-n", type=whole(1, 200), metavar="N", help="at most N conversations; else 5")
+    _days(parser)
+    _leaving_out(parser)
+    _block(parser)
+    parser.epilog = "examples:\n  memorybook recall-history\n  memorybook recall-history --since 2026-02-01 --block"
+
+
+def _history(call: Call) -> dict[str, Any] | None:
+    o = call.options
+    return _recalled(
+        call,
+        lambda memory: memory.recall_history(
+            o.limit, since=o.since, until=o.until, current=o.current, max_tokens=o.max_tokens
+        ),
+    )
+
+
+def _recalled(call: Call, recall: Callable[[Memory], Recollection]) -> dict[str, Any] | None:
+    """What was recalled; with `--block` the block alone, unless JSON is asked for."""
+
+    def work(memory: Memory) -> dict[str, Any] | None:
+        found = recall(memory)
+        if not call.options.block or call.options.json:
+            return found.json()
+        write(f"{visible(found.text)}\n" if found.text else "")
+        for reason in found.degraded:
+            call.warn(reason)
+        return None
+
+    return call.unless_off(work)
+
+
+def _topic_arguments(parser: Parser) -> None:
+    parser.add_argument("query", nargs="+", help="what it was about, in words or as a question; - reads stdin")
+    parser.add_argument(
+        "--top", "-n", type=whole(1, 200), metavar="N", help="at most N conversations and turns; else 5"
+    )
+    _days(parser)
+    _leaving_out(parser)
+    _block(parser)
+    parser.epilog = """examples:
+  memorybook recall-topic "how did we end up naming the branch"
+  memorybook recall-topic 上周三说的部署方案 -n 3"""
+
+
+def _topic(call: Call) -> dict[str, Any] | None:
+    o, query = call.options, text_of(call.options.query)
+    return _recalled(
+        call,
+        lambda memory: memory.recall_topic(
+            query, top=o.top, since=o.since, until=o.until, current=o.current, max_tokens=o.max_tokens
+        ),
+    )
+
+
+def _session_arguments(parser: Parser) -> None:
+    parser.add_argument("which", nargs="+", help="its id, its name, a day, or words: last time, 上次, last Tuesday")
+    parser.add_argument(
+        "--limit",
+        "-n",
+        type=whole(1, 100_000),
+        metavar="N",
+        default=SHOWN_TURNS,
+        help="at most the last N turns; else 50",
+    )
+    _leaving_out(parser)
+    _block(parser)
+    parser.epilog = """examples:
+  memorybook recall-session last time
+  memorybook recall-session 2026-02-24
+  memorybook recall-session 上上次 --block"""
+
+
+def _session(call: Call) -> dict[str, Any] | None:
+    o, which = call.options, text_of(call.options.which)
+    return _recalled(
+        call,
+        lambda memory: memory.recall_session(which, limit=o.limit, current=o.current, max_tokens=o.max_tokens),
+    )
+
+
+def _within_arguments(parser: Parser) -> None:
+    parser.add_argument("session", help="which conversation, as for recall-session")
+    parser.add_argument("query", nargs="+", help="what it was about, in words or as a question; - reads stdin")
+    parser.add_argument("--top", "-n", type=whole(1, 200), metavar="N", help="at most N turns; else 5")
+    _block(parser)
+    parser.epilog = 'examples:\n  memorybook recall-within planning "which port"\n  memorybook recall-within 上次 端口'
+
+
+def _within(call: Call) -> dict[str, Any] | None:
+    o, query = call.options, text_of(call.options.query)
+    return _recalled(call, lambda memory: memory.recall_within(o.session, query, top=o.top, max_tokens=o.max_tokens))
+
+
+COMMANDS: dict[str, Command] = {
+    "sessions": (_sessions_arguments, _sessions),
+    "recall-history": (_history_arguments, _history),
+    "recall-topic": (_topic_arguments, _topic),
+    "recall-session": (_session_arguments, _session),
+    "recall-within": (_within_arguments, _within),
+}
+
+
+# --- shown -----------------------------------------------------------------------------------------
+
+
+def _shown_sessions(shown: dict[str, Any], page: Page) -> None:
+    for session in shown["sessions"]:
+        _head(session, page)
+    if not shown["sessions"]:
+        page.line(page.words("No conversations."))
+    elif shown["more"]:
+        page.remark(page.words("older ones with --limit"))
+
+
+def _head(session: Mapping[str, Any], page: Page) -> None:
+    """When, what about, how long, and by which name it is opened."""
+    time = session["started"] or session["updated"]
+    words = page.words
+    day = page.minute(time)[:10] if time else words("undated")
+    size = words.counted(session["turns"], "turn") + (words(", open") if session["open"] else "")
+    name = " ".join(session["name"].split()) or short(session["uuid"])
+    taken = cells(day) + cells(size) + cells(visible(name)) + 8
+    title = page.clipped(session["title"] or words("(untitled)"), taken)
+    page.line(("faint", day), "  ", ("strong", title), ("faint", f"  {size}  "), ("place", name))
+
+
+def _shown_recollection(shown: dict[str, Any], page: Page) -> None:
+    words = page.words
+    if not shown["sessions"]:
+        asked = shown["scene"] in ("topic", "within")
+        page.line(words("Nothing was said about it.") if asked else words("No conversations."))
+    elif not shown["has_relevant"]:
+        near = "Nothing relevant was said. The nearest all the same:"
+        page.line(words(near) if shown["turns"] else words("Nothing relevant was said."))
+    for session in shown["sessions"]:
+        _head(session, page)
+        if shown["scene"] in ("history", "session"):
+            page.text(session["summary"], "    ")
+        turns = [turn for turn in shown["turns"] if turn["session"] == session["uuid"]]
+        missing = session["turns"] - len(turns)
+        if shown["scene"] == "session" and turns and missing > 0:
+            page.line(("faint", words("    … {missing} earlier turns; more with --limit", missing=missing)))
+        for turn in turns:
+            _turn(turn, page)
+    if shown["reason"]:
+        page.remark(words(shown["reason"]))
+    for reason in shown["degraded"]:
+        page.remark(words(reason))
+
+
+def _turn(turn: Mapping[str, Any], page: Page) -> None:
+    time = f"  {page.minute(turn['time'])}" if turn["time"] else ""
+    page.line("  ", ("place", turn["place"]), ("faint", f"  {page.words(turn['speaker'])}{time}"))
+    page.text(turn["text"].strip("\n"), "    ")
+
+
+SHOWN: dict[str, Drawing] = {
+    "sessions": _shown_sessions,
+    "recall-history": _shown_recollection,
+    "recall-topic": _shown_recollection,
+    "recall-session": _shown_recollection,
+    "recall-within": _shown_recollection,
+}

@@ -1,0 +1,245 @@
+"""The files that settings come from: where they are, what they hold, which are trusted.
+
+Names and values are `memorybook.config.settings`'s; here a setting is what somebody wrote.
+"""
+
+from __future__ import annotations
+
+import os
+
+from memorybook._light import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, suppress
+from memorybook.errors import ConfigError, MemoryBookError, MissingExtra
+
+
+class Given(NamedTuple):
+    """A setting as somebody wrote it.
+
+    Attributes:
+        name: As written, dots between groups.
+        value: As written; text where everything is text.
+        origin: Path of the file, or words for people.
+        base: Directory that a relative path starts from.
+        textual: Whether a number or a switch may come as text (environment, command line).
+    """
+
+    name: str
+    value: Any
+    origin: str
+    base: str
+    textual: bool = False
+
+
+def config_dir(env: Mapping[str, str], home: str) -> str:
+    """The user's own settings: `$XDG_CONFIG_HOME/memorybook`, else `~/.config/memorybook`."""
+    folder = env.get("XDG_CONFIG_HOME", "")
+    # The XDG specification says that a relative path is to be ignored.
+    return os.path.join(folder if os.path.isabs(folder) else os.path.join(home, ".config"), "memorybook")
+
+
+def absolute(path: str, base: str, home: str) -> str:
+    """A path as somebody wrote it in the folder `base`, `~` being `home`."""
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.abspath(os.path.join(base, os.path.expanduser(path)))
+
+
+_PROJECT_FILES = ("memorybook.toml", "memorybook.json", "memorybook.yaml", "memorybook.yml", "config.json")
+_PLACE = r"""(?mi)^[^#\n]*?((?:workspace|root)[_-]dir|project[_-]key)["']?[ \t]*[:=][ \t]*["']?([^"'#,}\n]+)"""
+_SECTION = r"""["']memory["']\s*:\s*\{"""
+_MISTAKEN = tuple(f"{dot}memorybook.{end}" for dot in ("", ".") for end in ("jsonc", "json5", "ini", "conf")) + tuple(
+    f".{name}" for name in _PROJECT_FILES[:-1]
+)
+_OF_ANYTHING = ("config.yaml", "config.yml", "config.toml")
+_USER_FILES = ("config.toml", "config.json", "config.yaml", "config.yml")
+
+
+def of_user(folder: str) -> list[Given]:
+    """The user's own settings in `folder` (see `config_dir`), of every file of them that is there. Raises as `read`."""
+    return [given for path in user_files(folder) for given in read(path, whole=True)]
+
+
+def user_files(folder: str) -> list[str]:
+    """The settings files in `folder` (see `config_dir`)."""
+    return [path for name in _USER_FILES if os.path.exists(path := os.path.join(folder, name))]
+
+
+def project_files(cwd: str, is_ours: Callable[[str], bool]) -> list[str]:
+    """Settings files of the project around `cwd`: those of the nearest folder that has any, up to the git top.
+
+    `is_ours` decides about a `config.json`, a name that anything may use: it is shown each setting's name.
+    """
+    for folder in _folders(cwd):
+        found = _those_in(folder, _PROJECT_FILES)
+        found = [path for path in found if not path.endswith("config.json") or _any_setting(path, is_ours)]
+        if found:
+            return found
+    return []
+
+
+def unread(cwd: str, folder: str, is_ours: Callable[[str], bool]) -> list[str]:
+    """Files that somebody took for settings of a project around `cwd`, or of the user's `folder`, and that are none."""
+    found = [path for above in _folders(cwd) for path in _those_in(above, (*_MISTAKEN, *_OF_ANYTHING))]
+    found = [path for path in found if os.path.basename(path) not in _OF_ANYTHING or _has_section(path, is_ours)]
+    return [*found, *_those_in(folder, (*_MISTAKEN, *_PROJECT_FILES[:-1]))]
+
+
+def _folders(cwd: str) -> Iterator[str]:
+    """The folder and those above it, up to the git top level."""
+    folder = os.path.abspath(cwd)
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder or os.path.lexists(os.path.join(folder, ".git")):
+            return
+        folder = parent
+
+
+def _those_in(folder: str, names: Iterable[str]) -> list[str]:
+    return [path for name in names if os.path.isfile(path := os.path.join(folder, name))]
+
+
+def _has_section(path: str, is_ours: Callable[[str], bool]) -> bool:
+    """Whether a file of YAML or TOML has a section `memory` with a setting of ours."""
+    import re
+
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        section = re.search(
+            r"(?ms)^(?:memory:[^\S\n]*(?:#[^\n]*)?$|\[memory[\].])(.*?)(?=^[^\s#\w]|^\w+:|\Z)", file.read()
+        )
+        return section is not None and any(map(is_ours, re.findall(r"(?m)^\s*([\w.-]+)\s*[:=]", section[1])))
+    return False
+
+
+def _any_setting(path: str, is_ours: Callable[[str], bool]) -> bool:
+    try:
+        return any(is_ours(given.name) for given in read(path))
+    except ConfigError:
+        import re
+
+        with suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            return re.search(_SECTION, file.read()) is not None  # left out, what it chooses would be lost unsaid
+        return False
+
+
+def read(path: str, *, whole: bool = False) -> list[Given]:
+    """Settings of one TOML, JSON or YAML file; of a `config.json`, its `memory` section unless `whole`.
+
+    Raises:
+        ConfigError: It cannot be read, or holds no settings.
+        MissingExtra: It is YAML and PyYAML is not installed.
+    """
+    try:
+        return _read(path, whole)
+    except RecursionError:
+        raise ConfigError(f"cannot read the settings in {path}: it is nested too deeply") from None
+
+
+def salvaged(path: str, *, whole: bool = False) -> list[Given]:
+    """What `read` answers; of a file that cannot be parsed, which book its lines name. Raises nothing of that."""
+    try:
+        return read(path, whole=whole)
+    except MemoryBookError:
+        import re
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = re.findall(_PLACE, file.read())
+    except OSError:
+        return []
+    return [Given(name, value.strip(), path, os.path.dirname(path)) for name, value in found]
+
+
+def _read(path: str, whole: bool) -> list[Given]:
+    document = _parsed_file(path)
+    if os.path.basename(path) == "config.json" and not whole:
+        document = document.get("memory") if isinstance(document, dict) else None
+        if not isinstance(document, dict):
+            return []
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: expected settings by name, found {type(document).__name__}")
+    base = os.path.dirname(path)
+    return [Given(name, value, path, base) for name, value in _flat_document(document, "")]
+
+
+def _flat_document(document: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield from _flat_document(value, f"{prefix}{name}.")
+        elif value is not None:
+            yield f"{prefix}{name}", value
+
+
+def _parsed_file(path: str) -> Any:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise ConfigError(f"cannot read the settings in {path}: {reason}") from None
+    try:
+        return _PARSERS[path.rpartition(".")[2]](text)
+    except ValueError as problem:
+        raise ConfigError(f"cannot read the settings in {path}: {problem}") from None
+
+
+def _parse_toml(text: str) -> Any:
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+_STRING = r'"(?:[^"\\\n]|\\.)*"?'
+_COMMENT = r"(?s://[^\n]*|/\*(?:.*?\*/|.*))"
+_LAST_COMMA = r",(?=\s*[}\]])"
+
+
+def _parse_json(text: str) -> Any:
+    import json
+    import re
+
+    try:
+        return json.loads(text)
+    except ValueError:  # with comments, and commas that end a list, it may be JSON as editors take it
+        for noise in (_COMMENT, _LAST_COMMA):
+            text = re.sub(rf"{_STRING}|({noise})", lambda m: re.sub(r"[^\n]", " ", m[1]) if m[1] else m[0], text)
+        return json.loads(text)
+
+
+def _parse_yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise MissingExtra("settings in YAML need PyYAML: pip install 'memorybook[yaml]', or write TOML") from None
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError as problem:
+        # The library's own message quotes the file, which may hold a key.
+        mark = getattr(problem, "problem_mark", None)
+        raise ValueError("not valid YAML" + (f" at line {mark.line + 1}" if mark else "")) from None
+
+
+_PARSERS = {"toml": _parse_toml, "json": _parse_json, "yaml": _parse_yaml, "yml": _parse_yaml}
+
+
+def record_trust(path: str, folder: str) -> None:
+    """Trust the file at `path` as it is now, in `folder` (see `config_dir`)."""
+    if not is_trusted(path, folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with open(os.path.join(folder, "trusted"), "a", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{_digest(path)}  {os.path.abspath(path)}\n")
+
+
+def is_trusted(path: str, folder: str) -> bool:
+    """Whether a file with just this content was trusted once."""
+    try:
+        with open(os.path.join(folder, "trusted"), encoding="utf-8", errors="surrogateescape") as file:
+            digests = {line.split(maxsplit=1)[0] for line in file if line.strip()}
+    except FileNotFoundError:
+        return False
+    return _digest(path) in digests
+
+
+def _digest(path: str) -> str:
+    from hashlib import sha256
+
+    with open(path, "rb") as file:
+        return sha256(file.read()).hexdigest()

@@ -1,0 +1,1 @@
+"""Entries: remember, extract, match, merge, fade, tidy, review."""

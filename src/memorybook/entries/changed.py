@@ -1,0 +1,636 @@
+"""What rules can tell of a statement that is no longer true: few cases, all of them plain.
+
+A firm statement of an attribute that has one value (I work at X, 我住在 X, my editor is X, prefers A over B), a change
+that names what it was before (from A to B, 从 A 换成 B), a todo that is done, and a correction: it names what is not
+so (`Lina, not Lena`, 不是小雨), or is said as one (`No, …`, 更正：) and differs in one number, day or name alone, or
+says that what was denied is now so. Whatever is doubtful is left alone. Where no model has looked, a statement that
+something is not as it was also takes the place of what shares its rarest words (`outdated`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from memorybook.entries.alike import arrivals, denies, sequence, speaker_of, words
+from memorybook.entries.candidate import Candidate
+from memorybook.entries.names import squeezed
+from memorybook.model import Entry
+from memorybook.text.compiled import compiled
+from memorybook.text.corrections import correction
+from memorybook.text.days.possible import named
+from memorybook.text.sentences import is_chinese
+from memorybook.text.tokens import is_question, is_telling, query_words
+
+
+class Claim(NamedTuple):
+    """What a text says of somebody: `attribute` of `subject` is `value`, not `against`, and `now`, where it says so."""
+
+    subject: str
+    attribute: str
+    value: str
+    against: str = ""
+    now: bool = False
+
+
+_MOST = 600
+"""Characters of a text that are looked at."""
+
+
+def replaces(candidate: Candidate, entry: Entry) -> str | None:
+    """Why an entry is no longer true by what was said, as far as rules can tell; None if they cannot."""
+    if not _is_firm(candidate.content):
+        return None
+    if entry.category == "todo" and _is_done(candidate, entry):
+        return "the todo is done"
+    if _is_changed(candidate.content, entry):
+        return "says what it was changed from"
+    if corrects(candidate.content, candidate.quote, entry.text):
+        return "corrects it"
+    known = claims(entry.text)
+    if any(_conflict(new, old) for new in claims(candidate.content) for old in known):
+        return "says otherwise of the same thing"
+    return None
+
+
+def rivals(entries: dict[str, Entry]) -> Callable[[Candidate], list[Entry]]:
+    """Finds entries held true that give another value to what a candidate says, with however few words in common.
+
+    New entries may be put in meanwhile.
+    """
+    claimed: dict[tuple[str, str], dict[str, list[Claim]]] = {}
+    arrived = arrivals(entries)
+
+    def is_held(id: str) -> bool:
+        return id in entries and entries[id].superseded_by is None
+
+    def saying_otherwise(candidate: Candidate) -> list[Entry]:
+        new = claims(candidate.content)
+        if not new:
+            return []
+        for one in arrived():
+            for claim in claims(one.text):
+                claimed.setdefault(claim[:2], {}).setdefault(one.id, []).append(claim)
+        found = {
+            id: entries[id]
+            for claim in new
+            for id, known in claimed.get(claim[:2], {}).items()
+            if is_held(id) and any(_conflict(claim, old) for old in known)
+        }
+        return list(found.values())
+
+    return saying_otherwise
+
+
+_LOOSE = (
+    r"(?i)\b(?:might|maybe|perhaps|consider\w*|think(?:s|ing)? (?:about|of)|would like|wants?|plan(?:s|ned|ning)?"
+    r"|hop(?:es?|ing)|if|could|wish\w*|used to|was|were|had|before)\b"
+    r"|考虑|可能|也许|打算|想|计划|如果|要是|准备|希望|以前|曾经|之前|原来|当时"
+)
+
+
+def _is_firm(text: str) -> bool:
+    """Whether a text says how things are, not how they might be or were."""
+    return compiled(_LOOSE).search(text) is None and not is_question(text)
+
+
+# --- attributes that have one value --------------------------------------------------------------
+
+_WHO = r"(?P<who>[Tt]he [Uu]ser|[Uu]ser|I|[A-Z][\w-]+(?: [A-Z][\w-]+)?)"
+_WHOSE = r"(?P<who>[Tt]he [Uu]ser's|[Mm]y|[A-Z][\w-]+(?: [A-Z][\w-]+)?'s)"
+_SOON = r"(?: (?:now|currently))?"
+_VALUE = r"(?P<value>[^,.;:()\n]{1,50}?)"
+_NAMED = r"(?P<value>[A-Z][^,.;:()\n]{0,50}?)"
+_CUT = r"(?= (?:as|in|since|with|and|but|for|from|when|because|near|now|on|at|these days)\b|[,.;:(\n]|$)"
+_ONE = (
+    r"(?:(?:favou?rite|preferred|main|primary|default|native|current) [a-z]+(?: [a-z]+)?"
+    r"|name|birthday|age|e-?mail(?: address)?|phone(?: number)?|address|job(?: title)?|role|title|position|rank"
+    r"|employer|boss|manager|editor|time ?zone|home ?town|salary|budget|deadline|wife|husband|nickname|weight|height)"
+)
+_HAN_WHO = r"(?:^|(?<=[，。；、]))(?P<who>用户|我|[\u3400-\u9fff]{2,4}?)"
+_HAN_SOON = r"(?:现在|目前|如今|已经?)?"
+_HAN_VALUE = r"\s*(?P<value>[^，。；、！？（）()\s][^，。；、！？（）()]{0,29}?)"
+_HAN_CUT = r"(?=了?\s*(?:[，。；、！？（(]|$))"
+_HAN_ONE = (
+    r"(?:最喜欢的[\u3400-\u9fff]{1,6}|默认[\u3400-\u9fff]{1,6}|主力[\u3400-\u9fff]{1,4}|名字|姓名|生日|年龄|邮箱|电话"
+    r"|手机号?|地址|职位|职级|岗位|老板|上司|领导|编辑器|时区|母语|家乡|老家|血型|体重|身高|工资|薪水|月薪|预算|"
+    r"截止日期?|妻子|丈夫|老婆|老公|爱人|昵称)"
+)
+_CLAIMS: tuple[tuple[str, str], ...] = (
+    ("work", rf"\b{_WHO}{_SOON} works?{_SOON} (?:at|for) {_VALUE}{_CUT}"),
+    ("work", rf"\b{_WHO} (?:has )?(?:got|started|took) a (?:new )?job (?:at|with) {_VALUE}{_CUT}"),
+    ("work", rf"\b{_WHO} (?:has )?joined {_NAMED}{_CUT}"),  # not a club, a gym, a meeting
+    ("live", rf"\b{_WHO}{_SOON} (?:lives?|resides?){_SOON} in {_VALUE}{_CUT}"),
+    ("live", rf"\b{_WHO} (?:has |have )?(?:moved|relocated) to {_NAMED}{_CUT}"),
+    ("", rf"\b{_WHOSE} (?P<attribute>{_ONE}) is{_SOON} (?:called )?{_VALUE}{_CUT}"),
+    ("prefer", rf"\b{_WHO}{_SOON} prefers? {_VALUE} (?:over|to|rather than|instead of) (?P<against>[^,.;]+?){_CUT}"),
+    ("prefer", rf"\b{_WHO}{_SOON} prefers? (?!(?:to|not)\b){_VALUE}(?=[.\n]|$)"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}在{_HAN_VALUE}(?:工作|上班|任职|就职|[做当]\S)"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}(?:入职|跳槽[到去]|换到)了?{_HAN_VALUE}{_HAN_CUT}"),
+    ("work", rf"{_HAN_WHO}{_HAN_SOON}加入了?{_HAN_VALUE}(?<=公司|集团|科技|银行|大学|医院|律所){_HAN_CUT}"),
+    ("live", rf"{_HAN_WHO}{_HAN_SOON}(?:住在|家在|搬[到去]|定居在?|租住在)了?{_HAN_VALUE}(?:居住)?{_HAN_CUT}"),
+    (
+        "",
+        rf"{_HAN_WHO}的(?P<attribute>{_HAN_ONE}){_HAN_SOON}(?:是|叫|为|改[成为]|[换变]成)了?{_HAN_VALUE}{_HAN_CUT}",
+    ),
+    (
+        "prefer",
+        rf"{_HAN_WHO}{_HAN_SOON}(?:更喜欢|偏好|偏爱|更爱)\s*{_HAN_VALUE}\s*[，,]?(?:而不是|胜过|不喜欢|不要)"
+        rf"\s*(?P<against>[^，。；\s]{{1,30}}?){_HAN_CUT}",
+    ),
+    ("prefer", rf"{_HAN_WHO}{_HAN_SOON}(?:更喜欢|偏好|偏爱|更爱)\s*{_HAN_VALUE}(?=[。！]?$)"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=20_000)
+def claims(text: str) -> tuple[Claim, ...]:
+    """What a text firmly says of attributes that have one value; of a long text its beginning."""
+    text = " ".join(text[:_MOST].replace("’", "'").split())
+    return tuple(_claims(text)) if _is_firm(text) else ()
+
+
+def _claims(text: str) -> Iterator[Claim]:
+    speaker = squeezed(speaker_of(text))
+    now = compiled(_NOW).search(text) is not None
+    found_preference = False
+    for attribute, pattern in _CLAIMS:
+        if attribute == "prefer" and found_preference:
+            continue
+        for found in compiled(pattern).finditer(text):
+            parts = found.groupdict()
+            name = attribute or parts["attribute"].lower()
+            if not _is_value(name, parts["value"]):
+                continue
+            found_preference |= attribute == "prefer"
+            if name == "live" and not now and compiled(_TWO_HOMES).search(text):
+                continue
+            value, against = (parts["value"], parts.get("against") or "")
+            yield Claim(_subject(parts["who"], speaker), name, value.strip().lower(), against.strip().lower(), now)
+
+
+_NOW = (
+    r"(?i)\b(?:now|currently|these days|moved|relocated|joined|new job|started)\b"
+    r"|现在|目前|如今|搬[到去]|跳槽|入职|加入|换[到成]|改[成为]"
+)
+_TWO_HOMES = (
+    r"(?i)\b(?:also|too|both|half|sometimes|part[- ]time|partly|second home|weekends?|weekdays|summers?|winters?)\b"
+    r"|也|另外|有时|一半|两地|周末|工作日|平时|夏天|冬天"
+)
+_OPEN = ("prefer", "favo", "main", "primary", "default", "native", "current", "e-mail", "email", "nickname")
+"""Beginnings of English attributes of which any word may be the value; of others a name, a number or `a …`."""
+
+_PLACES = (
+    "北京 上海 天津 重庆 广州 深圳 杭州 南京 苏州 成都 武汉 西安 长沙 郑州 青岛 宁波 厦门 福州 济南 合肥 昆明 大连 沈阳"
+    " 哈尔滨 长春 石家庄 太原 南昌 南宁 贵阳 兰州 海口 无锡 佛山 东莞 珠海 温州 香港 澳门 台北 广东 浙江 江苏 四川 国内"
+    " 国外 海外 家里 外地 本地 老家 这里 那里 这边 那边"
+).split()
+"""Where somebody may work whoever employs them."""
+
+_TOWNS = frozenset(
+    (
+        "amsterdam|ankara|antwerp|athens|atlanta|auckland|austin|baltimore|bangalore|bangkok|barcelona|basel"
+        "|beijing|beirut|belgrade|bergen|berlin|bern|birmingham|bologna|bonn|boston|bremen|brisbane|bristol"
+        "|brussels|bucharest|budapest|buenos aires|cairo|calgary|cape town|chengdu|chennai|chicago|chongqing"
+        "|cologne|copenhagen|dallas|delhi|denver|detroit|dortmund|dresden|dublin|dusseldorf|edinburgh|essen"
+        "|florence|frankfurt|gdansk|geneva|glasgow|gothenburg|graz|guangzhou|hamburg|hangzhou|hannover|hanoi"
+        "|helsinki|houston|hyderabad|istanbul|jakarta|johannesburg|karachi|krakow|kyiv|kyoto|lagos|lahore"
+        "|las vegas|leeds|leipzig|lima|lisbon|liverpool|ljubljana|london|los angeles|lyon|madrid|malmo"
+        "|manchester|manila|marseille|melbourne|miami|milan|minneapolis|montreal|moscow|mumbai|munich|nairobi"
+        "|nanjing|naples|nashville|new york|nice|nuremberg|osaka|oslo|ottawa|paris|perth|philadelphia|phoenix"
+        "|portland|porto|prague|riga|rome|rotterdam|san diego|san francisco|santiago|seattle|seoul|shanghai"
+        "|shenzhen|sofia|stockholm|strasbourg|stuttgart|suzhou|sydney|tallinn|tampere|tel aviv|tokyo|toronto"
+        "|toulouse|turin|turku|valencia|vancouver|venice|vienna|vilnius|warsaw|wellington|wroclaw|wuhan|xi'an"
+        "|zagreb|zurich"
+        "|北京|上海|天津|重庆|广州|深圳|杭州|南京|苏州|成都|武汉|西安|长沙|郑州|青岛|宁波|厦门"
+        "|福州|济南|合肥|昆明|大连|沈阳|哈尔滨|长春|石家庄|太原|南昌|南宁|贵阳|兰州|海口|无锡"
+        "|佛山|东莞|珠海|温州|香港|澳门|台北|东京|大阪|首尔|巴黎|伦敦|柏林|汉堡|慕尼黑|纽约"
+        "|波士顿|西雅图|旧金山|洛杉矶|多伦多|温哥华|悉尼|墨尔本"
+    ).split("|")
+)
+"""Towns of which nobody takes one for a part of another."""
+
+
+def _are_towns(one: str, other: str) -> bool:
+    """Whether both are towns that rules know, in the same script: 杭州 and Hangzhou are one."""
+    first, second = (value.removesuffix("市").removesuffix(" city") for value in (one, other))
+    return first in _TOWNS and second in _TOWNS and first.isascii() == second.isascii()
+
+
+_NO_VALUE = r"(?:很|太|非常|比较|最|越|一?个|不|没|还|也|都|挺|蛮|真)"
+
+
+def _is_value(attribute: str, value: str) -> bool:
+    """Whether it may be the value of that attribute, not something else that is said of it (my job is hard)."""
+    if denies(value) or compiled(_NO_VALUE).match(value):
+        return False
+    if attribute == "work" and (value in _PLACES or compiled(r"[市省区县镇村路街]$").search(value)):
+        return False
+    if not value.isascii() or attribute.startswith(_OPEN):
+        return True
+    named_ = value[0].isupper() or value[0].isdigit()
+    return named_ or (attribute != "live" and compiled(r"(?:an?|the|her|his|our) ").match(value) is not None)
+
+
+def _subject(who: str, speaker: str) -> str:
+    bare = squeezed(who.removesuffix("'s"))
+    me = bare in ("i", "my", "user", "theuser", "用户", "我")
+    return (speaker or "user") if me else bare
+
+
+def _conflict(new: Claim, old: Claim) -> bool:
+    if (new.subject, new.attribute) != (old.subject, old.attribute):
+        return False
+    if new.attribute == "prefer":
+        return _prefers_otherwise(new, old)
+    if new.attribute == "live" and not new.now and not _are_towns(new.value, old.value):
+        return False  # a town, its country, a street in it: all may be true
+    return not _within(new.value, old.value)
+
+
+def _within(one: str, other: str) -> bool:
+    """Whether two values may be one, said more or less exactly."""
+    first, second = words(one), words(other)
+    bare = squeezed(one), squeezed(other)
+    return first <= second or second <= first or bare[0] in bare[1] or bare[1] in bare[0]
+
+
+def _prefers_otherwise(new: Claim, old: Claim) -> bool:
+    """B over A after A over B, B after A over B, or one kind of a thing after another (dark mode, light mode)."""
+    if new.against and (_is(new.against, old.value) and (not old.against or _is(old.against, new.value))):
+        return True
+    if not new.against and old.against:
+        return _is(old.against, new.value)
+    return not new.against and not old.against and _is_other_kind(new.value, old.value)
+
+
+def _is(one: str, other: str) -> bool:
+    return squeezed(one) == squeezed(other)
+
+
+def _is_other_kind(one: str, other: str) -> bool:
+    """Whether two names of a thing differ in the one word, or the one or two characters, that come first."""
+    first, second = one.split(), other.split()
+    if len(first) > 1 or len(second) > 1:
+        return len(first) == len(second) and first[0] != second[0] and first[1:] == second[1:]
+    return len(one) == len(other) >= 4 and one[0] != other[0] and one[2:] == other[2:] and one > "\u3400"
+
+
+# --- a change that names what was before ----------------------------------------------------------
+
+_FROM = (
+    r"(?i)\b(?P<about>[^.;]{0,80}?)\bfrom (?P<old>[^,.;]{1,40}?) to (?P<new>[^,.;]{1,60})",
+    r"(?i)\b(?P<about>[^.;]{0,80}?)\breplac(?:ed|es) (?P<old>[^,.;]{1,40}?) (?:with|by) (?P<new>[^,.;]{1,60})",
+    r"(?P<about>[^。；;]{0,60}?)从\s*(?P<old>[^，。；;]{1,30}?)\s*"
+    r"(?:换成|换到|改成|改为|改到|改用|调[整到为]{1,2}|推迟到|延[期到]{1,2}|提前到|加到|涨到|降到|收到|升[级到]{1,2}|"
+    r"迁[移到]{1,2})"
+    r"\s*(?P<new>[^，。；;]{1,40})",
+)
+_CHANGING = (
+    r"(?i)\b(?:switch|mov|chang|migrat|rais|lower|postpon|reschedul|increas|reduc|cut|push|grew|went|replac|upgrad|"
+    r"extend)"
+    r"|[换改调推延提加涨降收升迁]"
+)
+
+
+def _is_changed(text: str, entry: Entry) -> bool:
+    """Whether a text says that something was changed from what the entry says of the same thing."""
+    return any(_names_old(about, old, new, entry) for about, old, new in _moves(text))
+
+
+@lru_cache(maxsize=1_000)
+def _moves(text: str) -> tuple[tuple[str, str, str], ...]:
+    """What a text says was changed: what it is about, from what, to what."""
+    found = (one for pattern in _FROM for one in compiled(pattern).finditer(text))
+    return tuple((one["about"], one["old"], one["new"]) for one in found if compiled(_CHANGING).search(one[0]))
+
+
+def _names_old(about: str, old: str, new: str, entry: Entry) -> bool:
+    """Whether the entry has the old value, not the new one, and all names and most words of what it is about."""
+    bare = squeezed(entry.text)
+    if not squeezed(old) or squeezed(old) not in bare or squeezed(new) in bare:
+        return False
+    subject = compiled(r"\d{4}-\d\d-\d\d").sub(" ", about)
+    topic = words(subject) - words(old) - _MOVING
+    topic = topic if len(topic) >= 2 else words(new)
+    known = words(entry.text) | {squeezed(one) for one in entry.entities}
+    return len(topic) >= 2 and len(topic & known) >= 0.6 * len(topic)
+
+
+_MOVING = frozenset(
+    "switch move chang migrat rais lower postpon reschedul increas reduc cut push grew went replac".split()
+)
+
+# --- todos ----------------------------------------------------------------------------------------
+
+_DONE = (
+    r"(?i)\b(?:done|finished|completed|submitted|shipped|delivered|paid|sent|handed in|called off|cancell?ed|dropped)\b"
+    r"|已(?!经?有)|完成了|搞定|[做写交办买付发](?:完|好|掉|出去)?了|提交了|取消了|不做了"
+)
+
+
+def _is_done(candidate: Candidate, entry: Entry) -> bool:
+    """Whether what was to be done is said to be done, or dropped."""
+    if candidate.category == "todo" or compiled(_DONE).search(candidate.content) is None or denies(candidate.content):
+        return False
+    wanted = words(_without_dates(entry.text)) - _DOING
+    return len(wanted) >= 2 and len(wanted & words(_without_dates(candidate.content))) >= 0.6 * len(wanted)
+
+
+_DOING = frozenset("need todo rememb remind plan by 记 待 办 记 得 提 醒 前 之 内 定 于".split())
+
+
+def _without_dates(text: str) -> str:
+    for one in reversed(sorted(named(text), key=lambda one: one.start)):
+        text = f"{text[: one.start]} {text[one.end :]}"
+    return text
+
+
+# --- a correction ---------------------------------------------------------------------------------
+
+
+def corrects(content: str, quote: str, known: str) -> bool:
+    """Whether a statement, said in the words of `quote`, corrects a known one: both cannot be so, and it says which is.
+
+    >>> corrects("My sister is called Lina, not Lena.", "", "My sister is called Lena.")
+    True
+    >>> corrects("My aunt is called Lina, not Lena.", "", "My sister is called Lena.")
+    False
+    """
+    if speaker_of(content) != speaker_of(known):
+        return False
+    new, old = _read(content), _read(known)
+    if any(_says_what_is_not(denial, old.affirmed) for denial in new.denials):
+        return True
+    as_correction = new.shifted or correction(quote) is not None
+    return bool(as_correction and _has_another_value(new.text, old.text)) or (
+        new.now and _takes_back(new.text, old.text)
+    )
+
+
+class _Denial(NamedTuple):
+    """A value that a text says is not the one, and the text before and after it."""
+
+    value: str
+    before: str
+    after: str
+
+
+class _Read(NamedTuple):
+    """A text as it is compared, what it denies, what it affirms, and whether it tells a move or how things are now."""
+
+    text: str
+    denials: tuple[_Denial, ...]
+    affirmed: str
+    shifted: bool
+    now: bool
+
+
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> _Read:
+    """A text without the day that rules put behind it, names of several words as one."""
+    text = compiled(r"\s*[（(]\d{4}-\d\d-\d\d[)）]").sub("", text[:_MOST])
+    text = compiled(r"(?<=[a-z] )[A-Z]\w+(?: [A-Z]\w+)+").sub(lambda name: name[0].replace(" ", ""), text)
+    denials, affirmed = tuple(_denials(text)), text
+    while (denial := next(_denials(affirmed), None)) is not None:
+        affirmed = f"{denial.before} {denial.after}"
+    shifted, now = (compiled(pattern).search(text) is not None for pattern in (_SHIFTED, _AGAIN))
+    return _Read(text, denials, affirmed, shifted, now)
+
+
+_ASIDE = frozenset(
+    "decid agre settl chose choos actual correct move chang reschedul postpon push shift next like"
+    " 决 定 改 到 成 为 换 推 迟 提 今 如".split()
+)
+"""Words in which a correction and what it corrects may differ: how it was settled, and when."""
+
+
+# --- it names what is not so ----------------------------------------------------------------------
+
+_OLD = r"(?:on |at |in |to |by |for |from |an? |the )*(?P<old>[^,.;:()]{1,60}?)"
+_OLD_ENDS = r"(?=\s+(?:as|because|since|like|any ?more|after all)\b|[,.;:()]|$)"
+_HAN_OLD = r"\s*(?P<old>[^，,。；;！!（）()]{1,30}?)\s*"
+_NAMED_DENIALS = (
+    rf"(?i),\s*(?:and\s+)?not\s+{_OLD}{_OLD_ENDS}",
+    rf"(?i),?(?:^|\s+)(?:instead of|rather than)\s+{_OLD}{_OLD_ENDS}",
+    rf"(?i)\bnot\s+{_OLD},?\s+but\s+",
+    rf"[，,]?\s*(?:而不是|不再?是|而非)(?:在)?{_HAN_OLD}(?:了\s*)?(?=[，,。；;！!（(]|$)",
+    rf"不再?(?P<verb>[叫在喝吃用住去坐写姓养学][^，,。；;]??){_HAN_OLD}了?\s*[，,]\s*(?:而是|而|是|现在|"
+    rf"只)?改?(?=(?P=verb))",
+)
+
+
+def _denials(text: str) -> Iterator[_Denial]:
+    for pattern in _NAMED_DENIALS:
+        for found in compiled(pattern).finditer(text):
+            yield _Denial(found["old"], text[: found.start()], text[found.end() :])
+
+
+def _says_what_is_not(denial: _Denial, known: str) -> bool:
+    """Whether a known text says just what is denied, and nothing of anything else.
+
+    All else that it says must be said again, and what comes new must be one stretch of words, not longer than what it
+    takes the place of: `the team dinner is on Monday, not Friday` may be another dinner.
+    """
+    wrong, old = words(denial.value), words(known)
+    if not wrong or not wrong <= old or squeezed(denial.value) not in squeezed(known):
+        return False
+    rest = words(denial.before) | words(denial.after)
+    if not wrong - rest - _ASIDE:
+        return False
+    topic = old - wrong - _ASIDE
+    if not topic or not topic <= rest or denies(denial.before + denial.after) != denies(known):
+        return False
+    news = [_new(part, old) for part in (denial.before, denial.after)]
+    return not all(news) and all(new is not None and len(new) <= _room(new, denial.value) for new in news)
+
+
+def _new(text: str, old: frozenset[str]) -> list[str] | None:
+    """The words of a text that are not among the old ones; None if they do not stand together."""
+    said = [word for word in sequence(text) if word not in _ASIDE]
+    places = [place for place, word in enumerate(said) if word not in old]
+    return None if places and places[-1] - places[0] >= len(places) else [said[place] for place in places]
+
+
+def _room(new: list[str], value: str) -> int:
+    """How many words may stand for a value: as many as it has; a Chinese one may have a character more."""
+    return max(1, len(sequence(value))) + (bool(new) and new[0] > "\u3400")
+
+
+# --- it is said as a correction -------------------------------------------------------------------
+
+_SHIFTED = (
+    r"(?i)\b(?:moved|shifted|changed|rescheduled|postponed|pushed|brought forward)(?: back| forward)? to\b"
+    r"|[改换挪调][到成为]|推迟到|提前到|延期?到"
+)
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_VALUES = (
+    r"(?P<day>\d{4}-\d\d-\d\d|\d{1,2}\s*月\s*\d{1,2}\s*[日号]?"
+    rf"|(?i:\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}\b))"
+    rf"|(?P<weekday>下*个?(?:周|星期|礼拜)[一二三四五六日天]|(?i:\b(?:next\s+|this\s+)?{_WEEKDAY}s?\b))"
+    r"|(?P<number>(?<![A-Za-z])\d[\d.,:]*(?<=\d)\s*(?:(?i:[ap]m\b)|[%点号元块岁])?)"
+    r"|(?P<name>(?<=[\w,] )[A-Z]\w+(?:\s[A-Z]\w+)*|(?<=[\u3400-\u9fff])\s?[A-Z]\w+"
+    r"|(?<=叫)[\u3400-\u9fff]{1,4}(?=[。，！]|$))"
+)
+
+
+def _has_another_value(content: str, known: str) -> bool:
+    """Whether two texts are the same but for one number, day or name."""
+    pattern = compiled(_VALUES)
+    new, old = ([(one.lastgroup, squeezed(one[0])) for one in pattern.finditer(text)] for text in (content, known))
+    if len(new) != len(old) or sum(one != other for one, other in zip(new, old, strict=True)) != 1:
+        return False
+    if [kind for kind, _ in new] != [kind for kind, _ in old] or denies(content) != denies(known):
+        return False
+    said, was = (_bare(pattern.sub(" ", text)) for text in (content, known))
+    return bool(said) and said == was
+
+
+def _bare(text: str) -> list[str]:
+    return [word for word in sequence(text) if word not in _ASIDE]
+
+
+# --- it takes back a denial, or denies what was so -----------------------------------------------
+
+_AGAIN = r"(?i)\b(?:now|again|no longer|any ?more)\b|现在|如今|不再|重新"
+_MAY = frozenset(
+    "no not never can cannot could again longer anymor more abl don't stop 不 没 别 再 可 以 能 又 重 新".split()
+)
+"""Words that affirm, allow or deny."""
+
+
+def _takes_back(content: str, known: str) -> bool:
+    if denies(content) == denies(known):
+        return False
+    said, was = (words(re.sub(r"(?i)\b\w+n['’]t\b", " ", text)) - _MAY - _ASIDE for text in (content, known))
+    return bool(said) and said == was
+
+
+def mended(said: str, rest: str) -> str:
+    """What was said with the value that a correction gives in place of its own; where that is not plain, both."""
+    pattern = compiled(_VALUES)
+    news, olds = list(pattern.finditer(rest)), list(pattern.finditer(said))
+    if len(news) == 1 and len(rest) - len(news[0][0]) <= 40:
+        same = [one for one in olds if one.lastgroup == news[0].lastgroup]
+        if len(same) == 1:
+            return said[: same[0].start()] + news[0][0] + said[same[0].end() :]
+    chinese = rest > "\u3400" or said[-1:] in "。！"
+    return f"{said.rstrip(' .。')}{'；更正：' if chinese else '; correction: '}{rest}"
+
+
+def has_value_like(said: str, rest: str) -> bool:
+    """Whether a text has a number, day or name of the kind that a correction gives."""
+    kinds = {one.lastgroup for one in compiled(_VALUES).finditer(rest)}
+    return any(one.lastgroup in kinds for one in compiled(_VALUES).finditer(said))
+
+
+# --- what is not as it was ------------------------------------------------------------------------
+
+CHANGED = (
+    r"(?i:\b(?:now|no\s+longer|any\s*more|any\s+longer|instead|from\s+now\s+on|after\s+all|is\s+history|is\s+the\s+new|"
+    r"(?:switch|mov|chang|swapp|replac|ditch|dropp|cancel|shift|push|rais|postpon|shrink|stopp|retir|upgrad|"
+    r"resign)(?:ed|es|ing|s|led)|"
+    r"(?:gave|given|packed)\s+(?:\w+\s+)?(?:up|in)|(?:taken|took)\s+\w+\s+off|(?:cleared|allowed|able)\s+to|quit|"
+    r"sold|done\s+with|(?:'ve|have|"
+    r"has)\s+left|"
+    r"(?:'re|'m|are|am|is)\s+back\s+(?:on|to)|takes?\s+over|off\s+the\s+table|(?:goes|go)\s+(?:up|down)\s+to|"
+    r"takes?\s+\S+\s+place|became|becomes|in\s+the\s+end|no\s+more)\b|^(?:and\s+)?new\b)|"
+    r"现在|如今|不再|以后|往后|作废|取消|推迟|提前|延期|只剩|改[成为到用走叫]?|换|搬|挪|(?:退|停|辞|转|卖|拆|升|降|"
+    r"涨|加|减|追|收)[^，]{0,4}[了到成]"
+)
+"""What says that something is not as it was."""
+
+NOW_SO = rf"{CHANGED}|了(?=[，,。！!；;\s]|$)"
+"""The same, with what says in Chinese no more than that it is so by now."""
+
+
+def outdated(candidate: Candidate, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries whose point a statement takes up, at most two: those that share its rarest words.
+
+    It says that something is not as it was, or gives another measure of the same thing: 退房十一点, 退房十二点.
+    """
+    if not candidate.changes or candidate.category == "todo":
+        return []
+    content = candidate.content
+    known = [one for one in entries if one.source not in {f"turn:{id}" for id in candidate.turn_ids}]
+    known = [one for one in known if _may_speak_of(candidate, one)]
+    spread = Counter(word for one in known for word in subject_of(one.text))
+    parts = compiled(r"[，,；;。.!！](?!\d)").split(content)
+    marked = " ; ".join(part for part in parts if compiled(NOW_SO).search(part) is not None)
+    tries = [(marked, 0.5, known)] if marked else []
+    tries += [
+        (content, 0.5 if is_chinese(content) else 1.0, [one for one in known if _measures_otherwise(content, one.text)])
+    ]
+    tries += [(content, 1.0 if is_chinese(content) else 2.0, known)] if marked else []
+    for said, least, among in tries:
+        point = subject_of(said)
+        scores = {one.id: sum(1 / spread[word] for word in point & subject_of(one.text)) for one in among}
+        best = max(scores.values(), default=0.0)
+        if best >= least:
+            return [one for one in among if scores[one.id] >= 0.9 * best][:2]
+    return []
+
+
+def _measures_otherwise(new: str, old: str) -> bool:
+    """Whether two texts give a number of the same unit, a day of the week or a time, and share none."""
+    first, second = _measures(new), _measures(old)
+    return any(not first[unit] & second[unit] for unit in first.keys() & second.keys())
+
+
+def _measures(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in compiled(_MEASURE).finditer(text.lower()):
+        unit = one["unit"] or "day"
+        found.setdefault(unit.rstrip("s"), set()).add(one["day"] or one["n"])
+    return found
+
+
+_MEASURE = (
+    r"(?P<day>(?:周|星期|礼拜)[一二三四五六日天])|"
+    r"(?P<n>[一二两三四五六七八九十百千万]+|\d[\d.,:]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
+    r"twelve))\s*"
+    r"(?P<unit>[点个天年岁元块号份次间台张%]|千字|people\b|days?\b|weeks?\b|hours?\b|mg\b|euros?\b|am\b|pm\b)"
+)
+
+
+def _may_speak_of(candidate: Candidate, entry: Entry) -> bool:
+    """Whether one speaker, and of one person, says both: what somebody says of themselves nobody else changes."""
+    for one, said in ((candidate.content, entry.text), (entry.text, candidate.content)):
+        other = compiled(_OTHER).match(one)
+        if other is not None and other["who"].lower() not in said.lower():
+            return False
+    return speaker_of(entry.text) == speaker_of(candidate.content) or not compiled(r"\b(?:I|my|me)\b|我").search(
+        entry.text
+    )
+
+
+_OTHER = r"(?:The user's (?:\w+ )?|用户的)(?P<who>[^\s，是]{1,2}[\w-]*)(?! (?:is|are) )"
+"""Who a text speaks of that is not the user: somebody or something of theirs."""
+
+
+@lru_cache(maxsize=20_000)
+def subject_of(text: str) -> frozenset[str]:
+    """The words by which one point is known from another: no speakers, times, numbers, words of change."""
+    bare = text.removeprefix(f"{speaker_of(text)}：").removeprefix(f"{speaker_of(text)}:")
+    for pattern in (NOW_SO, _NO_TOPIC):
+        bare = compiled(pattern).sub(" ", bare)
+    kin = compiled("[爸妈爷奶哥姐弟妹]").findall(bare)
+    telling = (word for word in query_words(bare) if is_telling(word) and (len(word) > 2 or word > "\u3400"))
+    return frozenset(telling).union(kin)
+
+
+_NO_TOPIC = (
+    r"(?i)\b(?:the user|user|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|\d{1,2}(?:st|nd|rd|th)?|one|two|three|four|"
+    r"five|six|seven|eight|nine|ten|"
+    r"days?|weeks?|months?|years?|times?|mornings?|afternoons?|evenings?|nights?|any|more|only|still|again|all|much|"
+    r"half|this|last|next|first|both|"
+    r"work|works|goes|go|gets?|got|makes?|takes?|puts?|comes?|wants?|needs?|things?|people|please|correction|january|"
+    r"february|march|april|may|june|"
+    r"july|august|september|october|november|december)\b|用户的?|更正|"
+    r"[一二两三四五六七八九十半\d]+\s*[点个天周月年号日次岁位人回]?|"
+    r"(?:周|星期|礼拜)[一二三四五六日天末]?|[早晚]上|[上下中]午|[今明昨每天]天|每[周月年]|[上下]周|\d\d-\d\d|"
+    r"[的了是在把给]"
+)

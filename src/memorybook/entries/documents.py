@@ -1,0 +1,254 @@
+"""Documents as wholes: opened with their revision, written, renamed, removed; each verb is one `Book.apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from memorybook.book.pages import MEMORY
+from memorybook.entries.combine import lowest
+from memorybook.entries.fade import importance_score
+from memorybook.entries.remember import Mask
+from memorybook.errors import Conflict, InvalidInput, MissingDocument
+from memorybook.formats import memory_md
+from memorybook.formats.document import Document, DocumentInfo
+from memorybook.model import Change, Drop, Entry, Put
+from memorybook.text.screen import screen
+
+if TYPE_CHECKING:
+    from memorybook.book.transaction import Result
+    from memorybook.memory import Memory
+
+_TRIES = 5
+"""How often a document that somebody writes all the while is made anew, where its revision does not matter."""
+
+_Done = TypeVar("_Done")
+
+
+class Written(NamedTuple):
+    """A document that was written or removed.
+
+    Attributes:
+        path: Where it stands now; of a removed one where it stood.
+        revision: What it is now; None if it is gone.
+        redacted: How many secrets were masked.
+        operation: Id of the operation; None if the document was so already.
+    """
+
+    path: str
+    revision: str | None
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"path", "revision", "redacted", "operation"}`."""
+        return self._asdict()
+
+
+def documents(memory: Memory) -> tuple[DocumentInfo, ...]:
+    """See `Memory.documents`."""
+    return tuple(sorted(memory.book.documents.list(), key=lambda info: info.path))
+
+
+def document(memory: Memory, path: str) -> Document:
+    """See `Memory.document`."""
+    return memory.book.documents.read(path)
+
+
+def write_document(
+    memory: Memory, path: str, text: str, *, expect: str | None, reason: str = "written", session: str | None = None
+) -> Written:
+    """See `Memory.write_document`; reason and session as in `model.Operation`."""
+    mask = Mask(memory)
+    text = mask.text(text)
+
+    def write() -> Written:
+        before = _standing(memory, path, expect)
+        if before is None:
+            _check_name(memory, path)
+        put = Put(path=path, text=_stamped(memory, path, text, before), reason=reason, made_from=before or "")
+        return _applied(memory, [put], path, "write", mask.count, session)
+
+    return _anew(write, expect)
+
+
+def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -> Written:
+    """See `Memory.rename_document`."""
+    return _anew(lambda: _applied(memory, _moved(memory, path, to, expect), to, "rename", 0), expect)
+
+
+def rename_documents(memory: Memory, ways: Mapping[str, str]) -> None:
+    """Move documents to paths where there are none, all of them or none, as one operation; raises as one does."""
+
+    def rename() -> Result:
+        moved = [_moved(memory, path, to, None) for path, to in ways.items()]
+        puts, drops = zip(*moved, strict=True)  # what stands in two places for a moment is never in none
+        return memory.book.apply([*puts, *drops], actor=memory.actor, door=memory.door, kind="rename")
+
+    _anew(rename)
+
+
+def remove_document(
+    memory: Memory, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
+) -> Written:
+    """See `Memory.remove_document`; reason and session as in `model.Operation`."""
+
+    def remove() -> Written:
+        return _applied(memory, [_removed(memory, path, expect, reason)], path, "remove", 0, session)
+
+    return _anew(remove, expect)
+
+
+def remove_documents(memory: Memory, paths: Sequence[str]) -> None:
+    """Take documents out of the book, all of them or none, as one operation; raises as one does."""
+
+    def remove() -> Result:
+        drops = [_removed(memory, path, None, "removed") for path in paths]
+        return memory.book.apply(drops, actor=memory.actor, door=memory.door, kind="remove")
+
+    _anew(remove)
+
+
+def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
+    """Do it, and do it anew where somebody wrote a document meanwhile whose revision does not matter."""
+    for _ in range(_TRIES - 1 if expect is None else 0):
+        with suppress(Conflict):
+            return do()
+    return do()
+
+
+def _moved(memory: Memory, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
+    before = _standing(memory, path, expect)
+    if before is None:
+        raise MissingDocument(f"no document {path!r} to rename")
+    if path == to:
+        raise InvalidInput(f"document {path!r} is called so already: give another path")
+    _check_may_go(memory, path, before)
+    _check_name(memory, to)
+    _standing(memory, to, "")
+    put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
+    return put, Drop(path=path, reason=f"is {to}", made_from=before)
+
+
+def _removed(memory: Memory, path: str, expect: str | None, reason: str) -> Drop:
+    before = _standing(memory, path, expect)
+    if before is None:
+        raise MissingDocument(f"no document {path!r} to remove")
+    _check_may_go(memory, path, before)
+    return Drop(path=path, reason=reason, made_from=before)
+
+
+def _check_name(memory: Memory, path: str) -> None:
+    """Raises InvalidInput for a path that would hold a secret."""
+    mask = Mask(memory)
+    clean = "/".join(mask.words(path.removesuffix(".md").split("/")))
+    if mask.count:
+        raise InvalidInput(f"no document can be called {clean!r}: its name looks like a secret; give another one")
+
+
+def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
+    """The text that stands there, None if none does; raises Conflict if it is not the one that is expected."""
+    try:
+        found = memory.book.documents.read(path)
+    except MissingDocument:
+        if expect:
+            raise Conflict(f"document {path!r} is gone: it was {expect!r} when it was read") from None
+        return None
+    if expect is not None and expect != found.revision:
+        known = f"is {found.revision!r} by now, not {expect!r}" if expect else "exists already"
+        raise Conflict(f"document {path!r} {known}: read it and decide anew")
+    return found.text
+
+
+def _applied(
+    memory: Memory, changes: Sequence[Change], path: str, kind: str, redacted: int, session: str | None = None
+) -> Written:
+    result = memory.book.apply(changes, actor=memory.actor, door=memory.door, kind=kind, session=session)
+    try:
+        revision = memory.book.documents.read(path).revision
+    except MissingDocument:
+        revision = None
+    return Written(path, revision, redacted, result.operation.id if result.operation else None)
+
+
+# --- what an agent may say of entries --------------------------------------------------------------
+
+
+def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
+    """The text with entries as whoever writes may leave them: their records are kept, and trust is the door's.
+
+    A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
+    they are trusted, how strong they are and where they come from is not taken from its text, nor that of
+    new ones. What a person said and the text leaves out or words otherwise is archived as it was, and neither lapses
+    nor loses its pin by it; lines that it adds to a person's part are stamped as an agent's.
+
+    Raises:
+        InvalidInput: The text leaves out lines of a person in MEMORY.md.
+    """
+    if memory.actor == "user" or not _holds_entries(path):
+        return text
+    now = memory.book.now()
+    standing = memory_md.parse(before or "", modified=now)
+    written = memory_md.parse(text, modified=now)
+    elsewhere = {entry.id: entry for entry in memory.book.entries()}
+    for entry in written.entries:
+        known = standing.get(entry.id) or elsewhere.get(entry.id)
+        written = written.with_entry(_held(memory, entry, known))
+        if known is not None and known.trust == "user" and known.text != entry.text:
+            said = replace(known, id=memory_md.new_id(elsewhere), archived=True, superseded_by=known.id)
+            written = written.with_entry(said)
+    for entry in standing.entries:
+        if entry.trust == "user" and written.get(entry.id) is None:
+            written = written.with_entry(replace(entry, archived=True))
+    if path == MEMORY:
+        if lost := standing.lines_of_people() - written.lines_of_people():
+            told = "; ".join(sorted(lost)[:3])
+            raise InvalidInput(f"{path!r} has lines that a person wrote, which stay: add your own beside them ({told})")
+        written = written.stamped(standing)
+    return written.render(now=now)
+
+
+def _check_may_go(memory: Memory, path: str, text: str) -> None:
+    """Raises InvalidInput where an agent would take away MEMORY.md, or an archive with entries in it."""
+    if memory.actor == "user" or not _holds_entries(path):
+        return
+    if path == MEMORY or memory_md.parse(text, modified=memory.book.now()).entries:
+        raise InvalidInput(f"document {path!r} holds what is remembered, it stays: forget entries one by one")
+
+
+def _holds_entries(path: str) -> bool:
+    return path == MEMORY or path.startswith("archive/")
+
+
+def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:
+    """The entry with the record of the one that it was, or a new one's."""
+    trust = "suspect" if screen(entry.text) else memory.trust
+    if known is None:
+        now = memory.book.now()
+        return replace(
+            entry,
+            trust=lowest(entry.trust, trust),
+            score=importance_score("medium"),
+            scored=now.date(),
+            last_activated=now.date(),
+            hits=1,
+            created=now,
+            session=None,
+            source=None,
+            superseded_by=None,
+            contradicts=(),
+            pinned=False,
+        )
+    return replace(
+        known,
+        text=entry.text,
+        category=entry.category,
+        tags=entry.tags,
+        group=entry.group,
+        expires=known.expires if known.trust == "user" else entry.expires,
+        pinned=known.pinned if known.trust == "user" else entry.pinned,
+        archived=entry.archived,
+        trust=known.trust if entry.text == known.text else lowest(known.trust, trust),
+    )

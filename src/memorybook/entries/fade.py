@@ -1,0 +1,119 @@
+"""How an entry gains and loses strength: the laws of its score, as pure functions.
+
+A score is written for a day (`scored`) and read on a later one. After the last activation an entry
+keeps its strength for `GRACE_DAYS` days, then loses 1 % a day::
+
+    eff(t)   = max(0, days(t - activated) - 7)
+    score(t) = score * 0.99 ** (eff(t) - eff(scored))
+
+The exponents of two readings add up, so it makes no difference how often an entry is written anew
+in between. Days are whole UTC dates. Nothing here hides an entry: the bounds say where it is kept.
+"""
+
+from __future__ import annotations
+
+from memorybook._light import TYPE_CHECKING
+from memorybook.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from memorybook.model import Entry
+
+ARCHIVE_BELOW = 0.2
+"""An active entry weaker than this is archived."""
+
+REMOVE_BELOW = 0.05
+"""An archived entry weaker than this is taken out of the documents."""
+
+PROMPT_FROM = 0.5
+"""The least strength of an active entry that is put into a prompt unasked."""
+
+PROMPT_BEST = 20
+"""How many entries a prompt takes unasked, the strongest first."""
+
+MOST_DROPPED = 0.25
+"""Share of the active entries that one run of tidying, or one rewrite of a page, archives or removes unasked."""
+
+GRACE_DAYS = 7
+"""Days after the last activation during which nothing fades."""
+
+_KEPT_PER_DAY = 0.99
+_GAIN = 0.2
+_CONTRADICTED = 0.5
+_IMPORTANCE = {
+    "high": 0.8, "medium": 0.6, "low": 0.4,
+    "高": 0.8, "中": 0.6, "低": 0.4,
+}  # fmt: skip
+
+
+def fade(score: float, *, scored: date, activated: date, today: date) -> float:
+    """The strength that a score written for the day `scored` has on the day `today`.
+
+    It never grows: on a day before `scored` (a clock that went back) it is the score itself.
+    """
+    if today <= scored:
+        return score
+    faded_days = max(0, (today - activated).days - GRACE_DAYS) - max(0, (scored - activated).days - GRACE_DAYS)
+    return score * _KEPT_PER_DAY**faded_days if faded_days else score
+
+
+def strength(entry: Entry, today: date) -> float:
+    """The entry's score as it reads today, 0..1; that of a pinned entry never fades."""
+    if entry.pinned:
+        return entry.score
+    return fade(entry.score, scored=entry.scored, activated=entry.last_activated, today=today)
+
+
+def reinforced(entry: Entry, today: date) -> Entry:
+    """The entry after it was said again, confirmed or used: today's strength and a fifth of what it lacks to 1."""
+    score = strength(entry, today)
+    score = min(1.0, score + (1.0 - score) * _GAIN)
+    return _replace(entry, score=score, scored=today, last_activated=today, hits=entry.hits + 1)
+
+
+def contradicted(entry: Entry, by: str, today: date) -> Entry:
+    """The entry after the entry `by` replaced it: half of today's strength, and it says who replaced it."""
+    score = strength(entry, today) * _CONTRADICTED
+    return _replace(entry, score=score, scored=max(entry.scored, today), superseded_by=by)
+
+
+def tidied(entry: Entry, today: date) -> Entry:
+    """The same entry with today's strength written down; unchanged if it was written for today or later."""
+    if today <= entry.scored:
+        return entry
+    return _replace(entry, score=strength(entry, today), scored=today)
+
+
+def importance_score(value: str | float) -> float:
+    """The score of a new entry: high 0.8, medium 0.6, low 0.4 (also 高, 中, 低); a number 0..1 is taken as it is.
+
+    Raises:
+        InvalidInput: Another word, or a number outside 0..1.
+    """
+    known = _IMPORTANCE.get(value.strip().lower()) if isinstance(value, str) else None
+    if known is not None:
+        return known
+    try:
+        score = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        score = float("nan")
+    except OverflowError:
+        score = value = float("inf")
+    if not 0.0 <= score <= 1.0:
+        raise InvalidInput(f"importance {value!r} is not known; say high, medium, low or a number from 0 to 1")
+    return score
+
+
+def _replace(entry: Entry, **fields: object) -> Entry:
+    from dataclasses import replace  # a search reads strengths but changes no entry, and must not pay for this
+
+    return replace(entry, **fields)  # type: ignore[arg-type]
+
+
+def dropped_at_once(active: int) -> int:
+    """How many of so many active entries may be archived or removed in one go: a quarter, and one in any case.
+
+    Without that one a book of three entries would never fade, and the archived ones of an empty one never go.
+    """
+    return max(1, int(active * MOST_DROPPED))

@@ -1,0 +1,248 @@
+"""Durable notes out of what is about to be lost: free text, or what a conversation gave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from memorybook.entries.candidate import Extraction, Skipped
+from memorybook.entries.cues import framed_from, taken_back
+from memorybook.forget.order_patterns import PRIVATE
+from memorybook.model import Note, Turn
+from memorybook.sessions.summarize import cut_at_sentence
+from memorybook.text.compiled import compiled
+from memorybook.text.sentences import is_chinese, is_question, without_recalled
+from memorybook.text.tokens import normalise
+
+KINDS = {
+    "preference": "pref",
+    "fact": "fact",
+    "decision": "decision",
+    "experience": "lesson",
+    "workflow": "workflow",
+    "skill_usage": "skill",
+    "todo": "todo",
+    "context": "context",
+}
+"""Kind of a note by category of an entry."""
+
+_HEADINGS = {
+    "pref": r"preferences?|likes?|style|偏好|喜好|习惯",
+    "decision": r"decisions?|decided|决定|决策|结论",
+    "todo": r"to-?dos?|next steps?|action items?|open (?:items|tasks)|待办|下一步|任务",
+    "lesson": r"lessons?(?: learn\w+)?|learnings?|gotchas?|pitfalls?|教训|经验|踩坑",
+    "fact": r"facts?|background|context|背景|事实|项目信息",
+    "workflow": r"workflows?|process(?:es)?|conventions?|流程|规范|约定",
+    "question": r"(?:open )?questions?|问题|疑问",
+}
+_BOILERPLATE = (
+    r"(?i)^(?:here(?:'s| is| are)\b.{0,60}:?|sure[,!.].{0,60}|(?:summary|notes?|memory|memories|"
+    r"conversation summary)\s*:?|(?:以下|下面)是.{0,30}|总结(?:如下)?[:：]?|no[_ ]reply|nothing (?:to|worth).{0,40}|"
+    r"none\.?|n/a|无|没有|暂无)[。.]?$"
+)
+
+
+class Flushed(NamedTuple):
+    """Notes to write, and what was left out or cut."""
+
+    notes: list[Note]
+    skipped: list[Skipped]
+
+
+class _Piece(NamedTuple):
+    text: str
+    kind: str | None
+    tags: tuple[str, ...]
+
+
+def notes_of(
+    source: str | Extraction, *, now: datetime, limit: int = 20, width: int = 500, every: bool = False
+) -> Flushed:
+    """At most `limit` notes of at most `width` characters, and what was left out with the reason.
+
+    Text is read as Markdown: a list item or paragraph is a note, a long paragraph several, headings give kind and tags,
+    code and boilerplate stay out; of what a conversation gave, statements come first, then events with their day.
+    With `every` also what a talk would not be remembered for: questions, jokes, words for somebody else.
+    Notes are stamped `now`. Reasons: `too long: cut`, `over 20 notes`, `empty`, `duplicate`, `not to be kept`, and
+    those of `screen`, which takes out no more than the sentences that try to instruct their reader.
+    """
+    skipped: list[Skipped] = []
+    pieces = _of_text(without_recalled(source), width) if isinstance(source, str) else _of_talk(source, now, skipped)
+    stamp = now.astimezone(UTC).replace(microsecond=0)
+    notes: list[Note] = []
+    seen: set[str] = set()
+    for piece in pieces:
+        text = _screened(" ".join(piece.text.split()), skipped)
+        if not text and piece.text.strip():
+            continue
+        reason = _refused(text, seen, len(notes), limit) or (None if every or _is_worth(text, piece.kind) else _UNFIT)
+        if reason is not None:
+            skipped.append(Skipped(text, reason))
+            continue
+        if len(text) > width:
+            skipped.append(Skipped(text, "too long: cut"))
+            text = cut_at_sentence(text, width)
+        seen.add(normalise(text))
+        notes.append(Note(time=stamp, text=text, kind=piece.kind, tags=piece.tags))
+    if not notes and not skipped:
+        skipped.append(Skipped("", "empty"))
+    return Flushed(notes, skipped)
+
+
+def clean(turn: Turn, skipped: list[Skipped]) -> Turn:
+    """A turn without the sentences that try to instruct their reader, which are skipped; others may be kept."""
+    text = _screened(turn.text, skipped)
+    return turn if text == turn.text else replace(turn, text=text)
+
+
+def _screened(text: str, skipped: list[Skipped]) -> str:
+    from memorybook.text.screen import screen
+
+    reason = screen(text)
+    if reason is None:
+        return text
+    kept = []
+    for sentence in re.findall(_SENTENCE, text):
+        if screen(sentence) is None:
+            kept.append(sentence)
+        else:
+            skipped.append(Skipped(sentence.strip(), screen(sentence) or reason))
+    left = "".join(kept).strip()
+    if left and screen(left) is not None:  # what instructs is none of its sentences alone
+        skipped.append(Skipped(left, reason))
+        return ""
+    return left
+
+
+_SENTENCE = r"(?s).+?(?:[。！？!?；;]+[”」』)）]*|\.(?=\s)|\n|$)\s*"
+
+
+def _refused(text: str, seen: set[str], written: int, limit: int) -> str | None:
+    """Why a text is not written; None if it is."""
+    if not re.search(r"\w", text):
+        return "empty"
+    if normalise(text) in seen:
+        return "duplicate"
+    return f"over {limit} notes" if written >= limit else None
+
+
+_UNFIT = "not to be kept"
+
+
+def _is_worth(text: str, kind: str | None) -> bool:
+    """Whether a text is neither a question nor a joke, nor words for somebody else or for nobody to keep."""
+    if kind != "question" and is_question(text):
+        return False
+    return not taken_back(text) and framed_from(text) is None and compiled(PRIVATE).search(text) is None
+
+
+# --- free text -----------------------------------------------------------------------------------
+
+
+def _of_text(text: str, width: int) -> Iterator[_Piece]:
+    kind: str | None = None
+    heading = ""
+    for block in _blocks(text):
+        found = re.match(r"#{1,6}\s+(.+?)\s*#*$", block)
+        if found:
+            heading, kind = found[1], _kind(found[1])
+            continue
+        item = re.sub(r"^(?:[-*+•]|\d+[.)、])\s+(?:\[[ xX]\]\s+)?", "", block).strip()
+        if re.match(_BOILERPLATE, item):
+            continue
+        own, body = _labelled(item)
+        tags, body = _tags(body, heading, own or kind)
+        for part in [body] if item != block else _grouped(body, width):
+            yield _Piece(part, own or kind, tags)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Headings, list items with what is indented under them, and paragraphs; no code, comments, rules or tables."""
+    text = re.sub(
+        r"(?ms)^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)|<!--(?:(?!<!--).)*?-->|\A---\n.*?\n---$", "\n", text
+    )
+    block: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        bare = line.strip()
+        begins = re.match(r"(?:[-*+•]|\d+[.)、])\s|#{1,6}\s", bare) is not None
+        if (begins or not bare) and block:
+            yield "\n".join(block)
+            block = []
+        if bare and not re.fullmatch(r"[-*_=\s]{3,}|\|.*\|", bare):
+            block.append(bare.removeprefix("> "))
+            if bare.startswith("#") and begins:
+                yield block.pop()
+
+
+def _kind(heading: str) -> str | None:
+    return next(
+        (kind for kind, pattern in _HEADINGS.items() if re.search(rf"(?i)\b(?:{pattern})\b|{pattern}", heading)), None
+    )
+
+
+def _labelled(text: str) -> tuple[str | None, str]:
+    """A leading `[pref]`, `Decision:` or 待办： as kind, and the rest."""
+    found = re.match(r"\[(\w{2,12})\]\s+(\S.*)", text, re.S) or re.match(
+        r"\**([A-Za-z-]{2,10}|[\u4e00-\u9fff]{2,3})\**\s*[:：]\**\s*(\S.*)", text, re.S
+    )
+    if found is None:
+        return None, text
+    word = found[1].lower()
+    kind = (
+        word
+        if word in (*KINDS.values(), *_HEADINGS)
+        else KINDS.get(word)
+        or next((kind for kind, pattern in _HEADINGS.items() if re.fullmatch(pattern, word, re.I)), None)
+    )
+    return (kind, found[2]) if kind is not None else (None, text)
+
+
+def _tags(text: str, heading: str, kind: str | None) -> tuple[tuple[str, ...], str]:
+    """Tags: hashtags at the end of the text (taken off), and the heading unless it only named the kind."""
+    ending = re.search(r"(?:\s+#(?=[\w/-]{0,40}[^\W\d_])[\w/-]{1,80})+\s*$", text)
+    tags = re.findall(r"#([\w/-]+)", ending[0]) if ending else []
+    body = text[: ending.start()] if ending else text
+    word = re.sub(r"[^\w/-]+", "-", heading.lower()).strip("-")
+    if word and _kind(heading) is None and len(word) <= 30:
+        tags.append(word)
+    return tuple(dict.fromkeys(tags)), body
+
+
+def _grouped(text: str, width: int) -> Iterator[str]:
+    """The sentences of a paragraph, as many together as fit into `width`."""
+    if len(text) <= width:
+        yield text
+        return
+    group = ""
+    for sentence in re.findall(r"(?s).+?(?:[。！？!?；]+[”」』)）]*|\.(?=\s)|\n|$)\s*", text):
+        if group and len(group) + len(sentence.rstrip()) > width:
+            yield group.rstrip()
+            group = ""
+        group += sentence
+    if group.strip():
+        yield group.rstrip()
+
+
+# --- what a conversation gave --------------------------------------------------------------------
+
+
+def _of_talk(found: Extraction, now: datetime, skipped: list[Skipped]) -> Iterator[_Piece]:
+    """Statements first, then events with their day."""
+    skipped.extend(found.skipped)
+    skipped.extend(Skipped(left.text, left.reason) for left in found.discarded)
+    skipped.extend(Skipped(request.text, "a request to forget") for request in found.forget_requests)
+    for candidate in found.candidates:
+        yield _Piece(candidate.content, KINDS[candidate.category], candidate.tags)
+    for note in found.notes:
+        yield _Piece(_dated(note.text, note.time, now), note.kind, ())
+
+
+def _dated(text: str, said: datetime, now: datetime) -> str:
+    """`text` with the day on which it was said, unless that is the day of the note."""
+    if abs(now - said) < timedelta(hours=12):
+        return text
+    day = said.astimezone(now.tzinfo).date().isoformat()
+    return f"{text}（{day} 说）" if is_chinese(text) else f"{text} (said {day})"

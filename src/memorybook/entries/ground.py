@@ -1,0 +1,564 @@
+"""Whether what a model says rests on what was said: each claim is held against the turns that it names.
+
+A claim is a candidate, a sentence of a summary or a decision. It is aligned with the sentence that says most of it, and
+stands if nothing in it is made up: its numbers, days, names and words were said, and its sense was not turned round.
+
+- Numbers and days must stand in the turns that the claim rests on, in those beside them, or in a known entry that it
+  repeats or contradicts; a name, and a number of three figures, may stand anywhere in the talk, for who "she" is was
+  often said long before.
+- One telling word at least is said in its turns, where these only agree to something (`yes, that one`) in those beside
+  them; most words are said somewhere in the talk or known.
+- What it affirms is not denied there, and what it denies not affirmed (`lifecycle.polarity`).
+- Its trust is the lowest of the turns that hold its words, whichever it names. What it ascribes to somebody and
+  only a tool or a document says does not stand.
+
+No model takes part. What a text leaves open counts for the claim: the aim is to catch what was made up and hardly ever
+to doubt what was not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, tzinfo
+from functools import lru_cache
+from typing import NamedTuple
+
+from memorybook.entries.alike import Unit, forms, is_held, units
+from memorybook.entries.candidate import Candidate
+from memorybook.entries.changed import replaces
+from memorybook.entries.combine import weekdays
+from memorybook.entries.names import Said, names_in, squeezed
+from memorybook.entries.polarity import contrary
+from memorybook.entries.read_reply import trust_of
+from memorybook.model import TRUST_ORDER, Entry, Trust, Turn
+from memorybook.sessions.dialogue import is_worded
+from memorybook.text.compiled import compiled
+from memorybook.text.days.possible import Named, among, meant, named
+from memorybook.text.days.spans import Span
+from memorybook.text.numbers import Figure, figures, han_number
+from memorybook.text.screen import screen
+from memorybook.text.sentences import is_chinese, prose, sentences
+from memorybook.text.tokens import normalise
+
+ALIKE = 0.75
+"""Share of a quote's words that a sentence must have to be what was quoted."""
+
+MADE_UP = 0.5
+"""Share of a claim's words that nobody said from which it does not stand."""
+
+AGAIN, AGAIN_NAMED = 0.2, 0.1
+"""Share of a known statement's words that are said in and beside the turns where it is said again: in the same words,
+and in whatever words where a model names the statement, as people seldom use the same."""
+
+MOST_CHANGED = 2
+"""Known entries of which one candidate may say that they are no longer true."""
+
+WIDTH = 300
+"""Characters of a sentence that is taken for a quote."""
+
+FOREIGN = "is in another language than what was said"
+"""Why a claim does not stand that the model wrote in its own language."""
+
+Claim = Candidate | str
+"""A candidate, or a sentence about the whole of a talk."""
+
+
+def ground(
+    candidates: Iterable[Candidate],
+    turns: Sequence[Turn],
+    *,
+    known: Iterable[Entry] = (),
+    now: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> tuple[Candidate, ...]:
+    """The candidates, each with the reason why it does not stand as its `doubt`; "" if it does.
+
+    A quote that stands in no turn is replaced by the sentence that says most of the candidate. Entities that nobody
+    named, and a last day that nobody spoke of, are taken out.
+
+    Args:
+        candidates: Of this talk.
+        turns: All of it, in order, as it was said.
+        known: The entries the model was shown or that candidates name.
+        now: Dates turns without a time; None leaves their relative days unread.
+        zone: In which days are counted; None is UTC.
+    """
+    said = Heard(turns, known, now, zone)
+    return tuple(map(said.grounded, candidates))
+
+
+def unfounded(
+    text: str,
+    sources: Sequence[str],
+    *,
+    entities: Iterable[str] = (),
+    now: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> str | None:
+    """The first date, number or name of a text that stands in none of the sources; None if all of them do.
+
+    It is named as `the number '8080'`. `entities` are looked for where they stand in the text; the rest as `ground`.
+    """
+    talk = Heard([Turn(id=str(place), session="", text=one) for place, one in enumerate(sources)], (), now, zone)
+    return talk.unfounded(text, entities, talk.sources(range(len(sources))))
+
+
+def stands_in(quote: str, text: str) -> bool:
+    """Whether a quote, or each part of one that is shortened with an ellipsis, stands in a text, in order."""
+    whole, place = squeezed(text), 0
+    parts = [part for part in (squeezed(part) for part in re.split(r"\.{3,}|…+|\[…\]", quote)) if part]
+    for part in parts:
+        place = whole.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return bool(parts)
+
+
+_QUOTED = r"[「『《“\"][^「」『』《》“”\"]{1,60}[」』》”\"]"
+
+
+class _Sources(NamedTuple):
+    """What a claim may have its numbers and dates from."""
+
+    values: frozenset[float]
+    spans: frozenset[Span]
+
+
+class _Read(NamedTuple):
+    """What was read out of a turn: its words, numbers and days, and how far it is trusted."""
+
+    words: frozenset[str]
+    values: frozenset[float]
+    spans: frozenset[Span]
+    trust: Trust
+
+
+class Heard:
+    """A talk that claims are held against; what is read out of a turn is read once."""
+
+    def __init__(
+        self,
+        turns: Sequence[Turn],
+        known: Iterable[Entry],
+        now: datetime | None,
+        zone: tzinfo | None,
+        shown: Iterable[Entry] | None = None,
+    ) -> None:
+        self._turns = turns
+        self._places = {turn.id: place for place, turn in enumerate(turns)}
+        self._known = {entry.id: entry for entry in known}
+        self._now = now
+        self._zone = zone or UTC
+        self._said = Said([*(turn.text for turn in turns), *(turn.speaker for turn in turns)], self._known.values())
+        self._repeats = {normalise(entry.text): entry for entry in self._known.values()}
+        self._of_turn = lru_cache(maxsize=None)(self._read)
+        self._names = {name for entry in self._known.values() for name in entry.entities}
+        held = [one for one in shown or self._known.values() if one.trust in (None, "user", "agent")]
+        self._of_known = frozenset().union(*(forms(entry.text) for entry in held))
+        spoken = [turn.text for turn in turns if turn.role in ("user", "") and is_worded(turn.text)]
+        self._languages = set(map(is_chinese, spoken))
+
+    # --- claims ----------------------------------------------------------------------------------
+
+    def grounded(self, one: Candidate) -> Candidate:
+        """The candidate with what can be mended mended, its trust, and what is wrong with it."""
+        places = sorted({self._places[id] for id in one.turn_ids if id in self._places})
+        if not places:
+            return replace(one, doubt="rests on no turn of the talk")
+        sources = self.sources(self._near(places), one)
+        quote, beside = self._quote(one, places)
+        places = sorted({*places, *beside})
+        expires = one.expires if one.expires is None or _spoken_of(one.expires, one, sources) else None
+        mended = replace(
+            one,
+            quote=quote or one.quote,
+            turn_ids=tuple(dict.fromkeys((*one.turn_ids, *(self._turns[place].id for place in beside)))),
+            entities=tuple(name for name in one.entities if self._said.names(name)),
+            expires=expires,
+        )
+        again = tuple(id for id in one.reinforces if self._is_said_again(id, places, named=True))
+        gone = self._changed(mended, places)
+        waits = tuple(id for id in one.contradicts if id not in gone)
+        mended = replace(mended, reinforces=again, contradicts=gone, disputes=waits)
+        trust, ascribed = self._trust(mended, places, beside)
+        doubt = self._doubt(replace(mended, entities=one.entities), places, sources)
+        if not doubt and ascribed:
+            doubt = f"is ascribed to others than the {ascribed} that said it"
+        return replace(mended, trust=min(trust, one.trust, key=TRUST_ORDER.index), doubt=doubt)
+
+    def doubt(self, sentence: str) -> str:
+        """Why a sentence about the talk as a whole does not stand; "" if it does. Tools alone are nobody's word."""
+        people = [place for place in range(len(self._turns)) if self._of_turn(place).trust in ("user", "agent")]
+        return self._doubt(sentence, people, self.sources(range(len(self._turns))))
+
+    def _doubt(self, claim: Claim, places: Sequence[int], sources: _Sources) -> str:
+        """What is wrong with a claim that rests on these turns; "" if nothing is."""
+        text, entities = (claim, ()) if isinstance(claim, str) else (claim.content, claim.entities)
+        if self._is_foreign(text):
+            return FOREIGN
+        thing = self.unfounded(text, entities, sources)
+        if thing:
+            return f"{thing} stands in no turn that it rests on"
+        reason = self._unsaid(claim, text, entities, places)
+        if reason:
+            return reason
+        subject = next((name for name in entities if text.startswith(name)), "")
+        turned = contrary(
+            text, [self._turns[place].text for place in self._nearest_turns(text, places)], subject=subject
+        )
+        if turned is not None:
+            return f"says the contrary of what was said of {turned!r}"
+        return "has another number than what was said" if self._revalued(claim, places) else ""
+
+    def _is_foreign(self, text: str) -> bool:
+        """Whether a claim is in Chinese and nothing that people said is, or the other way round."""
+        if not self._languages:
+            return False
+        chinese = compiled("[\u3400-\u9fff]").search(text) is not None
+        return True not in self._languages if chinese else False not in self._languages and is_worded(text)
+
+    def _unsaid(self, claim: Claim, text: str, entities: Sequence[str], places: Sequence[int]) -> str:
+        """Why too little of a claim was said, in its turns or at all; "" if enough was."""
+        speakers = {turn.speaker for turn in self._turns if turn.role == ""}
+        wanted = units(_without(text, {*entities, *speakers, *self._names}))
+        own, near = self._words(places), self._words(self._near(places, 2))
+        if not wanted:
+            return ""
+        known = self._repeated(claim)
+        if known is not None:
+            named = isinstance(claim, Candidate) and known.id in claim.reinforces
+            return "" if self._is_said_again(known.id, places, named=named) else "is known, and was not said again"
+        evidence = self._evidence(text, entities, places)
+        in_turn = bool(evidence) or any(is_held(unit, own) for unit in wanted)
+        if not in_turn and not any(is_held(unit, near) for unit in wanted):
+            return "says nothing that stands in the turns it rests on"
+        every = own if isinstance(claim, str) else self._words(range(len(self._turns)))
+        unsaid = [unit for unit in wanted if not is_held(unit, every | self._of_known)]
+        most = (MADE_UP if in_turn else MADE_UP / 2) * (len(wanted) + evidence)
+        short = isinstance(claim, str) and len(wanted) < 3  # of two words one may be a name
+        if len(unsaid) > most or (short and len(unsaid) == most):
+            return f"says what nobody said: {_joined(unsaid)}"
+        return ""
+
+    def _nearest_turns(self, text: str, places: Sequence[int]) -> list[int]:
+        """The three of these turns that say most of a text."""
+        wanted = units(text)
+        return sorted(places, key=lambda place: -sum(is_held(unit, self._of_turn(place).words) for unit in wanted))[:3]
+
+    def _evidence(self, text: str, entities: Sequence[str], places: Sequence[int]) -> int:
+        """What else than words a claim has of its turns: numbers and days, which count twice, names, who speaks."""
+        read = [self._of_turn(place) for place in places]
+        values = frozenset().union(*(one.values for one in read))
+        days = frozenset().union(*(one.spans for one in read)) - {self._said_on(place) for place in places}
+        if len(places) > 3:  # a sentence on the whole talk: who takes part in it is no evidence
+            return 2 * sum(bool(one.values & values) for one in _numbers(text))
+        told = "\n".join(f"{self._turns[place].speaker}: {self._turns[place].text}" for place in places)
+        names = {squeezed(name) for name in (*entities, *names_in(text, ()), *self._speakers(places))}
+        bare, said = squeezed(text), squeezed(told)
+        found = sum(len(name) > 1 and name in bare and name in said for name in names)
+        found += 2 * sum(bool(one.values & values) for one in _numbers(text))
+        return found + 2 * sum(among(one, days) for one in named(text))
+
+    def _revalued(self, claim: Claim, places: Sequence[int]) -> bool:
+        """Whether a claim repeats a known entry with a number in the place of which its turns have another."""
+        known = self._repeated(claim)
+        if known is None:
+            return False
+        said = frozenset().union(*(self._of_turn(place).values for place in places))
+        texts = [self._turns[place].text for place in places]
+        new = {side for text in texts for one in _numbers(text) for side in _beside(one, text)}
+        old = [one for one in _numbers(known.text) if not one.values & said]
+        return any(new.intersection(_beside(one, known.text)) for one in old)
+
+    def _repeated(self, claim: Claim) -> Entry | None:
+        """The known entry whose statement a claim makes once more."""
+        return self._repeats.get(normalise(claim.content)) if isinstance(claim, Candidate) else None
+
+    def _is_said_again(self, id: str, places: Sequence[int], *, named: bool) -> bool:
+        """Whether enough of a known statement was said in or beside these turns; less if a model names it."""
+        if id not in self._known:
+            return False
+        text, beside = self._known[id].text, self._near(places, 2)
+        wanted, near = units(text), self._words(beside)
+        said = {day for place in beside for day, _ in weekdays(self._turns[place].text)}
+        days = sum(day in said for day, _ in weekdays(text))
+        again = sum(is_held(unit, near) for unit in wanted) + 2 * days + self._evidence(text, (), places)
+        return again >= max(1, (AGAIN_NAMED if named else AGAIN) * len(wanted))
+
+    def _changed(self, one: Candidate, places: Sequence[int]) -> tuple[str, ...]:
+        """The entries that a candidate contradicts and that it, or who speaks there, has a word about; two at most."""
+        if len(one.contradicts) > MOST_CHANGED:
+            return ()
+        spread = Counter(form for entry in self._known.values() for form in forms(entry.text))
+        often = {form for form, count in spread.items() if count > max(3, len(self._known) // 5)}
+        said = forms(f"{one.content} {one.quote}") | self._words(self._near(places, 2))
+        said = said - often if len(one.contradicts) > 1 else said
+
+        def about(entry: Entry | None) -> bool:
+            told = entry is None or any(is_held(unit, said) for unit in units(entry.text))
+            return told or (entry is not None and replaces(one, entry) is not None)
+
+        return tuple(id for id in one.contradicts if about(self._known.get(id)))
+
+    # --- whose words they are --------------------------------------------------------------------
+
+    def _trust(self, one: Candidate, places: Sequence[int], beside: Sequence[int]) -> tuple[Trust, str]:
+        """The lowest trust of the turns that hold the words of a candidate; who spoke, if it names only others."""
+        own = [self._of_turn(place).trust for place in places if place not in beside] or ["user"]
+        best = max(own, key=TRUST_ORDER.index)
+        quoted = min((self._of_turn(place).trust for place in beside), key=TRUST_ORDER.index, default=best)
+        levels = [level for unit in units(one.content) if (level := self._level(unit)) is not None]
+        low = [level for level in levels if TRUST_ORDER.index(level) < TRUST_ORDER.index(best)]
+        lowest: Trust = min(low, key=TRUST_ORDER.index) if 3 * len(low) >= len(levels) and low else best
+        lowest = min(lowest, quoted, key=TRUST_ORDER.index)
+        told_by_tool = lowest in ("tool", "suspect") and lowest not in own
+        ascribed = told_by_tool and (quoted == lowest or 2 * len(low) > len(levels))
+        return lowest, "tool" * ascribed
+
+    def _level(self, unit: Unit) -> Trust | None:
+        """How far the best turn or entry that holds a word is trusted; None if none holds it."""
+        if is_held(unit, self._of_known):
+            return "user"
+        read = map(self._of_turn, range(len(self._turns)))
+        levels = {one.trust for one in read if is_held(unit, one.words)}
+        return max(levels, key=TRUST_ORDER.index, default=None)
+
+    # --- quotes ----------------------------------------------------------------------------------
+
+    def _quote(self, one: Candidate, places: Sequence[int]) -> tuple[str, list[int]]:
+        """The candidate's quote, found or replaced by the best sentence, and the turns that it brings besides.
+
+        A quote may be shortened with an ellipsis, and differ in case, spaces and marks. If it stands in another turn
+        of the talk, or only a turn beside its own ones speaks of it, the candidate rests on that one too.
+        """
+        if one.quote:
+            if any(stands_in(one.quote, self._turns[place].text) for place in places):
+                return one.quote, []
+            other = [place for place, turn in enumerate(self._turns) if stands_in(one.quote, turn.text)]
+            if other:
+                best = max(other, key=lambda place: TRUST_ORDER.index(self._of_turn(place).trust))
+                return one.quote, [best]
+            text, share, _ = self._nearest(one.quote, places)
+            if share >= ALIKE:
+                return text, []
+        text, share, _ = self._nearest(one.content, places)
+        if share == 0:
+            near = [each for each in self._near(places) if each not in places]
+            beside, share, place = self._nearest(one.content, near)
+            if share > 0:
+                return beside, [place]
+        return text, []
+
+    def _nearest(self, wanted: str, places: Sequence[int]) -> tuple[str, float, int]:
+        """The sentence that has most of the words wanted, their share 0..1, and its turn."""
+        asked = units(wanted)
+        best = "", 0.0, -1
+        for place in places:
+            for text in _sentences(self._turns[place].text):
+                heard = forms(text)
+                share = sum(is_held(unit, heard) for unit in asked) / (len(asked) or 1)
+                if not best[0] or share > best[1]:
+                    best = text[:WIDTH], share, place
+        return best
+
+    # --- what is read out of turns ---------------------------------------------------------------
+
+    def unfounded(self, content: str, entities: Iterable[str], sources: _Sources) -> str | None:
+        """The first date, number or name of a text that nobody said; None if there is none."""
+        plain = compiled(_QUOTED).sub(self._blank, content)  # what something is called is no date: “漓湾六号”
+        thing = _unfounded_date(plain, sources) or _unfounded_number(plain, sources)
+        return thing or self._said.unfounded(content, entities)
+
+    def _blank(self, found: re.Match[str]) -> str:
+        return " " * len(found[0]) if self._said.names(found[0]) else found[0]
+
+    def sources(self, places: Iterable[int], one: Candidate | None = None) -> _Sources:
+        """What the turns at these places say, and the entries that a candidate names."""
+        values: set[float] = set()
+        spans: set[Span] = set()
+        for place in places:
+            values |= self._of_turn(place).values
+            spans |= self._of_turn(place).spans
+        repeated = self._repeats.get(normalise(one.content)) if one else None
+        named = [self._known.get(id) for id in (*one.reinforces, *one.contradicts)] if one else []
+        for entry in (repeated, *named):
+            if entry is not None:
+                values |= _values(entry.text)
+                spans |= meant(entry.text, entry.created.date() if entry.created else entry.scored)
+                spans |= {(entry.expires.toordinal(),) * 2} if entry.expires else set()
+        every = (value for place in range(len(self._turns)) for value in self._of_turn(place).values)
+        return _Sources(frozenset(values | set(filter(_is_telling, every))), frozenset(spans))
+
+    def _near(self, places: Iterable[int], width: int = 1) -> list[int]:
+        """These places and those beside them."""
+        last = len(self._turns)
+        return sorted({each + by for each in places for by in range(-width, width + 1) if 0 <= each + by < last})
+
+    def _words(self, places: Iterable[int]) -> frozenset[str]:
+        return frozenset().union(*(self._of_turn(place).words for place in places))
+
+    def _speakers(self, places: Iterable[int]) -> list[str]:
+        """The names of those who speak; that of a role is none."""
+        return [turn.speaker for place in places if (turn := self._turns[place]).speaker not in ("", turn.role)]
+
+    def _said_on(self, place: int) -> Span:
+        """The day of a turn."""
+        time = self._turns[place].time or self._now
+        day = time.astimezone(self._zone).date().toordinal() if time is not None else 0
+        return day, day
+
+    def _read(self, place: int) -> _Read:
+        turn, (day, _) = self._turns[place], self._said_on(place)
+        spans = meant(turn.text, date.fromordinal(day)) if day else _written(turn.text)
+        return _Read(
+            forms(turn.text),
+            frozenset(_values(turn.text)),
+            frozenset(spans),
+            "suspect" if screen(turn.text) else trust_of([turn]),
+        )
+
+
+# --- words -----------------------------------------------------------------------------------------
+
+
+def _joined(units: Iterable[Unit]) -> str:
+    """Words as they are named to a person."""
+    return ", ".join(dict.fromkeys(unit[0] for unit in list(units)[:5]))
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    """A text without these names, and without others that it has: who is spoken of says nothing about them."""
+    for name in sorted({*names, *names_in(text, ())}, key=len, reverse=True):
+        if name:
+            text = text.replace(name, " ")
+    return text
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text; its lines where it has none, as code and output do not."""
+    found = [text[sentence.start : sentence.end] for sentence in sentences(text)]
+    if not found or not prose(text).strip():
+        found += [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    return found
+
+
+# --- numbers and days --------------------------------------------------------------------------------
+
+
+def _numbers(text: str) -> list[Figure]:
+    """The numbers of a text that are no part of a date."""
+    dates = [(one.start, one.end) for one in named(text)]
+    return [one for one in figures(text) if one.sure and not any(start <= one.start < end for start, end in dates)]
+
+
+def _beside(one: Figure, text: str) -> list[str]:
+    """What stands before a number and what after it: 千字 360."""
+    return [side for side in (squeezed(text[: one.start])[-2:], squeezed(text[one.end :])[:3]) if len(side) > 1]
+
+
+def _is_telling(value: float) -> bool:
+    """Whether a number is hardly said twice by chance: such a one may stand anywhere in the talk."""
+    return value >= 100 or value != int(value)
+
+
+def _written(text: str) -> set[Span]:
+    """The days that a text names with their year."""
+    return {
+        (day, day)
+        for one in named(text)
+        if one.year is not None and one.month is not None and one.day is not None
+        for day in _ordinals(one)
+    }
+
+
+def _ordinals(one: Named) -> Iterator[int]:
+    try:
+        yield date(one.year or 1, one.month or 1, one.day or 1).toordinal()
+    except ValueError:
+        return
+
+
+def _values(text: str) -> set[float]:
+    """Every value of a number in the text that is not part of a date, hours in both ways of counting."""
+    dates = [(one.start, one.end) for one in named(text)]
+    found = {
+        value
+        for one in figures(text)
+        if not any(start <= one.start < end for start, end in dates)
+        for value in one.values
+    }
+    hours = compiled(r"(\d{1,2})\s*(?:点|时(?!间)|[ap]\.?m\b)").findall(text.lower())
+    found.update(float(hour) + 12 for hour in hours if int(hour) <= 12)
+    for word in compiled(_HALF_HOUR).findall(text.lower()):  # half nine
+        found |= {value for one in figures(word) for value in one.values}
+    found.update(value for pattern, value in _HALVES if compiled(pattern).search(text))
+    for whole, part in compiled("([零一二两三四五六七八九十百]+)[点个](半|[零一二三四五六七八九]+)").findall(text):
+        found.add((han_number(whole) or 0) + (0.5 if part == "半" else float(f"0.{int(han_number(part) or 0)}")))
+    return found | {(han_number(tenths) or 0) * 10 for tenths in compiled("([一二三四五六七八九])成").findall(text)}
+
+
+_HALF_HOUR = r"\bhalf (one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})\b"
+_HALVES = (
+    (rf"(?i)[点时]半|\bhalf\s+past\b|{_HALF_HOUR}|半个?(?:小时|钟头)|\bhalf\s+an\s+hour\b", 30.0),
+    (r"(?i)半年|\bhalf\s+a\s+year\b", 6.0),
+    (r"(?i)一刻|\bquarter\s+(?:past|of\s+an\s+hour)\b", 15.0),
+    (r"(?i)半|\bhalf\b", 0.5),
+    (r"俩", 2.0),
+    (r"仨", 3.0),
+)
+"""Numbers that people say without saying them."""
+
+
+def _unfounded_date(content: str, sources: _Sources) -> str | None:
+    """The first date of a text that nobody can have meant; None if there is none."""
+    for one in named(content):
+        if not among(one, sources.spans) and not _as_numbers(one, sources.values):
+            return f"the date {content[one.start : one.end].rstrip(' .,')!r}"
+    return None
+
+
+def _as_numbers(one: Named, values: frozenset[float]) -> bool:
+    """Whether a date that names one part only may be a number that was said."""
+    parts = [part for part in (one.year, one.month, one.day) if part is not None]
+    return len(parts) == 1 and one.month is None and float(parts[0]) in values
+
+
+def _unfounded_number(content: str, sources: _Sources) -> str | None:
+    """The first number of a text that nobody said; None if there is none."""
+    dates = [(one.start, one.end) for one in named(content)]
+    for one in figures(content):
+        dated = any(start <= one.start < end for start, end in dates)
+        if one.sure and not dated and not _counted(one, sources) and not _listed(one, content):
+            return f"the number {one.text!r}"
+    return None
+
+
+def _counted(one: Figure, sources: _Sources) -> bool:
+    """Whether a number was said: any of its values, or each part of a clock time or version."""
+    if compiled(r"\d+[:：.]\d").search(one.text) and not one.values & sources.values:
+        parts = [float(part) for part in re.split("[:：.]", one.text)]
+        return all(part == 0 or {part, part - 12, part + 12} & sources.values for part in parts)
+    return bool(one.values & sources.values) or any(value in (0.0, 1.0) for value in one.values)
+
+
+def _listed(one: Figure, content: str) -> bool:
+    """Whether a small number counts what the text lists after it: three people: Ada, Bob and Cyd."""
+    found = compiled(r"[^。.!！?？]*?[:：（(—](?P<list>[^。.!！?？）)]*)").match(content, one.end)
+    if found is None:
+        return False
+    count = len(compiled(r"[、，,;；和与及&]|\band\b").split(found["list"]))
+    return any(2 <= value <= count <= value + 1 for value in one.values)
+
+
+def _spoken_of(day: date, one: Candidate, sources: _Sources) -> bool:
+    """Whether a last day may have been meant: the day, its month, or a date that the candidate itself names."""
+    if among(Named(None, day.month, None, 0, 0), sources.spans):
+        return True
+    return any(
+        (found.month, found.day) in ((day.month, day.day), (day.month, None), (None, day.day))
+        for found in named(one.content)
+    )

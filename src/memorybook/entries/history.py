@@ -1,0 +1,262 @@
+"""What happened to a book, and why it holds what it holds: the journal and the transcripts, read for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from memorybook.entries.read import turns_of
+from memorybook.errors import InvalidInput, NotFound
+from memorybook.formats import memory_md
+from memorybook.model import Applied, Entry, Operation, Turn
+from memorybook.results import Ground, Happened, History, Why, known
+from memorybook.sessions.recall_types import short
+from memorybook.validate import count_of, read_place, text_of
+
+if TYPE_CHECKING:
+    from memorybook.book.book import Book
+    from memorybook.memory import Memory
+
+MOST_TEXT = 300
+"""Characters of a text that an account of a change shows."""
+
+_TURN = re.compile(r"turn:([^\s,;]+)")
+_QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
+_SAID = "said: "
+
+
+def history(memory: Memory, id: str | None = None, *, limit: int | None = 20) -> History:
+    """What was done, newest first.
+
+    Args:
+        id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this one
+            operation; None takes all.
+        limit: At most this many operations, at least 1; None takes all.
+
+    Raises:
+        NotFound: The journal knows nothing of it.
+        InvalidInput: A limit below 1.
+    """
+    limit = count_of(limit)
+    journal = memory.book.journal
+    undone = journal.undone()
+    wanted = None if limit is None else limit + 1
+    found = list(journal.operations(target=id or None, limit=wanted))
+    target: str | None = id or None
+    if target is not None and not found:
+        found, target = _otherwise(memory.book, target, wanted), None
+    shown = found[:limit]
+    told = tuple(Happened(each, tuple(_told(each, target)), undone.get(each.id)) for each in shown)
+    return History(told, len(found) > len(shown))
+
+
+def _otherwise(book: Book, id: str, limit: int | None) -> list[Operation]:
+    """The operation of that id, or those of the session of that uuid or name; none of an entry nobody changed."""
+    with suppress(NotFound):
+        return [book.journal.operation(id)]
+    name = id.removeprefix("session:")
+    found = list(book.journal.operations(session=name, limit=limit))
+    if not found:
+        with suppress(NotFound):
+            found = list(book.journal.operations(session=book.transcripts.session(name).uuid, limit=limit))
+    if not found and all(entry.id != id for entry in book.entries()):
+        raise NotFound(f"the journal has nothing of {id!r}: give an entry, a path, a session or an operation")
+    return found
+
+
+# --- changes in words ----------------------------------------------------------------------------
+
+
+def _told(operation: Operation, target: str | None = None) -> Iterator[str]:
+    for change in operation.changes:
+        if target is None or change.target == target:
+            yield told(change)
+
+
+def told(change: Applied) -> str:
+    """What a change did, in one line such as `e7d2k1: score 0.6 → 0.68, hits 1 → 2 (remembered)`."""
+    why = f" ({_cut(change.reason)})" if change.reason and change.reason != "(purged)" else ""
+    if change.purged:
+        return f"{change.kind} {change.target}: purged{why}"
+    if change.kind in ("append", "drop", "put", "item", "turns", "edit"):
+        return f"{_line_told(change)}{why}"
+    before, after = _entry(change.before), _entry(change.after)
+    if before is None and after is not None:
+        return f"+ {change.target}: {_cut(after.text)}{why}"
+    if before is not None and after is None:
+        return f"- {change.target}: {_cut(before.text)}{why}"
+    if before is None or after is None:
+        return f"{change.kind} {change.target}{why}"
+    differing = ", ".join(_differences(before, after)) or "unchanged"
+    return f"~ {change.target}: {differing}{why}"
+
+
+def _line_told(change: Applied) -> str:
+    before, after = change.before, change.after
+    if change.kind == "turns":
+        count = (before or after or "").count('"position":')
+        session = short(change.target.removeprefix("session:"))
+        return f"{'-' if after is None else '+'} {count} turn{'s' * (count != 1)} of session {session}"
+    if change.kind == "edit":
+        count = (before or "").count('"position":')
+        what = f"{count} turn{'s' * (count != 1)}" if count else "title and summary"
+        return f"~ {what} of session {short(change.target.removeprefix('session:'))}"
+    if change.kind == "item":
+        section, _, text = (after or before or "").partition("\n")
+        return f"{'-' if after is None else '+'} {change.target}, {section}: {_cut(text)}"
+    if change.kind == "append":
+        return f"+ {change.target}: {_cut(after or '')}"
+    if change.kind == "drop":
+        if after:
+            return f"~ {change.target}: {_cut(before or '')} -> {_cut(after)}"
+        return f"- {change.target}: {_cut(before or '')}" if after is not None else f"- {change.target}, all of it"
+    if before is None:
+        return f"+ {change.target}, written"
+    return f"~ {change.target}, rewritten"
+
+
+def _differences(before: Entry, after: Entry) -> Iterator[str]:
+    for field in fields(Entry):
+        old, new = getattr(before, field.name), getattr(after, field.name)
+        if old != new and field.name not in _QUIET:
+            yield f"{field.name.replace('_', ' ')} {_value(old)} → {_value(new)}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, str):
+        return repr(_cut(value, 100))
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(str, value)) + "]"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _entry(text: str | None) -> Entry | None:
+    """The entry that the journal kept; None if there is none, or it cannot be read."""
+    from datetime import UTC, datetime
+
+    if not text:
+        return None
+    with suppress(ValueError):
+        return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
+    return None
+
+
+def _cut(text: str, most: int = MOST_TEXT) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+# --- why -----------------------------------------------------------------------------------------
+
+
+def why(memory: Memory, id: str) -> Why:
+    """Why an entry is in the book: what it rests on, what made it, and which prompts it entered.
+
+    It tells of entries that are gone, too, as long as the journal does.
+
+    Raises:
+        NotFound: Neither the book nor the journal knows an entry of that id.
+    """
+    id = text_of(id, "id")
+    book = memory.book
+    entries = {entry.id: entry for entry in book.entries()}
+    entry = entries.get(id)
+    operations = list(reversed(book.journal.operations(target=id)))
+    if entry is None and not any(map(_is_of_entry(id), operations)):
+        raise NotFound(f"no entry {id!r} in this book or its journal: a search names the ids")
+    undone = book.journal.undone()
+    by = entry.superseded_by if entry is not None else None
+
+    def texts(ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        return tuple((each, entries[each].text if each in entries else "") for each in ids)
+
+    return Why(
+        id=id,
+        known=known(book, [entry])[0] if entry is not None else None,
+        rests_on=tuple(_grounds(book, id, entry, [each for each in operations if each.id not in undone])),
+        story=tuple(Happened(each, tuple(_told(each, id)), undone.get(each.id)) for each in operations),
+        supersedes=texts(each.id for each in entries.values() if each.superseded_by == id),
+        contradicts=texts(entry.contradicts if entry is not None else ()),
+        superseded_by=texts([by])[0] if by is not None else None,
+        prompts=tuple(book.journal.prompts_of(id)),
+    )
+
+
+def _is_of_entry(id: str) -> Any:
+    kinds = ("append", "drop", "put", "item", "turns", "edit")
+    return lambda operation: any(c.target == id and c.kind not in kinds for c in operation.changes)
+
+
+def _grounds(book: Book, id: str, entry: Entry | None, operations: Iterable[Operation]) -> Iterator[Ground]:
+    """Each turn or line once, with the words that were quoted from it."""
+    grounds: dict[tuple[str, str], str] = {}
+    for operation in operations:
+        for change in operation.changes:
+            if change.target == id and change.kind in ("add", "reinforce", "update", "supersede"):
+                after = _entry(change.after)
+                sources = _sources(change.reason) + (
+                    _sources(after.source or "") if change.kind == "add" and after else []
+                )
+                quote = _quote(change.reason)
+                for source in sources or ([""] if quote else []):
+                    key = (source, operation.session or "")
+                    grounds[key] = grounds.get(key) or quote
+    if entry is not None and entry.source:
+        for source in _sources(entry.source):
+            if not any(source == told for told, _ in grounds):
+                grounds[source, entry.session or ""] = ""
+    for (source, session), quote in grounds.items():
+        yield _ground(book, source, session, quote)
+
+
+def _quote(reason: str) -> str:
+    """The words that a reason quotes, without the turns named after them; "" if it quotes none."""
+    return re.sub(r"(?: turn:\S+)+$", "", reason.removeprefix(_SAID)) if reason.startswith(_SAID) else ""
+
+
+def _sources(text: str) -> list[str]:
+    turns = [f"turn:{name}" for name in _TURN.findall(text)]
+    lines = [text] if read_place(text) else [word for word in text.split() if read_place(word)]
+    return list(dict.fromkeys(turns + lines))
+
+
+def _ground(book: Book, source: str, session: str, quote: str) -> Ground:
+    place = read_place(source)
+    if place is not None:
+        return Ground(source, _standing(book, *place), quote)
+    found = _turn(book, source.removeprefix("turn:"), session) if source else None
+    name = ""
+    if session or found is not None:
+        with suppress(NotFound):
+            name = book.transcripts.session(found.session if found is not None else session).name
+    if found is None:
+        return Ground(source, None, quote, session, name)
+    if book.transcripts.shared([found.id]):
+        source = f"turn:{found.session}/{found.id}"
+    return Ground(source, found.text, quote, found.session, name, found.speaker or found.role, found.time)
+
+
+def _turn(book: Book, name: str, session: str) -> Turn | None:
+    """The turn of that id in that session; of another, if it is the only one."""
+    turns: Sequence[Turn] = ()
+    with suppress(NotFound):
+        turns = turns_of(book, name)
+    of_session = [turn for turn in turns if turn.session == session]
+    return next(iter(of_session or (turns if len(turns) == 1 else ())), None)
+
+
+def _standing(book: Book, path: str, start: int, end: int) -> str | None:
+    try:
+        lines = book.documents.read(path).text.split("\n")
+    except (NotFound, InvalidInput):
+        return None
+    return "\n".join(lines[start - 1 : end]) or None

@@ -1,0 +1,116 @@
+"""Opening what is stored: documents, entries, turns, lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memorybook.book.book import Book
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.results import Known, Lines, Listed, Said, known
+from memorybook.validate import lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memorybook.model import Entry, Turn
+
+STATES = ("active", "archived", "superseded")
+
+
+def get(book: Book, target: str, *, start: int, lines: int | None) -> Known | Lines | Said:
+    """See `Memory.get`."""
+    if target.startswith("turn:"):
+        return _turn(book, target.removeprefix("turn:"))
+    target, start, lines = lines_of(target, start, lines)
+    if "/" in target or target.endswith(".md"):
+        return _lines(book, target, start, lines)
+    entry = next((entry for entry in book.entries() if entry.id == target), None)
+    if entry is None:
+        raise NotFound(f"no entry {target!r} in this book: a path ends in .md, a turn is opened with turn:ID")
+    return known(book, [entry])[0]
+
+
+def _lines(book: Book, path: str, start: int, count: int | None) -> Lines:
+    if start < 1:
+        raise InvalidInput(f"from {start} is below 1: lines count from 1")
+    if count is not None and count < 1:
+        raise InvalidInput(f"lines {count} is below 1")
+    text = book.documents.read(path).text
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    shown = lines[start - 1 : None if count is None else start - 1 + count]
+    return Lines(path, start, len(shown), len(lines), "\n".join(line.removesuffix("\r") for line in shown))
+
+
+def _turn(book: Book, name: str) -> Said:
+    turn = turn_of(book, name)
+    session = book.transcripts.session(turn.session)
+    return Said(turn, session.path, session.name)
+
+
+def turn_of(book: Book, name: str) -> Turn:
+    """The one turn that `ID` or `SESSION/ID` names, UUIDs by their beginning too. Raises NotFound, Conflict."""
+    try:
+        found = turns_of(book, name) or _by_beginning(book, name)
+    except NotFound:
+        found = _by_beginning(book, name)
+        if not found:
+            raise
+    if not found:
+        raise NotFound(f"no turn {name!r} in this book")
+    if len(found) > 1:
+        where = ", ".join(f"turn:{turn.session}/{turn.id}" for turn in found[:5])
+        raise Conflict(f"{len(found)} sessions have a turn {name!r}: name one, such as {where}")
+    return found[0]
+
+
+def _by_beginning(book: Book, name: str) -> Sequence[Turn]:
+    """The turns of a short name, see `Transcripts.short_names`."""
+    cuts = [place for place, char in enumerate(name) if char == "/"]
+    parts = [("", name), *((name[:cut], name[cut + 1 :]) for cut in cuts)]
+    places = [place for session, turn in parts for place in book.transcripts.beginning_with(turn, session)]
+    return [turn for session, id in places for turn in book.transcripts.find(id, session)]
+
+
+def turns_of(book: Book, name: str) -> Sequence[Turn]:
+    """The turns, one per session, that `ID` or `SESSION/ID` names; either may hold slashes. NotFound: no session."""
+    found = book.transcripts.find(name)
+    cuts = [place for place, char in enumerate(name) if char == "/"]
+    unknown = []
+    for cut in cuts:
+        if found:
+            break
+        try:
+            found = book.transcripts.find(name[cut + 1 :], book.transcripts.session(name[:cut]).uuid)
+        except NotFound as error:
+            unknown.append(error)
+    if cuts and len(unknown) == len(cuts):
+        raise unknown[0]
+    return found
+
+
+def entries(book: Book, *, category: str | None, group: str | None, state: str | None, limit: int | None) -> Listed:
+    """See `Memory.entries`."""
+    if state is not None and state not in STATES:
+        raise InvalidInput(f"state {state!r} is not one of {', '.join(STATES)}")
+    if limit is not None and limit < 1:
+        raise InvalidInput(f"limit {limit} is below 1")
+
+    inside = None if group is None else folder_of(group)
+
+    def wanted(entry: Entry) -> bool:
+        return (
+            (category is None or entry.category == category)
+            and (inside is None or (inside != "" and folder_of(entry.group or "").startswith(inside)))
+            and (state is None or entry.state == state)
+        )
+
+    found = known(book, filter(wanted, book.entries()))
+    found.sort(key=lambda each: each.strength, reverse=True)
+    return Listed(tuple(found[:limit]), len(found))
+
+
+def folder_of(group: str) -> str:
+    """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
+    return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))

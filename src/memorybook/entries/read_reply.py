@@ -1,0 +1,354 @@
+"""A model's answer read item by item: what cannot be used is set aside with its reason, the rest stays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import takewhile
+from typing import Any, NamedTuple, cast
+
+from memorybook.entries.candidate import Candidate, ForgetRequest, Importance
+from memorybook.model import CATEGORIES, CATEGORY_ALIASES, TRUST_ORDER, Category, Discarded, Entry, Trust, Turn
+from memorybook.text.tokens import normalise
+
+CONTENT = 500
+"""Characters of a statement; a longer one was not thought about."""
+
+MOST = 50
+"""Candidates of one answer that are kept: the most important ones, in their order."""
+
+
+class Reading(NamedTuple):
+    """What an answer holds that can be used, and what was set aside."""
+
+    candidates: tuple[Candidate, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    forget_requests: tuple[ForgetRequest, ...] = ()
+    summary: str = ""
+    decisions: tuple[str, ...] = ()
+    open_questions: tuple[str, ...] = ()
+
+
+class Aliases(NamedTuple):
+    """What the names in an answer stand for: `t1` turns, `m1` known entries. Nothing else is taken for a name."""
+
+    turns: Mapping[str, tuple[Turn, ...]]
+    known: Mapping[str, Entry]
+
+
+class _Bad(ValueError):
+    """One item of an answer cannot be used, and why."""
+
+
+def read_reply(value: Any, aliases: Aliases) -> Reading:
+    """Read a decoded answer of any shape.
+
+    Unknown categories become the nearest known one, else `fact`; wrong importance `medium`; broken dates, tags,
+    groups and the like are left out. An item is set aside if it says nothing, is over 500 characters, rests on no
+    turn that was shown, names an entry that was not shown, or has a number that is none.
+
+    Raises:
+        ValueError: It holds something to remember, and nothing of that can be used; says why.
+    """
+    fields = _fields(value)
+    candidates: list[Candidate] = []
+    discarded: list[Discarded] = []
+    for item in _items(fields.get("candidates")):
+        try:
+            candidates.append(_candidate(item, aliases))
+        except _Bad as reason:
+            discarded.append(Discarded(text=_label(item), reason=str(reason), quote=_line(_get(item, "quote"), 200)))
+    reading = Reading(
+        tuple(candidates),
+        tuple(discarded),
+        tuple(_forget(fields.get("forget"), aliases)),
+        _line(fields.get("summary"), 2_000),
+        _lines(fields.get("decisions"), 20, 300),
+        _lines(fields.get("open_questions"), 20, 300),
+    )
+    if discarded and not (reading.candidates or reading.forget_requests):
+        raise ValueError(f"none of the candidates can be used; the first: {discarded[0].reason}")
+    return _bounded(reading)
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """The answer as an object; a bare list is one of candidates."""
+    if isinstance(value, list):
+        value = {"candidates": value}
+    if not isinstance(value, dict):
+        raise ValueError("the answer is not a JSON object with a list `candidates`")
+    for name in ("memories", "facts", "items"):
+        if "candidates" not in value and isinstance(value.get(name), list):
+            value = {**value, "candidates": value[name]}
+    known = {"candidates", "summary", "decisions", "open_questions", "forget"}
+    if not known & value.keys():
+        raise ValueError("the answer has none of `candidates`, `summary`, `decisions`, `open_questions`, `forget`")
+    if value.get("candidates") is not None and not isinstance(value["candidates"], list | dict):
+        raise ValueError("`candidates` is not a list")
+    return cast(Mapping[str, Any], value)
+
+
+def _items(value: Any) -> list[Any]:
+    """The candidates of a list; a single object is one."""
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def _get(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, dict) else None
+
+
+# --- one candidate -------------------------------------------------------------------------------
+
+
+def _candidate(item: Any, aliases: Aliases) -> Candidate:
+    if not isinstance(item, dict):
+        raise _Bad("is not an object")
+    content = _content(item.get("content"))
+    quote = _line(item.get("quote"), 1_000)
+    turns = _turns(_first(item, "turns", "source_turns", "turn"), quote, aliases)
+    contradicts = _known(item.get("contradicts"), aliases)
+    reinforces = tuple(id for id in _known(item.get("reinforces"), aliases) if id not in contradicts)
+    return Candidate(
+        content=_as_known(content, item.get("reinforces"), aliases) if reinforces else content,
+        category=category_of(item.get("category")),
+        importance=_importance(_first(item, "importance", "score")),
+        turn_ids=tuple(dict.fromkeys(turn.id for turn in turns)),
+        quote=quote,
+        tags=tuple(dict.fromkeys(tag for one in _lines(item.get("tags"), 8, 40) if (tag := one.strip("# ")))),
+        entities=_lines(item.get("entities"), 8, 80),
+        group=_group(item.get("group")),
+        expires=_day(_first(item, "expires_at", "expires")),
+        trust=trust_of(turns),
+        reinforces=reinforces,
+        contradicts=contradicts,
+    )
+
+
+def _as_known(content: str, names: Any, aliases: Aliases) -> str:
+    """The known statement in full where a candidate copies it as it was shown, without its date or cut."""
+    copied = normalise(content).rstrip("…")
+    for name in _names(names, "m"):
+        if copied in normalise(aliases.known[name].text):
+            return aliases.known[name].text
+    return content
+
+
+def _first(item: Mapping[str, Any], *names: str) -> Any:
+    return next((item[name] for name in names if item.get(name) is not None), None)
+
+
+def _content(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Bad("has no content")
+    text = _clean(value)
+    if not re.search(r"\w", text):
+        raise _Bad("has no content")
+    if len(text) > CONTENT:
+        raise _Bad(f"has {len(text)} characters, more than {CONTENT}")
+    return text
+
+
+def _turns(value: Any, quote: str, aliases: Aliases) -> tuple[Turn, ...]:
+    """The turns named; where none is, those that hold the quote."""
+    found = {turn.id: turn for name in _names(value, "t") for turn in aliases.turns.get(name, ())}
+    if not found and len(quote) >= 6:
+        wanted = normalise(quote)
+        for turns in aliases.turns.values():
+            found.update((turn.id, turn) for turn in turns if wanted in normalise(turn.text))
+    if not found:
+        named = ", ".join(_names(value, "t"))
+        raise _Bad(f"rests on {named}, which is no turn of the talk" if named else "rests on no turn of the talk")
+    return tuple(found.values())
+
+
+def _known(value: Any, aliases: Aliases) -> tuple[str, ...]:
+    """Ids of the entries named, all of which were shown."""
+    names = _names(value, "m")
+    for name in names:
+        if name not in aliases.known:
+            raise _Bad(f"names {name}, which is no known memory")
+    return tuple(dict.fromkeys(aliases.known[name].id for name in names))
+
+
+def _names(value: Any, letter: str) -> list[str]:
+    """The aliases in a list, a text such as `t1, t2`, or a number."""
+    if isinstance(value, list):
+        return [name for one in value if not isinstance(one, list) for name in _names(one, letter)]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [f"{letter}{value}"] if 0 < value < 1_000_000 else ["a number"]
+    if not isinstance(value, str) or _is_nothing(value):
+        return []
+    bare = re.split(r"[:：=]", re.sub(r"[(（][^)）]*[)）]|\band\b|[和与&]", " ", value.lower()))[0]
+    parts = [part for part in re.split(r"[\s,;，、；\[\]()\"'`]+", bare) if part]
+    named = list(takewhile(lambda part: part[-1].isdigit(), parts))
+    parts = named or parts  # after its alias a model may copy what stands there
+    return [f"{letter}{part}" if part.isascii() and part.isdigit() else _clean(part)[:40] for part in parts]
+
+
+def _is_nothing(value: str) -> bool:
+    """Whether a text, where there may be none, stands for none."""
+    return value.strip().strip("\"'`()[]<>").strip().lower() in _NOTHING
+
+
+_NOTHING = frozenset(("", "-", "none", "null", "nil", "n/a", "na", "no", "nothing", "false", "empty", "无", "没有"))
+
+
+def trust_of(turns: Iterable[Turn]) -> Trust:
+    """How far what rests on these turns is trusted: as the user if they said any of it, else as who did."""
+    doors: set[Trust] = {_DOORS.get(turn.role, "agent") for turn in turns}
+    return "user" if "user" in doors else min(doors, key=TRUST_ORDER.index, default="agent")
+
+
+_DOORS: Mapping[str, Trust] = {"user": "user", "": "user", "assistant": "agent", "tool": "tool"}
+
+
+def category_of(value: Any) -> Category:
+    """The category meant; `fact` where none is near."""
+    if not isinstance(value, str):
+        return "fact"
+    word = re.sub(r"[\s-]+", "_", value.strip().lower()[:40])
+    named: dict[str, Category] = {one: one for one in CATEGORIES}
+    known = {**named, **CATEGORY_ALIASES, **_CATEGORY_WORDS}.get(word)
+    if known is not None:
+        return known
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, named, n=1, cutoff=0.7)
+    return named[near[0]] if near else "fact"
+
+
+_CATEGORY_WORDS: Mapping[str, Category] = {
+    **dict.fromkeys(("pref", "like", "likes", "habit", "instruction", "偏好", "喜好", "习惯"), "preference"),
+    **dict.fromkeys(("profile", "identity", "knowledge", "information", "事实", "信息"), "fact"),
+    **dict.fromkeys(("choice", "agreement", "决定", "决策"), "decision"),
+    **dict.fromkeys(("event", "lesson", "incident", "learning", "经历", "经验", "教训", "事件"), "experience"),
+    **dict.fromkeys(("process", "convention", "rule", "procedure", "流程", "规矩", "规范"), "workflow"),
+    **dict.fromkeys(("tool", "tool_use", "tool_usage", "技能", "工具", "工具用法"), "skill_usage"),
+    **dict.fromkeys(("task", "plan", "reminder", "deadline", "goal", "action_item", "待办", "任务", "计划"), "todo"),
+    **dict.fromkeys(("status", "state", "situation", "现状", "背景", "上下文"), "context"),
+}
+
+
+def _importance(value: Any) -> Importance:
+    """`high`, `medium` or `low`; a number is read as of 0..1, above that as of 1..10."""
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in ("nan", "inf", "-inf", "infinity", "-infinity"):
+            raise _Bad(f"has the importance {word}")
+        return _IMPORTANCES.get(word, "medium")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "medium"
+    if not 0 <= value <= 10:  # NaN is not either
+        raise _Bad("has an importance that is no number from 0 to 1")
+    share = value / 10 if value > 1 else value
+    return "high" if share >= 0.7 else "medium" if share >= 0.5 else "low"
+
+
+_IMPORTANCES: Mapping[str, Importance] = {
+    **dict.fromkeys(("high", "critical", "very high", "高", "重要"), "high"),
+    **dict.fromkeys(("low", "minor", "very low", "低"), "low"),
+}
+
+
+def _group(value: Any) -> str | None:
+    """A path of at most three names, `work/api`; None if there is none."""
+    if not isinstance(value, str) or _is_nothing(value):
+        return None
+    parts = [" ".join(part.split()) for part in re.split(r"[/／>]", _clean(value))]
+    path = "/".join([part for part in parts if re.search(r"\w", part)][:3])
+    return path if path and len(path) <= 60 else None
+
+
+def _day(value: Any) -> date | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return date.fromisoformat(value.strip()[:10])
+    except ValueError:
+        return None
+
+
+# --- the rest ------------------------------------------------------------------------------------
+
+
+def _forget(value: Any, aliases: Aliases) -> Iterator[ForgetRequest]:
+    """Requests whose turn was shown; entries that were not shown are left out of them."""
+    for item in _items(value):
+        text = _line(_get(item, "text"), 500)
+        turns = [turn for name in _names(_get(item, "turn"), "t") for turn in aliases.turns.get(name, ())]
+        if text and turns:
+            names = [name for name in _names(_get(item, "known"), "m") if name in aliases.known]
+            yield ForgetRequest(
+                text=text, turn_id=turns[0].id, ids=tuple(dict.fromkeys(aliases.known[name].id for name in names))
+            )
+
+
+def _bounded(reading: Reading) -> Reading:
+    """Said twice, kept once; and at most `MOST` candidates."""
+    merged = merged_by_text(reading.candidates)
+    ranks = {"high": 0, "medium": 1, "low": 2}
+    order = sorted(range(len(merged)), key=lambda place: (ranks[merged[place].importance], place))
+    kept = set(order[:MOST])
+    over = tuple(
+        Discarded(text=one.content, reason=f"is one of more than {MOST}", quote=one.quote)
+        for place, one in enumerate(merged)
+        if place not in kept
+    )
+    candidates = tuple(one for place, one in enumerate(merged) if place in kept)
+    return reading._replace(candidates=candidates, discarded=(*reading.discarded, *over))
+
+
+def merged_by_text(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates with those of equal normalised text as one, which rests on all their turns."""
+    merged: dict[str, Candidate] = {}
+    for one in candidates:
+        key = normalise(one.content)
+        known = merged.get(key)
+        if known is None:
+            merged[key] = one
+            continue
+        contradicts = _joined(known.contradicts, one.contradicts)
+        merged[key] = replace(
+            known,
+            turn_ids=_joined(known.turn_ids, one.turn_ids),
+            contradicts=contradicts,
+            reinforces=tuple(id for id in _joined(known.reinforces, one.reinforces) if id not in contradicts),
+            disputes=_joined(known.disputes, one.disputes),
+            doubt=known.doubt and one.doubt,
+            told=known.told or one.told,
+        )
+    return list(merged.values())
+
+
+def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _lines(value: Any, limit: int, width: int) -> tuple[str, ...]:
+    """The texts of a list (or of one text with commas), each in one line; longer ones are left out."""
+    if isinstance(value, str):
+        value = re.split(r"[,，、;；\n]|\s+(?=#)", value) if width < 200 else [value]
+    if not isinstance(value, list):
+        return ()
+    lines = [_line(one, width + 1) for one in value[: limit * 4]]
+    said = (line for line in lines if re.search(r"\w", line) and len(line) <= width and not _is_nothing(line))
+    return tuple(dict.fromkeys(said))[:limit]
+
+
+def _line(value: Any, width: int) -> str:
+    """A text in one line, cut; "" for what is none."""
+    return _clean(value)[:width] if isinstance(value, str) else ""
+
+
+def _clean(text: str) -> str:
+    """A text in one line that every file can hold."""
+    text = re.sub(r"[\x00-\x1f\x7f\u2028\u2029]+", " ", text)
+    return " ".join(text.encode("utf-8", "replace").decode().split())
+
+
+def _label(item: Any) -> str:
+    """What of a candidate can be shown of one that was set aside."""
+    content = item.get("content") if isinstance(item, dict) else item
+    return _line(content, 200) if isinstance(content, str) else type(content).__name__

@@ -1,0 +1,533 @@
+"""What is worth keeping of a talk, found by rules: the extractor that needs no LLM.
+
+Per turn: the speaker's own prose -> its sentences -> what each is (`lifecycle.cues`) -> a candidate, a note, a request
+to forget, or nothing. A sentence that hangs on the one before it is kept with it, a correction with what it corrects.
+Texts are taken as redacted already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import takewhile
+from typing import NamedTuple
+
+from memorybook.entries.candidate import Audience, Candidate, Extraction, ForgetRequest, NoteCandidate, Skipped
+from memorybook.entries.changed import has_value_like, mended, subject_of
+from memorybook.entries.cues import (
+    FOR_GOOD,
+    STANDING,
+    Cue,
+    filed,
+    find,
+    framed_from,
+    is_event,
+    leans,
+    plays,
+    points,
+    states,
+    taken_back,
+    without_lead,
+)
+from memorybook.entries.rephrase import stand_alone
+from memorybook.forget.order_patterns import PRIVATE
+from memorybook.forget.order_text import ASKED, asked_to_forget, leaves_out, parted, pointed
+from memorybook.model import Session, Trust, Turn
+from memorybook.text.compiled import compiled
+from memorybook.text.corrections import correction
+from memorybook.text.days.due import due
+from memorybook.text.screen import screen
+from memorybook.text.sentences import (
+    MAX_LENGTH,
+    Sentence,
+    clauses,
+    content_size,
+    is_chinese,
+    is_question,
+    quotations,
+    sentences,
+    told,
+)
+from memorybook.text.tokens import normalise
+
+_Found = Candidate | NoteCandidate | ForgetRequest
+
+
+class _Context(NamedTuple):
+    """What a turn is read against: who speaks ("" the user, None nobody knows), the day, the door, what came before.
+
+    `before` is the last turn before it in which a user said something else than what to forget; `foreign` where words
+    begin in it that are not its speaker's own, or not to be kept; None if they do nowhere; `answers` whether an
+    assistant asked just before.
+    """
+
+    turn: Turn
+    talk: Audience
+    name: str | None
+    time: datetime
+    today: date
+    trust: Trust
+    before: Turn | None
+    foreign: int | None
+    answers: bool
+
+
+def by_rules(
+    turns: Sequence[Turn],
+    *,
+    session: Session | None,
+    now: datetime,
+    orders: bool = False,
+    before: Turn | None = None,
+) -> Extraction:
+    """Find what is worth keeping in these turns by rules, English and Chinese.
+
+    Only the user's turns are read, or in a talk between people (no roles) everybody's. Questions, hypotheses, jokes,
+    tasks, other people's words, code, logs, quotations and recalled memories are passed over.
+    `now` dates turns without a time; days are counted in its timezone. With `orders` only what is told to be
+    remembered or forgotten is found, and what is told in a turn that tries to instruct its reader is suspect.
+    `before` is the last that was said before these turns: `forget what I just said` may mean it.
+    """
+    found: list[_Found] = []
+    skipped: list[Skipped] = []
+    playing = secretive = False
+    asked = False
+    for turn in turns:
+        if turn.role not in ("user", ""):
+            asked = turn.text.rstrip().endswith(("?", "？")) if turn.role == "assistant" else asked
+            continue
+        private = compiled(PRIVATE).search(turn.text.replace("’", "'")) is not None
+        framed = 0 if playing or len(turn.text) > _PASTED else framed_from(turn.text)
+        playing = plays(turn.text, playing)
+        context = _context(turn, session, now, before, 0 if private or secretive else framed, asked)
+        secretive = private and compiled(_NEXT).search(turn.text) is not None
+        said = (one for one in _Reading(context, found).all() if not orders or _is_order(one))
+        heard = _screened(list(said), turn.text, skipped, insisting=orders)
+        for one in heard:
+            if isinstance(one, ForgetRequest):
+                found = _without(found, one, skipped)
+            found.append(one)
+        requests = [one for one in heard if isinstance(one, ForgetRequest)]
+        if (
+            private
+            and not secretive
+            and not requests
+            and before is not None
+            and content_size(turn.text) <= 12
+            and compiled(_POINTS).search(turn.text)
+        ):
+            found = [one for one in found if not (isinstance(one, Candidate) and one.turn_ids[-1] == before.id)]
+        for request in requests:
+            if request.said_in == turn.id:  # what follows in the turn, too
+                found = _without(found, request, skipped)
+        before, asked = before if requests and len(requests) == len(heard) else turn, False
+    notes = {normalise(one.text): one for one in reversed(found) if isinstance(one, NoteCandidate)}
+    return Extraction(
+        candidates=tuple(_merged(one for one in found if isinstance(one, Candidate))),
+        notes=tuple(reversed(notes.values())),
+        skipped=tuple(skipped),
+        forget_requests=tuple(one for one in found if isinstance(one, ForgetRequest)),
+    )
+
+
+_POINTS = r"(?i:\b(?:this|that|it|these|those)\b)|[这那它]"
+"""What a short turn points at that is not to be kept: what was said just before it."""
+
+_NO = r"(?i:no|nope)\b|不是|不对|不"
+"""How a question is answered, and something taken back as well."""
+
+_PASTED = 2_000
+"""Characters from which a turn is a pasted text, of which only orders are heard."""
+
+_NEXT = r"(?i:\b(?:next|following)\b)|接下来|下一|下面"
+"""What says that the next turn is meant."""
+
+
+def _is_order(one: _Found) -> bool:
+    return isinstance(one, ForgetRequest) or (isinstance(one, Candidate) and one.told)
+
+
+def _context(
+    turn: Turn, session: Session | None, now: datetime, before: Turn | None, foreign: int | None, answers: bool
+) -> _Context:
+    time = turn.time or now
+    unnamed = turn.speaker.lower() in ("user", "human", "me", "我") or (turn.role == "user" and not turn.speaker)
+    return _Context(
+        turn=turn,
+        talk="agent" if turn.role == "user" else "people",
+        name="" if unnamed else turn.speaker or None,
+        time=time,
+        today=time.astimezone(now.tzinfo).date(),
+        trust="import" if session is not None and session.source.startswith("import:") else "user",
+        before=before,
+        foreign=foreign,
+        answers=answers,
+    )
+
+
+# --- a turn ----------------------------------------------------------------------------------------
+
+
+class _Reading:
+    """Reading a turn sentence by sentence; `found` is what earlier turns gave, which it may mend."""
+
+    def __init__(self, context: _Context, found: list[_Found]) -> None:
+        self._context = context
+        self._earlier = found
+        self._said = context.turn.text
+        self._quotes = quotations(self._said)
+        self._new: list[_Found] = []
+        self._last = ""  # the statement that the next sentence may hang on or point at
+        self._heading = ""
+
+    def all(self) -> list[_Found]:
+        """All that the turn gives."""
+        listed = sentences(self._said)
+        for place, sentence in enumerate(listed):
+            after = listed[place + 1].text if place + 1 < len(listed) else ""
+            text = told(sentence)
+            if text != sentence.text and not states(sentence.text.rstrip("?？吗呢"), self._context.talk):
+                text = ""
+            text = text or _plainly(sentence.text) or (sentence.text.rstrip("?？") if leaves_out(sentence.text) else "")
+            if not text or len(text) > MAX_LENGTH:
+                self._last = ""
+                continue
+            cue = find(text, talk=self._context.talk, dated=self._day(text) is not None)
+            if cue is not None and cue.kind in ("forget", "explicit"):
+                self._obey(sentence, text, cue)
+            elif self._is_own(sentence) and not self._is_quoted(sentence) and not taken_back(after):
+                rest = None if self._context.answers and compiled(_NO).match(text) else correction(text)
+                if rest is not None and self._mend(
+                    " ".join([rest, *(one.text for one in listed[place + 1 :])]).strip()
+                ):
+                    return self._new
+                self._state(sentence, text, cue, first=place == 0)
+        return self._new
+
+    def _is_own(self, sentence: Sentence) -> bool:
+        """Whether a sentence gives its speaker's own words; before words for somebody else only what is to last."""
+        foreign = self._context.foreign
+        return foreign is None or (sentence.end <= foreign and compiled(STANDING).search(sentence.text) is not None)
+
+    def _is_quoted(self, sentence: Sentence) -> bool:
+        return any(start < sentence.end and sentence.start < end for start, end in self._quotes)
+
+    def _day(self, text: str) -> date | None:
+        standing = compiled(_EVERY_YEAR).search(text) or compiled(_RECURS).search(text.replace("’", "'"))
+        day = None if standing else due(text, self._context.today)
+        return day if day is not None and day > self._context.today else None
+
+    def _obey(self, sentence: Sentence, text: str, cue: Cue) -> None:
+        """Take an order to forget or to remember, of a sentence that may hold both."""
+        parts = parted(text) if cue.kind == "forget" else (text,)
+        for part in parts if len(parts) > 1 else (text,):
+            one = find(part, talk="agent", dated=False) if len(parts) > 1 else cue
+            if one is None:
+                continue
+            if one.kind == "forget":
+                request = ForgetRequest(text=part, turn_id=self._context.turn.id)
+                start, end = sentence.start, sentence.end
+                self._new.append(pointed(request, self._said[:start], self._said[end:], self._context.before))
+            elif one.kind == "explicit":
+                self._remember(sentence, part, one.content)
+            elif self._is_own(sentence):
+                self._add(sentence, part)
+
+    def _remember(self, sentence: Sentence, text: str, content: str) -> None:
+        if content:
+            pieces = several(content)
+            for piece in pieces:
+                self._add(sentence, piece, order=True, whole=text if len(pieces) == 1 else piece)
+        elif points(text):  # at what was said just before
+            last = next((one for one in reversed(self._new or self._earlier) if isinstance(one, Candidate)), None)
+            before = self._context.before
+            if last is not None and (self._new or (before is not None and before.id in last.turn_ids)):
+                listed = self._new or self._earlier
+                listed[listed.index(last)] = replace(last, importance="high", told=True)
+            elif self._last and not leans(self._last, first=True) and states(self._last, self._context.talk):
+                self._add(sentence, self._last, order=True)
+
+    def _state(self, sentence: Sentence, text: str, cue: Cue | None, *, first: bool) -> None:
+        """Take a statement: by itself, or with the one before it that it hangs on; else a note of what happened."""
+        firm = cue is not None and cue.importance == "high"
+        hanging = leans(text, first=first, alone=not (self._last or firm))
+        told_before, self._last = self._last, text
+        text, listed = self._headed(sentence, text)
+        if not text:
+            return
+        if listed and cue is None and states(listed, self._context.talk):
+            cue = Cue("fact", "medium", text)
+        if cue is None or (self._context.talk == "people" and cue.kind == "fact" and is_event(text)):
+            if is_event(text) and content_size(text) >= 5 and not compiled(_CHORE).match(text):
+                self._new.append(self._note(text))
+            self._last = "" if hanging else text
+            return
+        if listed:
+            self._add(sentence, listed)
+        elif not hanging:
+            for piece in several(text) if self._context.talk == "agent" else (text,):
+                self._add(sentence, piece)
+        elif told_before and self._new and isinstance(last := self._new[-1], Candidate):
+            mark = "" if is_chinese(last.content) else " "
+            joined = f"{last.content}{mark}{_ended(self._by_itself(without_lead(text)))}"
+            if len(joined) <= _MOST:
+                self._new[-1] = replace(last, content=joined)
+        else:
+            self._last = ""
+
+    def _headed(self, sentence: Sentence, text: str) -> tuple[str, str]:
+        """A sentence without the heading that it begins with, and under the one that it stands below; "" under none."""
+        bullet = compiled(r"(?:[-*+•·]|\d+[.)、])\s|[二三四五六七八九]、").match(self._said, sentence.start) is not None
+        headed = compiled(r"(?P<head>[^：:]{1,20}[：:])\s*(?P<rest>$|(?:一、|1[.)、]).*)").match(text)
+        if headed is not None:
+            self._heading, text, bullet = headed["head"], headed["rest"], True
+        self._heading = self._heading if bullet else ""
+        space = "" if self._heading.endswith("：") else " "
+        return text, f"{self._heading}{space}{text}" if self._heading and text else ""
+
+    def _mend(self, rest: str) -> bool:
+        """Correct what the speaker said just before, where `rest` cannot be read without it; whether it was that.
+
+        What can be read by itself takes the place of what it corrects, if that speaks of the same.
+        """
+        before, rest = self._context.before, without_lead(rest)
+        own = any(isinstance(one, Candidate) for one in self._new)
+        turn = self._context.turn.id if own else before.id if before is not None else ""
+        listed = self._new if own else self._earlier
+        wrong = [one for one in listed if isinstance(one, Candidate) and one.turn_ids[-1] == turn]
+        alone = states(rest, self._context.talk) and not leans(rest, first=False) and compiled(_COMPLETE).match(rest)
+        if alone and (shared := [one for one in wrong if subject_of(one.content) & subject_of(rest)]):
+            listed.remove(shared[-1])
+        if alone or not rest:
+            return not rest
+        if wrong and screen(self._said) is None:
+            meant = [one for one in wrong if has_value_like(one.content, rest)] or wrong[-1:]
+            said = "".join(one.content + " " * (not is_chinese(one.content)) for one in meant).strip()
+            ids = tuple(dict.fromkeys((*meant[0].turn_ids, self._context.turn.id)))
+            listed[listed.index(meant[0])] = replace(meant[0], content=_ended(mended(said, rest)), turn_ids=ids)
+            for one in meant[1:]:
+                listed.remove(one)
+        return True
+
+    # --- what it makes
+
+    def _add(self, sentence: Sentence, text: str, *, order: bool = False, whole: str = "") -> None:
+        one = self._candidate(sentence, text, order=order, whole=whole or text)
+        if one is not None:
+            self._new.append(one)
+
+    def _candidate(self, sentence: Sentence, text: str, *, order: bool, whole: str) -> Candidate | None:
+        context = self._context
+        to_do = compiled(
+            r"(?i:to\s+(?=[a-z])|(?:todo|to-do)\b\W*|(?:please\s+)?remind\s+me\s+(?:to|that|about)\s+)|待办[：:]\s*"
+        ).match(text)
+        bare = text[to_do.end() :] if to_do else text
+        day = self._day(bare)
+        category, importance = filed(text, context.talk, dated=day is not None)
+        if order and day is not None and category == "fact":
+            category = "todo"
+        elif to_do and category == "fact":
+            category = "workflow" if compiled(STANDING).search(text) else "todo"
+        if order:
+            importance = "high"
+        content = without_lead(bare)
+        if content_size(content) < 2:
+            return None
+        by = due(compiled(_DECIDED_ON).sub(" ", bare), context.today) if category == "decision" and day else day
+        by = None if category not in ("todo", "decision") and compiled(_PAST).search(bare) else by
+        return Candidate(
+            content=_until(_ended(self._by_itself(content)), by),
+            category=category,
+            importance=importance,
+            tags=tuple(dict.fromkeys(re.findall(r"(?<!\S)#([\w/-]*[^\W\d_][\w/-]*)", whole))),
+            entities=entities_of(whole, context.name or ""),
+            turn_ids=(context.turn.id,),
+            quote=_quote(sentence, whole, self._said),
+            expires=day if category == "todo" else None,
+            trust=context.trust,
+            changes=True,
+            told=order or (importance == "high" and compiled(FOR_GOOD).search(without_lead(whole)) is not None),
+        )
+
+    def _note(self, text: str) -> NoteCandidate:
+        text = _ended(self._by_itself(without_lead(text)))
+        return NoteCandidate(text=text, time=self._context.time, turn_id=self._context.turn.id)
+
+    def _by_itself(self, text: str) -> str:
+        return text if self._context.name is None else stand_alone(text, self._context.name)
+
+
+_COMPLETE = r"(?i:(?:I|we|my|our|the|an?)\b)|(?=[A-Z])|(?:我|[^，,。]{1,8}(?:是|叫|在))"
+"""How a correction begins that can be read by itself."""
+
+_MOST = 300
+"""Characters of a statement with what hangs on it."""
+
+
+def several(text: str) -> tuple[str, ...]:
+    """The statements of one sentence, each to be known and forgotten by itself, where none hangs on another."""
+    pieces = tuple(compiled(_BETWEEN).split(text))
+    apart = len(pieces) > 1 and compiled(_HANGING).search(text) is None and all(states(one, "agent") for one in pieces)
+    return pieces if apart and all(compiled(_OWN).match(without_lead(one)) for one in pieces) else (text,)
+
+
+_BETWEEN = r"\s*,?\s+and\s+(?=(?:I|my|our|we)\b)|\s*[，；]\s*(?=我(?!们))"
+_OWN = r"(?i:I|my|our|we)\b|我"
+_HANGING = (
+    r"(?i:\b(?:because|since|as|so|if|unless|when|while|until|although|though|whether|that|who|which|where|but|"
+    r"both)\b)|"
+    r"因为|所以|因此|如果|虽然|但|却|而|时|的话|[这那]"
+)
+"""What ties one statement to another."""
+
+
+def _plainly(asked: str) -> str:
+    """What a question tells to forget or remember that is one out of politeness alone; "" if it is none."""
+    polite = compiled(_POLITE).match(asked)
+    if polite is None:
+        return ""
+    first, *more = clauses(polite["en"] or polite["zh"])
+    stated = takewhile(
+        lambda clause: not is_question(re.sub(r"(?i)^(?:and|but|so|then|also)\s+", "", clause).rstrip("，,；; ")), more
+    )
+    text = ("" if is_chinese(first) else " ").join((first, *stated)).rstrip("，,；; ")
+    cue = find(text, talk="agent")
+    return text if cue is not None and cue.kind in ("forget", "explicit") else ""
+
+
+_POLITE = (
+    r"(?i)(?:(?:hey|hi|ok|okay|so|also|and)[,\s]+)*(?:(?:can|could|would|will)\s+you\s+(?:please\s+|"
+    r"kindly\s+)?(?P<en1>)|(?=(?:please\s+)?(?:forget|remember\s+that)\b))"
+    r"(?P<en>[^?]*?)(?:,?\s+(?:please|ok(?:ay)?|(?:can|could|would|will)\s+you(?:\s+please)?))?[?.!\s]*$"
+    r"|(?:你|您|请|麻烦){0,2}(?:能不能|可不可以|可以|能|请|麻烦|帮我)(?:请|你|您)?(?P<zh>[^？?]*?)[，,]?(?:好吗|"
+    r"可以吗|行吗|吗|吧)?[？?。！!\s]*$"
+)
+"""`Could you please forget …?`, `Forget …, will you?`, 能不能忘掉…？"""
+
+
+_EVERY_YEAR = (
+    r"(?i:\b(?:(?:birthday|anniversary|name\s+day)\s+(?:is|was|falls)|(?:was|were)\s+born)\s+(?:on\s+)?(?:the\s+)?"
+    r"(?:\d|(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\s+\d)"
+    r"(?!.*\b(?:need|must|have|should|let's|book|buy|get|by)\b))"
+    r"|(?:生日|纪念日|忌日)[是在为：:\s]*[\d一二三四五六七八九十]+\s*月(?!.*[要得买订送前])"
+)
+"""What says on which day of every year something is, which is neither to be done nor over by then."""
+
+_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
+_RECURS = (
+    rf"(?i:\b(?:{_WEEKDAY}s|weekends|week(?:days|ly)|daily|monthly|never|always|usually|every|each|rota|after\s+next|"
+    rf"fortnight|"
+    rf"{_WEEKDAY}\s*(?:,|and|\+|&|to|-|–)\s*{_WEEKDAY}|"
+    rf"(?:first|second|third|fourth|last)\s+{_WEEKDAY}\s+of\s+(?:the|each|every))\b)|"
+    r"[每天]天|每|平时|一律|从[不来]|总是|通常|一般|向来|雷打不动|周会|例会|课|(?:周|星期|"
+    r"礼拜)[一二三四五六日天][^，。]{0,6}不(?!用|要)|不(?!是)[^，。]{0,4}(?:周|星期|礼拜)[一二三四五六日天]|还是\s*\d|"
+    r"(?:周|星期|礼拜)[一二三四五六日天]\s*[、和跟与到至]?\s*(?:周|星期|礼拜)[一二三四五六日天]"
+)
+"""What says on which day something is again and again: a standing fact, nothing to be done and never over."""
+
+_PAST = r"(?i:\b(?:since|had|was|were|did|got|went|bought|saw|met|lost|took|came|made|\w\wed)\b(?!\s+to\b))"
+"""What was on a day lies behind: the day that it names is none to come."""
+
+_DECIDED_ON = (
+    r"(?i:(?:^(?:on\s+)?|\b(?:decided|agreed|settled|chose)\s+(?:on\s+)?)(?:\w+day|this\s+week(?:end)?)"
+    r"(?=\s+(?:to|that|not)\b|,?\s+(?:we|I)\b))"
+    r"|(?:周|星期|礼拜)[一二三四五六日天](?=[^，,。；决]{0,6}决定)"
+)
+"""When it was decided, no day to come: `on Friday we decided …`, `we agreed on Friday that …`, 周五我们决定."""
+
+
+_CHORE = r"(?i:(?:please\s+)?(?:check|look|tell|show|write|fix)\b)"
+"""A task that names a day is no event."""
+
+
+def _quote(sentence: Sentence, part: str, turn: str) -> str:
+    """The words of the turn that a part of a sentence is, or where they are laid out otherwise the sentence's."""
+    at = turn.find(part, sentence.start, sentence.end) if part != sentence.text else -1
+    return turn[sentence.start : sentence.end] if at < 0 else turn[at : at + len(part)]
+
+
+def _until(text: str, day: date | None) -> str:
+    """`text` with the day it names, for "tomorrow" means another one tomorrow."""
+    if day is None or day.isoformat() in text:
+        return text
+    return f"{text}（{day.isoformat()}）" if is_chinese(text) else f"{text} ({day.isoformat()})"
+
+
+def _ended(text: str) -> str:
+    """`text` in one line with one full stop."""
+    text = " ".join(text.split()).rstrip(" ，,;；：:—-")
+    return text if re.search(r"[.。!！?？…)）」”\"'`]$", text) else text + ("。" if is_chinese(text) else ".")
+
+
+def entities_of(text: str, speaker: str = "") -> tuple[str, ...]:
+    """Names in a sentence, at most 8: the speaker, quoted terms, code, and capitalised or numbered Latin words.
+
+    A capital at the start of an English sentence makes no name.
+    """
+    found = re.findall(r"[「《]([^」》]{1,30})[」》]|`([^`\n]{1,40})`", text)
+    names = [quoted or code for quoted, code in found]
+    rest = re.sub(r"[「《][^」》]*[」》]|`[^`\n]*`", " ", text)
+    pattern = (
+        r"(?<![\w@#/.])[A-Z][\w&+#]*(?:[.'-]\w+)*(?:\s+(?:[A-Z][\w&+#]*(?:[.-]\w+)*|"
+        r"\d+(?:\.\d+)*\b(?!\s*[月号日年点个块])))*"
+    )
+    for match in re.finditer(pattern, rest):
+        name = re.sub(r"'s$", "", match[0])
+        if (match.start() > 0 and not re.search(r"[.!?:：]\s*$", rest[: match.start()])) or is_chinese(text):
+            names.append(name)
+    kept = [name for name in dict.fromkeys(names) if not re.fullmatch(_NO_NAME, name)]
+    return tuple(dict.fromkeys([speaker, *kept] if speaker else kept))[:8]
+
+
+_NO_NAME = (
+    r"I|I'\w+|OK|"
+    r"(?:Jan|Febr|Mar|Apr|May|Ju|Aug|Sept|Octo|Nov|Dec)\w* \d+|"
+    r"Ok|TODO|Mon|Tues?|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|"
+    r"August|September|October|November|December|The|And|But|So|From|Wow|Hey|Thanks"
+)
+
+
+def _screened(found: list[_Found], text: str, skipped: list[Skipped], *, insisting: bool) -> list[_Found]:
+    """What was found in a turn; of one that tries to instruct whoever reads it nothing, or what a person insists on."""
+    if not found:
+        return found
+    reason = screen(text)
+    if reason is None:
+        return found
+    kept: list[_Found] = []
+    for one in found:
+        if insisting and isinstance(one, Candidate):
+            kept.append(replace(one, trust="suspect"))
+        else:
+            skipped.append(Skipped(_text_of(one), reason))
+    return kept
+
+
+def _text_of(found: _Found) -> str:
+    return found.content if isinstance(found, Candidate) else found.text
+
+
+def _without(found: Iterable[_Found], request: ForgetRequest, skipped: list[Skipped]) -> list[_Found]:
+    """What was found before, less what the user now asks to forget."""
+    kept = []
+    for one in found:
+        turns = one.turn_ids if isinstance(one, Candidate) else (one.turn_id,)
+        there = not request.said or request.said_in in turns
+        if there and not isinstance(one, ForgetRequest) and asked_to_forget(_text_of(one), request):
+            skipped.append(Skipped(_text_of(one), ASKED))
+        else:
+            kept.append(one)
+    return kept
+
+
+def _merged(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Candidates, what was said twice as one that rests on both turns."""
+    merged: dict[str, Candidate] = {}
+    for one in candidates:
+        key = normalise(one.content)
+        known = merged.get(key)
+        ids = dict.fromkeys((*known.turn_ids, *one.turn_ids)) if known is not None else one.turn_ids
+        merged[key] = replace(known or one, turn_ids=tuple(ids))
+    yield from merged.values()

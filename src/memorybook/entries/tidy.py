@@ -1,0 +1,376 @@
+"""Tidying a book: by command, after a session's end, or on a heartbeat while nobody uses it.
+
+By default lapsed todos and faded entries are archived at once: a search still finds them, and nothing is reworded.
+Removal takes text out of the documents, and duplicates, conflicts and promotions are judgements that rules or a
+model may get wrong: these wait for a person's word, unless the setting `tidy.apply` says otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.entries import fade
+from memorybook.entries.proposals import kept, key, key_of, stale, told
+from memorybook.entries.remember import Mask
+from memorybook.entries.review import propose_or_apply, withdraw
+from memorybook.entries.similar_entries import Alike
+from memorybook.entries.tidy_proposals import KINDS, LAWS, OFTEN, DatedNote, divide, named, plan
+from memorybook.errors import (
+    Conflict,
+    InvalidInput,
+    MemoryBookError,
+    MissingDocument,
+    NotFound,
+    Unavailable,
+)
+from memorybook.formats import notes
+from memorybook.model import Entry, Proposal
+from memorybook.prompt.recall import note_key
+from memorybook.text.tokens import digest, language_of, text_digest
+
+if TYPE_CHECKING:
+    from memorybook.entries.judge import Pair
+    from memorybook.entries.merge_plan import Proposed
+    from memorybook.entries.model_prompts import Language
+    from memorybook.memory import Memory
+
+NOTES_DAYS = 90
+"""Days of notes that are looked at for what is said often."""
+
+MARK = "tidy"
+"""Under this name the journal keeps up to which day the book was tidied, and what a model was asked about."""
+
+ATTEMPTS = 3
+
+
+class Suggested(NamedTuple):
+    """Something that was done, or waits: its kind, why, and its changes in words; `proposal` is the id if it waits."""
+
+    kind: str
+    reason: str
+    told: tuple[str, ...]
+    proposal: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"kind", "reason", "told", "proposal"}`."""
+        return {**self._asdict(), "told": list(self.told)}
+
+
+class Tidied(NamedTuple):
+    """What tidying did, or would.
+
+    Attributes:
+        dry_run: True if nothing was done.
+        done: What was carried out, or would be.
+        proposed: What waits for a person's word now, or would; what waited before is not told again.
+        withdrawn: Ids of proposals that no longer fit.
+        fading: Active entries whose strength is less than when it was written; nothing is written for that.
+        operation: Id of the operation; None if nothing was done.
+        usage: What a language model used; None if none was asked.
+        degraded: Why less was done than is set, one sentence each.
+    """
+
+    dry_run: bool
+    done: tuple[Suggested, ...] = ()
+    proposed: tuple[Suggested, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    fading: int = 0
+    operation: str | None = None
+    usage: Mapping[str, Any] | None = None
+    degraded: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """All fields, with the counts of what was done and proposed by kind as `counts`."""
+        return {
+            **self._asdict(),
+            "done": [each.json() for each in self.done],
+            "proposed": [each.json() for each in self.proposed],
+            "withdrawn": list(self.withdrawn),
+            "usage": None if self.usage is None else dict(self.usage),
+            "degraded": list(self.degraded),
+            "counts": {
+                "done": dict(Counter(each.kind for each in self.done)),
+                "proposed": dict(Counter(each.kind for each in self.proposed)),
+            },
+        }
+
+
+def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
+    """Archive what has faded, and propose what else would do the book good.
+
+    Work that failed before is tried again first. All that has faded or is past its day goes in one run, as far as the
+    setting names its kind, even what waited before for a person's word. Of what is judged, no more than a quarter of
+    the active entries (one in any case) is merged away; the rest waits in the review queue, and so does everything
+    with `require_user_confirmation`.
+
+    Args:
+        dry_run: Only say what would happen; nothing is written, no model is asked.
+        apply: Kinds that are carried out without asking, see `lifecycle.tidy.KINDS`; None takes the setting.
+
+    Raises:
+        InvalidInput: An unknown kind.
+        Conflict: A person kept saving the documents all the while.
+    """
+    kinds = memory.config.tidy.apply if apply is None else tuple(apply)
+    unknown = set(kinds) - set(KINDS)
+    if unknown:
+        raise InvalidInput(f"tidying knows no {min(unknown)!r}: use some of {', '.join(KINDS)}")
+    if not dry_run:
+        _work_off(memory)
+    return _run(memory, kinds, dry_run, _Asked() if dry_run else _asked(memory))
+
+
+def _run(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None = None) -> Tidied:
+    for _ in range(ATTEMPTS - 1):
+        with suppress(NotFound, Conflict):  # a person takes an entry out right now
+            return _tidied(memory, kinds, dry_run, asked, since)
+    return _tidied(memory, kinds, dry_run, asked, since)
+
+
+def _work_off(memory: Memory) -> None:
+    """Try again what failed before: erasing, and sessions that wait to be remembered."""
+    from memorybook.forget import purge
+    from memorybook.sessions import end_session
+
+    purge.finish(memory)
+    end_session.retry_parked(memory)
+
+
+def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
+    book = memory.book
+    entries = {entry.id: entry for entry in book.entries()}
+    outdated = [each for each in book.journal.proposals() if stale(book, each, entries)]
+    if not dry_run:
+        for each in outdated:
+            withdraw(memory, each, stale(book, each, entries))
+    planned = _planned(memory, entries, since)
+    unasked = () if memory.config.require_user_confirmation else kinds
+    due = set(unasked) & set(LAWS)  # these need nobody's word any more
+    waiting = [each for each in book.journal.proposals() if each.kind not in due and each not in outdated]
+    found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, waiting)
+    now, later = divide(found, apply=unasked, entries=entries.values())
+    report = Tidied(
+        dry_run,
+        tuple(_suggested(each, entries) for each in now),
+        tuple(_suggested(each, entries) for each in later),
+        tuple(each.id for each in outdated),
+        _fading(memory, entries.values()),
+        usage=asked.usage,
+        degraded=asked.degraded,
+    )
+    return report if dry_run else _carried_out(memory, report, now, later)
+
+
+def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later: Sequence[Proposed]) -> Tidied:
+    book = memory.book
+    changes = [change for each in now for change in each.changes]
+    submitted = propose_or_apply(memory, changes, kind="tidy", proposed=later, usage=report.usage)
+    operation = submitted.result.operation.id if submitted.result.operation else None
+    book.journal.reach(MARK, book.now().date().toordinal(), time=book.now())
+    ids = {key_of(each.changes): each.id for each in book.journal.proposals()}
+    entries = {entry.id: entry for entry in book.entries()}
+    waiting = tuple(
+        each._replace(proposal=ids.get(key(one.changes, entries)))
+        for each, one in zip(report.proposed, later, strict=True)
+    )
+    return report._replace(proposed=waiting, operation=operation)
+
+
+# --- what to do ----------------------------------------------------------------------------------
+
+
+def _planned(memory: Memory, entries: Mapping[str, Entry], since: date | None = None) -> list[Proposed]:
+    """What tidying would do, but for what people wanted forgotten."""
+    book = memory.book
+    found = plan(
+        entries.values(),
+        today=book.now().date(),
+        notes=_notes(memory),
+        uses=book.access_counts(entries),
+        similarity=_alike(memory),
+        since=since,
+    )
+    texts = {change.entry.text for each in found if each.kind == "promote" for change in _adding(each)}
+    buried = book.journal.buried(map(digest, texts))
+    return [each for each in found if not any(digest(change.entry.text) in buried for change in _adding(each))]
+
+
+class _Asked(NamedTuple):
+    """What a model said of entries that rules cannot tell apart, with the entries as it saw them."""
+
+    found: tuple[Proposed, ...] = ()
+    seen: Mapping[str, Entry] = MappingProxyType({})
+    usage: Mapping[str, Any] | None = None
+    degraded: tuple[str, ...] = ()
+
+
+def _asked(memory: Memory) -> _Asked:
+    """Ask the model, if there is one and it may be asked, about pairs that it was not asked about before."""
+    from memorybook.entries import judge
+
+    tokens, journal = memory.config.tidy.tokens, memory.book.journal
+    try:
+        llm = memory.metered() if tokens else None
+    except MemoryBookError as error:
+        return _Asked(degraded=(f"no language model was asked: {error}",))
+    if llm is None:
+        return _Asked()
+    entries = {entry.id: entry for entry in memory.book.entries()}
+    doubts = judge.doubtful(entries.values(), _planned(memory, entries), _alike(memory))
+    doubts = [pair for pair in doubts if journal.memorized(MARK, _name(pair)) is None]
+    spoken = language_of(memory.config.language, [pair.older.text for pair in doubts])
+    language: Language = "zh" if spoken == "zh" else "en"
+    messages, pairs = judge.question(doubts, language, tokens=tokens, mask=Mask(memory).text)
+    if not pairs:
+        return _Asked()
+    try:
+        reply = llm.complete(messages, form=judge.form(pairs, language))
+    except Exception as error:  # anybody's model may raise anything, and rules have done the rest
+        used = {**llm.usage.json(), "model": llm.name}
+        return _Asked(usage=used, degraded=(f"the language model could not be asked: {error}",))
+    for pair in pairs:
+        journal.mark_memorized(MARK, _name(pair), operation="", time=memory.book.now())
+    found = judge.proposals(reply.data, memory.book.now().date(), by=llm.name)
+    return _Asked(tuple(found), entries, {**llm.usage.json(), "model": llm.name})
+
+
+def _name(pair: Pair) -> str:
+    """Under this name the journal keeps that a model was asked about a pair; another wording is another pair."""
+    return text_digest(f"{pair.older.text}\n{pair.newer.text}")
+
+
+def _borne(asked: _Asked, entries: Mapping[str, Entry], planned: Sequence[Proposed]) -> list[Proposed]:
+    """What the model said, of entries that are as it saw them and that nothing else is planned for."""
+    taken = {id for each in planned for id in named(each.changes)}
+    return [
+        each
+        for each in asked.found
+        if not named(each.changes) & taken
+        and all(entries.get(id) == asked.seen.get(id) for id in named(each.changes) if id in asked.seen)
+    ]
+
+
+def _alike(memory: Memory) -> Alike | None:
+    """Cosines, where an embedder on this machine makes them: tidying sends nobody's memories to a service for that."""
+    return Alike(memory) if memory.embedder is not None and memory.embedder.local else None
+
+
+def _adding(proposed: Proposed) -> list[Any]:
+    from memorybook.model import Add
+
+    return [change for change in proposed.changes if isinstance(change, Add)]
+
+
+def _fresh(
+    memory: Memory, found: Iterable[Proposed], entries: Mapping[str, Entry], waiting: Iterable[Proposal]
+) -> list[Proposed]:
+    """What was not decided on before, and does not wait already."""
+    rejected = memory.book.journal.proposals(state="rejected")
+    known = {key_of(each.changes) for each in (*waiting, *rejected)}
+    return [each for each in found if key(each.changes, entries) not in known]
+
+
+def _suggested(proposed: Proposed, entries: Mapping[str, Entry]) -> Suggested:
+    shown = [kept(change, entries, None) for change in proposed.changes]
+    return Suggested(proposed.kind, proposed.reason, tuple(told(shown, entries)))
+
+
+def _fading(memory: Memory, entries: Iterable[Entry]) -> int:
+    today = memory.book.now().date()
+    return sum(entry.state == "active" and fade.strength(entry, today) < entry.score for entry in entries)
+
+
+def _notes(memory: Memory) -> list[DatedNote]:
+    """The notes of the last 90 days, oldest first, with the days on which each stood in a prompt."""
+    book = memory.book
+    first = book.day(book.now()) - timedelta(days=NOTES_DAYS)
+    found = [each for day in _pages(memory, first) for each in _of_page(memory, day)]
+    counts = book.access_counts({note_key(each.note.text) for each in found})
+    often = {key for key, count in counts.items() if count >= OFTEN}
+    shown = {key: frozenset(book.day(each.time) for each in book.journal.prompts_of(key)) for key in often}
+    return [each._replace(shown=shown.get(note_key(each.note.text), frozenset())) for each in found]
+
+
+def _pages(memory: Memory, first: date) -> list[date]:
+    days = (notes.day_of(info.path) for info in memory.book.documents.list())
+    return sorted(day for day in days if day is not None and day >= first)
+
+
+def _of_page(memory: Memory, day: date) -> Iterator[DatedNote]:
+    path = notes.daily_path(day)
+    try:
+        text = memory.book.documents.read(path).text
+    except MissingDocument:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        note = notes.parse_line(line, day=day)
+        if note is not None and note.text.strip():
+            yield DatedNote(note, f"{path}#L{number}", day)
+
+
+# --- when ----------------------------------------------------------------------------------------
+
+
+def after_session(memory: Memory) -> Tidied | None:
+    """Tidy after a session's end, at most once a UTC day; None if that was done today or is switched off.
+
+    What failed before is not tried again here, no model is asked, and duplicates and conflicts are looked for only of
+    what was said since the last time: a session's end should not cost more than it must.
+    """
+    book = memory.book
+    today, last = book.now().date().toordinal(), book.journal.reached(MARK)
+    if not memory.config.tidy.after_session or last >= today:
+        return None
+    since = date.fromordinal(last) if last > 0 else None
+    return _run(memory, memory.config.tidy.apply, False, _Asked(), since)
+
+
+def is_idle(memory: Memory, idle: float) -> bool:
+    """Whether nobody wrote to the book for `idle` seconds: no turn was stored, nothing was done but tidying."""
+    book = memory.book
+    times = [session.updated for session in book.transcripts.sessions(limit=1)]
+    times += [each.time for each in book.journal.operations(limit=10) if each.kind != "tidy"][:1]
+    since = book.now() - timedelta(seconds=idle)
+    return all(time is None or time <= since for time in times)
+
+
+def heartbeat(
+    memory: Memory,
+    *,
+    every: float,
+    idle: float | None = None,
+    stop: threading.Event | None = None,
+    on_run: Callable[[Tidied], None] = lambda tidied: None,
+) -> None:
+    """Tidy now and then, only while the book is idle, until `stop` is set.
+
+    Args:
+        every: Seconds from one run to the next, above 0.
+        idle: Seconds without a write that make the book idle; None takes `idle_timeout`. While it is busy, it is
+            looked at again after that time.
+        stop: None never stops.
+        on_run: Told what each run did.
+
+    Raises:
+        InvalidInput: `every` is not above 0.
+    """
+    if not every > 0:
+        raise InvalidInput(f"every {every:g} seconds is not above 0")
+    idle = memory.config.idle_timeout if idle is None else idle
+    stop = stop or threading.Event()
+    while not stop.is_set():
+        pause = every
+        try:
+            if is_idle(memory, idle):
+                on_run(tidy(memory))
+            else:
+                pause = min(every, max(idle, 1.0))
+        except (Conflict, Unavailable) as error:  # the next run may find it free
+            on_run(Tidied(False, degraded=(str(error),)))
+        stop.wait(pause)

@@ -1,0 +1,413 @@
+"""Tidying: what a book would be better off without, said twice, no longer true, or used so often that it is an entry.
+
+Pure: entries and notes in, proposals with their reasons out; `divide` says which of them may be carried out unasked.
+
+Fading itself needs no change: a strength is worked out for the day on which it is read (`lifecycle.fade`), so how
+often a book is tidied makes no difference to it. Only what a strength leads to is written: an entry below 0.2 moves to
+the archive, an archived one below 0.05 leaves the documents. Pinned entries do neither; a todo past its day leaves
+its place all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import Any, Literal, NamedTuple, get_args
+
+from memorybook.entries import fade
+from memorybook.entries.alike import overlap, same_statement
+from memorybook.entries.candidate import Candidate
+from memorybook.entries.changed import claims, replaces
+from memorybook.entries.flush import KINDS as NOTE_KINDS
+from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.rare_words import Sharing
+from memorybook.formats import memory_md
+from memorybook.model import (
+    TRUST_ORDER,
+    Add,
+    Archive,
+    Category,
+    Change,
+    Entry,
+    Note,
+    Remove,
+    Supersede,
+    Update,
+)
+from memorybook.text.screen import screen
+from memorybook.text.tokens import is_question, normalise
+
+Kind = Literal["expire", "archive", "remove", "duplicate", "conflict", "promote"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+LAWS: tuple[Kind, ...] = ("expire", "archive", "remove")
+"""What days and strengths decide; the other kinds are judgements."""
+
+OFTEN = 3
+"""Days on which a note was said, or stood in a prompt, from which it is worth an entry."""
+
+MOST_OF_ONE = 50
+"""Entries about one attribute of one subject that are held against each other, the newest."""
+
+Similarity = Callable[[str, str], float | None]
+"""Cosine of two texts; None where no embedder reads their language."""
+
+
+class DatedNote(NamedTuple):
+    """A note in the day's page.
+
+    Attributes:
+        note: As it was read.
+        source: Where it stands, `daily/2026-02-24.md#L3`.
+        day: Of the page.
+        shown: Days on which it stood in a prompt.
+    """
+
+    note: Note
+    source: str
+    day: date
+    shown: frozenset[date] = frozenset()
+
+
+class Divided(NamedTuple):
+    """Proposals that may be carried out at once, and those that wait for a person's word."""
+
+    now: tuple[Proposed, ...]
+    later: tuple[Proposed, ...]
+
+
+def plan(
+    entries: Iterable[Entry],
+    *,
+    today: date,
+    notes: Sequence[DatedNote] = (),
+    uses: Mapping[str, int] | None = None,
+    similarity: Similarity | None = None,
+    since: date | None = None,
+) -> list[Proposed]:
+    """What tidying would do, in the order in which it should be done; each entry is in one proposal at most.
+
+    But for an entry that is both archived and removed: whoever tidies once a year does what daily tidying had done.
+
+    Args:
+        entries: All of the book.
+        today: UTC day.
+        notes: Of the last months, oldest first.
+        uses: In how many prompts each entry stood, by id.
+        similarity: None compares by words alone.
+        since: Look for duplicates and conflicts only of entries that were said on this day or later; None: of all.
+    """
+    known = list(entries)
+    found = [*_expired(known, today), *_faded(known, today, uses or {})]
+    gone = {id for each in found for id in dropped(each.changes)}
+    current = [entry for entry in known if entry.state == "active" and entry.id not in gone]
+    alike = similarity or (lambda one, other: None)
+    pairs = list(_pairs(current, since))
+    same = _duplicates(current, pairs, alike, today)
+    settled = {id for each in same for id in named(each.changes)}
+    return [*found, *same, *_conflicts(pairs, settled), *_promoted(known, notes, today)]
+
+
+def divide(planned: Iterable[Proposed], *, apply: Collection[str], entries: Iterable[Entry]) -> Divided:
+    """What may be carried out at once: proposals of the kinds in `apply`, but for those that a person should see.
+
+    What has had its time (`LAWS`) is never held back, however much of it there is: that is arithmetic, a search still
+    finds it, and it can be undone. Of what is judged, no more than a quarter of the active entries (one in any case)
+    is archived at once; the rest waits, as does what would say of a pinned entry that it is no longer true. Only what
+    is archived is removed, or proposed to be: an entry whose archiving waits, or was left out because a person
+    rejected it, stays.
+    """
+    known = {entry.id: entry for entry in entries}
+    active = sum(entry.state == "active" for entry in known.values())
+    most = fade.dropped_at_once(active)
+    archived = {id for id, entry in known.items() if entry.archived}
+    now: list[Proposed] = []
+    later: list[Proposed] = []
+    judged: set[str] = set()
+    for each in planned:
+        going = dropped(each.changes)
+        law = each.kind in LAWS
+        fits = law or len(judged | going) <= most
+        pinned = any(known[id].pinned for id in named(each.changes) if id in known)
+        if each.kind == "remove" and not going <= archived:
+            continue  # it is still to be archived
+        if each.kind in apply and fits and not (pinned and each.kind == "conflict"):
+            now.append(each)
+            if law:
+                archived |= going
+            else:
+                judged |= going
+            continue
+        why = f"; waits because one run merges at most {most} of the {active} active entries away" if not fits else ""
+        later.append(each._replace(reason=each.reason + (why if each.kind in apply else "")))
+    return Divided(tuple(now), tuple(later))
+
+
+def dropped(changes: Iterable[Change]) -> set[str]:
+    """Ids of the entries that changes archive or remove."""
+    return {
+        change.id
+        for change in changes
+        if isinstance(change, Archive | Remove) or (isinstance(change, Update) and change.fields.get("archived"))
+    }
+
+
+def named(changes: Iterable[Change]) -> set[str]:
+    """Ids of the entries that changes are about."""
+    return {change.id for change in changes if isinstance(change, Archive | Remove | Update | Supersede)} | {
+        change.by for change in changes if isinstance(change, Supersede)
+    }
+
+
+# --- what has had its time -----------------------------------------------------------------------
+
+
+def _expired(entries: Iterable[Entry], today: date) -> Iterator[Proposed]:
+    """Todos past their day, pinned ones as well; any other entry with a day that is not pinned, too."""
+    for entry in entries:
+        stays = entry.archived or (entry.pinned and entry.category != "todo")
+        if entry.expires is not None and entry.expires < today and not stays:
+            ago = (today - entry.expires).days
+            reason = f"was due on {entry.expires}, {_count(ago, 'day')} ago"
+            yield Proposed("expire", (Archive(id=entry.id, reason=reason),), reason)
+
+
+def _faded(entries: Iterable[Entry], today: date, uses: Mapping[str, int]) -> Iterator[Proposed]:
+    """Entries below the bounds, the weakest first."""
+    free = [entry for entry in entries if not entry.pinned]
+    weak = sorted((fade.strength(entry, today), entry.id, entry) for entry in free)
+    for strength, id, entry in weak:
+        lapsed = entry.expires is not None and entry.expires < today
+        if strength < fade.ARCHIVE_BELOW and not entry.archived and not lapsed:
+            reason = _weak(entry, strength, fade.ARCHIVE_BELOW, uses)
+            yield Proposed("archive", (Archive(id=id, reason=reason),), reason)
+    for strength, id, entry in weak:
+        if strength < fade.REMOVE_BELOW:
+            reason = _weak(entry, strength, fade.REMOVE_BELOW, uses)
+            yield Proposed("remove", (Remove(id=id, reason=reason),), reason)
+
+
+def _weak(entry: Entry, strength: float, bound: float, uses: Mapping[str, int]) -> str:
+    said = f"last said on {entry.last_activated}, {_count(entry.hits, 'time')} in all"
+    used = f", in {_count(uses[entry.id], 'prompt')}" if uses.get(entry.id) else ""
+    return f"strength {strength:.3f} is below {bound:g}: {said}{used}"
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
+
+
+# --- what is said twice, or otherwise ------------------------------------------------------------
+
+
+def pairs_of(entries: Iterable[Entry], planned: Iterable[Proposed]) -> list[tuple[Entry, Entry]]:
+    """Current entries that may say the same, or otherwise of the same thing, but for those that are planned for."""
+    taken = {id for each in planned for id in named(each.changes)}
+    return list(_pairs([entry for entry in entries if entry.state == "active" and entry.id not in taken]))
+
+
+def _pairs(current: Sequence[Entry], since: date | None = None) -> Iterator[tuple[Entry, Entry]]:
+    """Entries that may say the same, or otherwise of the same thing: (older, newer), each pair once."""
+    fresh = [entry for entry in current if since is None or entry.last_activated >= since]
+    if not fresh:
+        return
+    near = Sharing({entry.id: entry.text for entry in current})
+    by_id = {entry.id: entry for entry in current}
+    seen: set[tuple[str, str]] = set()
+    about: dict[tuple[str, str], list[Entry]] = {}
+    for entry in current if since is None else fresh:
+        for claim in claims(entry.text):
+            about.setdefault((claim.subject, claim.attribute), []).append(entry)
+    groups = [sorted(group, key=_age)[-MOST_OF_ONE:] for group in about.values()]
+    groups += [[entry, by_id[other]] for entry in fresh for other in near.of(entry.text) if other != entry.id]
+    for group in groups:
+        for place, one in enumerate(group):
+            for other in group[:place]:
+                older, newer = sorted((one, other), key=_age)
+                key = (older.id, newer.id)
+                if key not in seen and not _suspect(older, newer) and not _known_apart(older, newer):
+                    seen.add(key)
+                    yield older, newer
+
+
+def _age(entry: Entry) -> tuple[datetime, date, str]:
+    """Old entries first; without a time of making, by the day they were last said."""
+    made = entry.created or datetime.combine(entry.last_activated, time(), UTC)
+    return made, entry.last_activated, entry.id
+
+
+def _suspect(one: Entry, other: Entry) -> bool:
+    """Whether one of them is suspect: that one confirms and replaces nothing."""
+    return "suspect" in (one.trust, other.trust)
+
+
+def _known_apart(one: Entry, other: Entry) -> bool:
+    """Whether it was decided before that both stay."""
+    return other.id in one.contradicts or one.id in other.contradicts
+
+
+def _duplicates(
+    current: Sequence[Entry], pairs: Iterable[tuple[Entry, Entry]], similarity: Similarity, today: date
+) -> list[Proposed]:
+    """The same statement twice: one stays, with what is known of both; the other is archived and names it."""
+    alike: dict[str, list[Entry]] = {entry.id: [entry] for entry in current}
+    for one, other in pairs:
+        apart = alike[one.id] is not alike[other.id]
+        if apart and _sameness(one.text, other.text, similarity(one.text, other.text)) is not None:
+            alike[one.id] += alike[other.id]
+            alike |= dict.fromkeys((each.id for each in alike[one.id]), alike[one.id])
+    groups = {id(group): group for group in alike.values() if len(group) > 1}
+    return [found for group in groups.values() if (found := _merged(group, similarity, today)) is not None]
+
+
+def _merged(group: Sequence[Entry], similarity: Similarity, today: date) -> Proposed | None:
+    """What makes one entry of those that say no more than the worthiest of them; None if there is nothing to do."""
+    stays = max(group, key=lambda entry: worth(entry, today))
+    goes = []
+    for one in group:
+        cosine = similarity(one.text, stays.text)
+        if one.id != stays.id and not one.pinned and _says_no_more(one.text, stays.text, cosine):
+            goes.append((one, _sameness(one.text, stays.text, cosine) or ""))
+    return merge(stays, goes, today) if goes else None
+
+
+def _says_no_more(one: str, other: str, cosine: float | None) -> bool:
+    return normalise(one) == normalise(other) or same_statement(one, other, cosine)
+
+
+def _sameness(one: str, other: str, cosine: float | None) -> str | None:
+    """How two texts say the same, with the number; None if they do not. One of them may say more."""
+    if normalise(one) == normalise(other):
+        return "the same words"
+    if not (same_statement(one, other, cosine) or same_statement(other, one, cosine)):
+        return None
+    return f"{overlap(one, other):.2f} of the words" + (f", cosine {cosine:.2f}" if cosine is not None else "")
+
+
+def worth(entry: Entry, today: date) -> tuple[bool, int, int, float, str]:
+    """Which of several entries stays: a pinned, a trusted one, one that says more, a strong one."""
+    trust = len(TRUST_ORDER) if entry.trust is None else TRUST_ORDER.index(entry.trust)
+    return entry.pinned, trust, len(entry.text), fade.strength(entry, today), entry.id
+
+
+def merge(stays: Entry, goes: Sequence[tuple[Entry, str]], today: date) -> Proposed:
+    """The proposal that archives entries which say the same as one that stays, with how each says it."""
+    reason = f"{stays.id} says the same as " + ", ".join(f"{one.id} ({why})" for one, why in goes)
+    fields = _of_all([stays, *(one for one, _ in goes)], today)
+    changes: list[Change] = [Update(id=stays.id, fields=fields, reason=reason)]
+    for one, why in goes:
+        archived = {"archived": True, "superseded_by": stays.id}
+        changes.append(Update(id=one.id, fields=archived, reason=f"says the same as {stays.id}: {why}"))
+    return Proposed("duplicate", tuple(changes), reason)
+
+
+def _of_all(same: Sequence[Entry], today: date) -> dict[str, Any]:
+    """Fields of the first of several entries that say the same, after it has what is known of all of them.
+
+    Said in several sessions, it was said again: the strongest one is reinforced once.
+    """
+    stays = same[0]
+    strong = max(same, key=lambda one: fade.strength(one, today))
+    if len({one.session for one in same}) > 1:
+        strong = fade.reinforced(strong, today)
+    fields: dict[str, Any] = {
+        "score": fade.strength(strong, today),
+        "scored": max(today, strong.scored),
+        "last_activated": max(one.last_activated for one in same),
+        "hits": sum(one.hits for one in same),
+    }
+    for name in ("tags", "entities", "links", "contradicts"):
+        words = dict.fromkeys(word for one in same for word in getattr(one, name) if word != stays.id)
+        if tuple(words) != getattr(stays, name):
+            fields[name] = tuple(words)
+    group = next((one.group for one in same if one.group), None)
+    return fields | ({"group": group} if group != stays.group else {})
+
+
+def _conflicts(pairs: Iterable[tuple[Entry, Entry]], settled: Collection[str]) -> Iterator[Proposed]:
+    """Two current entries of which the newer one says otherwise of the same thing, as far as rules can tell."""
+    replaced = set(settled)
+    for older, newer in pairs:
+        if older.id in replaced or newer.id in replaced or _age(older)[:2] == _age(newer)[:2]:
+            continue  # dealt with, or nobody knows which one is the newer
+        why = replaces(_as_said(newer), older)
+        if why is not None:
+            replaced.add(older.id)
+            yield contradiction(older, newer, why)
+
+
+def contradiction(older: Entry, newer: Entry, why: str) -> Proposed:
+    """The proposal that one entry is no longer true by another."""
+    pinned = f", though {older.id} is pinned" if older.pinned else ""
+    reason = f"{newer.id} of {_age(newer)[0].date()} against {older.id} of {_age(older)[0].date()}: {why}{pinned}"
+    changes = (
+        Update(id=newer.id, fields={"contradicts": (*newer.contradicts, older.id)}, reason=reason),
+        Supersede(id=older.id, by=newer.id, reason=reason),
+    )
+    return Proposed("conflict", changes, reason)
+
+
+def _as_said(entry: Entry) -> Candidate:
+    return Candidate(content=entry.text, category=entry.category, importance="medium", turn_ids=(), quote="")
+
+
+# --- notes that are used like entries ------------------------------------------------------------
+
+
+def _promoted(entries: Sequence[Entry], notes: Sequence[DatedNote], today: date) -> Iterator[Proposed]:
+    """Notes that were said, or stood in prompts, on at least three days, and that no entry says."""
+    said = Sharing({entry.id: entry.text for entry in entries})
+    texts = {entry.id: entry.text for entry in entries}
+    for group in _sayings(notes):
+        first = group[0]
+        days = {one.day for one in group}
+        shown = frozenset[date]().union(*(one.shown for one in group))
+        if max(len(days), len(shown)) < OFTEN or not _worth_an_entry(first.note):
+            continue
+        text = first.note.text
+        if any(_sameness(text, texts[id], None) for id in said.of(text)):
+            continue
+        reason = " and ".join(
+            f"{what} on {len(on)} days ({min(on)} to {max(on)})"
+            for what, on in (("said", days), ("in prompts", shown))
+            if len(on) >= OFTEN
+        )
+        entry = _entry_of(group, today)
+        yield Proposed("promote", (Add(entry=entry, reason=f"said: {text}"),), f"a note {reason}: {first.source}")
+
+
+def _sayings(notes: Sequence[DatedNote]) -> Iterable[list[DatedNote]]:
+    """Notes that say the same, oldest first."""
+    groups: dict[str, list[DatedNote]] = {}
+    for one in notes:
+        groups.setdefault(normalise(one.note.text), []).append(one)
+    firsts = {key: group[0].note.text for key, group in groups.items()}
+    near = Sharing(firsts)
+    for key in list(groups):
+        for other in near.of(firsts[key]) if key in groups else ():
+            if other != key and other in groups and _sameness(firsts[key], firsts[other], None):
+                groups[key] = sorted(groups[key] + groups.pop(other), key=lambda one: one.note.time)
+    return groups.values()
+
+
+def _worth_an_entry(note: Note) -> bool:
+    return bool(note.text.strip()) and note.kind != "question" and not is_question(note.text) and not screen(note.text)
+
+
+def _entry_of(group: Sequence[DatedNote], today: date) -> Entry:
+    first = group[0]
+    kinds: dict[str, Category] = {kind: category for category, kind in NOTE_KINDS.items()}  # type: ignore[misc]
+    return Entry(
+        id=memory_md.new_id(()),
+        text=first.note.text,
+        category=kinds.get(first.note.kind or "", "fact"),
+        score=fade.importance_score("medium"),
+        scored=today,
+        last_activated=max(min(today, one.day) for one in group),
+        hits=len({one.day for one in group}),
+        created=first.note.time,
+        source=first.source,
+        tags=tuple(dict.fromkeys(tag for one in group for tag in one.note.tags)),
+        trust="document",
+    )

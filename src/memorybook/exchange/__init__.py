@@ -1,0 +1,1 @@
+"""Importers, import and export, backups, and memories shared between machines."""

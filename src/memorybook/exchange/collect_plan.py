@@ -1,0 +1,316 @@
+"""What a run of collecting does to the book as it stands: one decision for every session and every entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.exchange import peer_folders
+from memorybook.exchange.peer_memories import (
+    Standing,
+    fit_entry,
+    fit_summary,
+    is_collected,
+    is_in,
+    node_in,
+    own_entries,
+    pages,
+    session_here,
+    session_key,
+    source_of,
+)
+from memorybook.forget.tombstones import FORGOTTEN, remembered
+from memorybook.formats import memory_md, session_md
+from memorybook.model import Add, Change, Discarded, Drop, Entry, Put, Session, SessionSummary, Update
+from memorybook.sessions.summary import COLLECTED, standing
+from memorybook.text.tokens import normalise
+
+if TYPE_CHECKING:
+    from memorybook.exchange.peer_folders import Node, Read
+    from memorybook.memory import Memory
+    from memorybook.model import Operation
+
+KIND = "collect"
+"""Of the operations, and of the work that one process does at a time."""
+
+MOST_AT_ONCE = 2_000
+"""Summaries and entries that one run takes from one machine; the next one goes on."""
+
+MOST_TOLD = 100
+"""Things left out of one machine that the journal names."""
+
+TAKEN_OUT = "taken out here before"
+"""Why something stays there."""
+
+COUNTED = ("new", "updated", "unchanged", "edited", "known", "waiting")
+_FOLLOWED = ("text", "category", "tags", "entities", "group", "expires")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromNode:
+    """What one machine brought.
+
+    Attributes:
+        node: Its name here.
+        place: Its folder.
+        summaries, entries: How many are `new`, `updated`, `unchanged`, `edited` (by somebody here: these stay as they
+            are), `known` (the book has the session or the statement from elsewhere), `waiting` (for the next run).
+        left_out: What was not taken, with the reason.
+        gone: Paths and ids of what it has no longer; they are kept here.
+    """
+
+    node: str
+    place: str
+    summaries: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    entries: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+
+    def json(self) -> dict[str, Any]:
+        """All fields."""
+        return {
+            "node": self.node,
+            "place": self.place,
+            "summaries": dict(self.summaries),
+            "entries": dict(self.entries),
+            "left_out": [{"what": what, "reason": reason} for what, reason in self.left_out],
+            "gone": list(self.gone),
+        }
+
+
+class _Told(NamedTuple):
+    """A session as one machine tells of it, fit to stand here."""
+
+    node: str
+    file: str
+    summary: SessionSummary
+    redacted: int
+
+
+def _rank(summary: SessionSummary) -> tuple[int, float]:
+    """Of those that tell of one session the one stands here that tells of most turns, then of the latest."""
+    last = summary.ended or summary.started
+    return summary.turns, last.timestamp() if last is not None else 0.0
+
+
+class Plan:
+    """What a run does to the book as it stands now.
+
+    Attributes:
+        told: What each machine brings, by its name.
+        redacted: Secrets masked in what is taken.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self.told: dict[str, FromNode] = {}
+        self.redacted = 0
+        self._memory = memory
+        self._changes: list[Change] = []
+        self._sessions: dict[str, list[_Told]] = {}
+        self._here = {page.summary.session: page for page in pages(memory.book, collected=True) if page.summary.session}
+        self._own: frozenset[str] | None = None
+        self._paths: set[str] = set()
+        entries = memory.book.entries()
+        self._entries = {entry.source: entry for entry in entries if is_collected(entry)}
+        self._said = {normalise(entry.text) for entry in entries if entry.superseded_by is None}
+
+    def carried_out(self) -> Operation | None:
+        """Write it, as one operation; None if there is nothing to write."""
+        if not self._changes:
+            return None
+        memory = self._memory
+        left = [
+            Discarded(text=f"{each.node}: {what}", reason=reason)
+            for each in self.told.values()
+            for what, reason in each.left_out[:MOST_TOLD]
+        ]
+        result = memory.book.apply(self._changes, actor=memory.actor, door=memory.door, kind=KIND, discarded=left)
+        return result.operation
+
+    # --- summaries -----------------------------------------------------------------------------
+
+    def read(self, node: Node, group: str | None) -> None:
+        """Read what a machine has; what cannot be read now is left for the next run."""
+        told = self.told[node.name] = FromNode(node=node.name, place=node.root)
+        try:
+            self._read_summaries(node, told, peer_folders.summaries(node))
+            if group is not None:
+                self._read_entries(told, peer_folders.memory(node), group)
+        except (Unavailable, NotFound, InvalidInput) as error:
+            told.left_out.append((node.root, str(error)))
+
+    def _read_summaries(self, node: Node, told: FromNode, files: Iterable[Read]) -> None:
+        present: set[str] = set()
+        whole = True
+        for file in files:
+            if file.text is None:
+                whole = False
+                told.left_out.append((file.name, file.why))
+                continue
+            summary = session_md.parse(file.text)
+            present.add(session_here(node.name, summary.session))
+            fit, reason, redacted = fit_summary(self._memory, node.name, summary)
+            if fit is None:
+                told.left_out.append((file.name, reason))
+            else:
+                self._sessions.setdefault(fit.session, []).append(_Told(node.name, file.name, fit, redacted))
+        if whole:
+            standing = (page for page in self._here.values() if page.node == node.name)
+            told.gone.extend(page.path for page in standing if page.summary.session not in present)
+
+    def settle(self) -> None:
+        """Decide on every session that somebody told of, whatever the order in which they were read."""
+        buried = self._memory.book.journal.buried([session_key(session) for session in self._sessions])
+        for session, everybody in sorted(self._sessions.items()):
+            here = self._here.get(session)
+            best = max(sorted(everybody, key=lambda each: each.node), key=lambda each: _rank(each.summary))
+            if session_key(session) in buried:
+                for each in everybody:
+                    self.told[each.node].left_out.append((each.file, FORGOTTEN))
+                continue
+            if self._is_own(session):
+                self._drop(here, "the session is one of this book's own")
+            elif here is None or any(each.node == here.node for each in everybody) or _is_better(best, here):
+                self._take(best, here)
+                everybody = [each for each in everybody if each is not best]
+            for each in everybody:
+                self.told[each.node].summaries["known"] += 1
+
+    def _take(self, best: _Told, here: Standing | None) -> None:
+        """Let this be what stands here of its session, unless a person said otherwise."""
+        told = self.told[best.node]
+        moved = here is not None and here.node != best.node
+        path = here.path if here is not None and not moved else self._path(best)
+        text = session_md.render(best.summary, language=self._memory.config.language)
+        if here is not None and not moved and here.text == text:
+            told.summaries["unchanged"] += 1
+        elif here is not None and not self._is_as_taken(here):
+            told.summaries["edited"] += 1
+        elif told.summaries["new"] + told.summaries["updated"] >= MOST_AT_ONCE:
+            told.summaries["waiting"] += 1
+        elif reason := self._against(path, "" if moved or here is None else here.path):
+            told.left_out.append((best.file, reason))
+        else:
+            told.summaries["new" if here is None else "updated"] += 1
+            self.redacted += best.redacted
+            self._paths.add(path)
+            before = here.text if here is not None and not moved else ""
+            self._changes.append(Put(path=path, text=text, reason=COLLECTED, made_from=before))
+            if moved:
+                self._drop(here, f"{best.node} tells more of this session")
+
+    def _drop(self, here: Standing | None, reason: str) -> None:
+        """Take out what was collected, unless a person edited it."""
+        if here is not None and self._is_as_taken(here):
+            self._changes.append(Drop(path=here.path, reason=reason))
+
+    def _is_as_taken(self, here: Standing) -> bool:
+        """Whether it is what a run wrote, and no words of a person."""
+        operations = self._memory.book.journal.operations(target=here.path, alone=True)
+        changes = (change for operation in operations for change in operation.changes if change.target == here.path)
+        return any(change.reason == COLLECTED and change.after == here.text for change in changes)
+
+    def _against(self, path: str, here: str) -> str:
+        """Why nothing can be written at that path, where `here` stands, or nothing if that is ""; "" if it can."""
+        if path == here:
+            return ""
+        try:
+            taken = path in self._paths or standing(self._memory, path) is not None
+        except InvalidInput as error:
+            return str(error)
+        if taken:
+            return f"something else stands at {path!r}"
+        return TAKEN_OUT if self._was_taken_out(path) else ""
+
+    def _path(self, told: _Told) -> str:
+        summary = told.summary
+        own = session_md.summary_path(Session(uuid=summary.session, name=summary.name, created=summary.started))
+        return f"sessions/{told.node}/{own.removeprefix('sessions/')}"
+
+    def _is_own(self, session: str) -> bool:
+        """Whether the session was talked or imported here."""
+        with suppress(NotFound, Conflict):
+            if self._memory.book.transcripts.session(session).uuid == session:
+                return True
+        if self._own is None:
+            self._own = frozenset(page.summary.session for page in pages(self._memory.book, collected=False))
+        return session in self._own
+
+    def _was_taken_out(self, target: str) -> bool:
+        """Whether what does not stand here was brought before, and went otherwise than by undoing that."""
+        last = next(iter(self._memory.book.journal.operations(target=target, limit=1, alone=True)), None)
+        if last is None or last.kind == "undo":
+            return False
+        return last.kind != KIND or any(one.target == target and one.after is not None for one in last.changes)
+
+    # --- entries -------------------------------------------------------------------------------
+
+    def _read_entries(self, told: FromNode, file: Read, group: str) -> None:
+        if file.text is None:
+            told.left_out.append((file.name, file.why))
+            return
+        modified = datetime.fromtimestamp(max(file.modified, 0.0), UTC)
+        theirs = list(own_entries(self._memory, memory_md.parse(file.text, modified=modified).entries, group))
+        fitted = [fit_entry(self._memory, told.node, entry) for entry in theirs]
+        texts = [*(entry.text for entry in theirs), *(fit.text for fit, _, _ in fitted if fit is not None)]
+        kept = remembered(self._memory, texts)
+        for entry, (fit, reason, redacted) in zip(theirs, fitted, strict=True):
+            if fit is None or not kept(fit.text) or not kept(entry.text):
+                told.left_out.append((entry.id, reason or FORGOTTEN))
+            elif reason := self._entry(told, fit, redacted):
+                told.left_out.append((entry.id, reason))
+        sources = {source_of(told.node, entry.id) for entry in theirs}
+        told.gone.extend(
+            entry.id
+            for source, entry in self._entries.items()
+            if node_in(entry) == told.node and source not in sources and is_in(entry, group) and not entry.archived
+        )
+
+    def _entry(self, told: FromNode, fit: Entry, redacted: int) -> str:
+        """Take an entry, or follow how it was changed there, if nobody changed it here; why not, if neither is done."""
+        here, statement = self._entries.get(fit.source), normalise(fit.text)
+        fields = {name: getattr(fit, name) for name in _FOLLOWED if getattr(fit, name) != getattr(here, name, None)}
+        change: Change = Add(entry=fit, reason=f"collected from {told.node}")
+        if here is not None and (not fields or here.superseded_by is not None):
+            became = "unchanged"
+        elif here is not None and self._is_edited(here):
+            became = "edited"
+        elif statement in self._said and (here is None or statement != normalise(here.text)):
+            became = "known"
+        elif told.entries["new"] + told.entries["updated"] >= MOST_AT_ONCE:
+            became = "waiting"
+        elif here is None and self._was_taken_out(fit.id):
+            return TAKEN_OUT
+        else:
+            became = "new" if here is None else "updated"
+            if here is not None:
+                change = Update(id=here.id, fields=fields, reason=f"changed on {told.node}")
+            self._changes.append(change)
+            self._said.add(statement)
+            self.redacted += redacted
+        told.entries[became] += 1
+        return ""
+
+    def _is_edited(self, here: Entry) -> bool:
+        """Whether it is another than the last run left that brought or changed it."""
+        last = self._last_taken(here)
+        return last is None or any(getattr(last, name) != getattr(here, name) for name in _FOLLOWED)
+
+    def _last_taken(self, here: Entry) -> Entry | None:
+        """The entry as the last run left it that brought or changed it."""
+        journal = self._memory.book.journal
+        undone = journal.undone()
+        for operation in journal.operations(target=here.id, alone=True):
+            for change in operation.changes:
+                if operation.kind == KIND and operation.id not in undone and change.target == here.id and change.after:
+                    return memory_md.parse_entry(change.after, modified=self._memory.book.now())
+        return None
+
+
+def _is_better(told: _Told, here: Standing) -> bool:
+    theirs, ours = _rank(told.summary), _rank(here.summary)
+    return theirs > ours or (theirs == ours and told.node < here.node)

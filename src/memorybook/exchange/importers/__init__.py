@@ -1,0 +1,251 @@
+"""What other programs keep, read into sessions with turns and into statements. Reading only: nothing is written.
+
+The format is told by the first objects of a file, not by its name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
+from itertools import chain, groupby, islice
+from typing import Any, NamedTuple, Protocol, cast
+
+from memorybook.errors import InvalidInput, NotFound
+from memorybook.exchange.importers import (
+    chat_jsonl,
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    exported,
+    host_history,
+    markdown,
+    mem0,
+)
+from memorybook.exchange.importers.records import EXPECTED, Page, Parsed, Statement, Taken
+from memorybook.exchange.importers.records import records as records_in
+from memorybook.formats.messages_json import ImportedSession, Record, Said, Warn, sessions
+from memorybook.formats.sessions_json import Exported
+
+__all__ = [
+    "NAMES",
+    "Conversation",
+    "ImportedSession",
+    "Page",
+    "Reading",
+    "Statement",
+    "Taken",
+    "few",
+    "nothing_in",
+    "opened",
+    "read",
+]
+
+_SAMPLE = 50
+"""Objects looked at to tell the format; what a program writes for itself may come first."""
+
+_WARNINGS = 100
+"""Warnings kept; a file that is broken throughout says so once."""
+
+
+class Format(Protocol):
+    """A format; a module of this package is one.
+
+    Attributes:
+        NAME: By which it is asked for.
+        APART: Whether the messages of a session stand together, so that none but them is held.
+    """
+
+    NAME: str
+    APART: bool
+
+    def matches(self, sample: Sequence[Mapping[str, Any]], /) -> bool:
+        """Whether these first objects of a file are of this format."""
+
+    def read(
+        self, records: Iterable[Record], /, *, timezone: tzinfo, warn: Warn, titles: dict[str, str]
+    ) -> Iterator[Parsed]:
+        """What these objects tell.
+
+        Titles of sessions found on the way are put into `titles` by the session's name ("" where none is named).
+        """
+
+
+FORMATS: tuple[Format, ...] = (exported, chatgpt, claude_ai, claude_code, codex, mem0, host_history, chat_jsonl)
+"""In the order in which they are tried."""
+
+NAMES = (*(format.NAME for format in FORMATS), markdown.NAME)
+"""By which a format can be asked for."""
+
+
+class Reading(NamedTuple):
+    """A file while it is read.
+
+    Attributes:
+        format: Name of its format.
+        found: What it tells, sessions in the order in which they begin; read as it is asked for.
+        warnings: One line for each that could not be read, `line 12: …`; grows meanwhile.
+        lazy: Whether sessions are read one by one; else the first comes when all are read.
+    """
+
+    format: str
+    found: Iterator[Taken]
+    warnings: list[str]
+    lazy: bool = True
+
+
+class Conversation(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        format: Name of its format.
+        sessions: In the order in which they begin; never empty.
+        warnings: One line for each that could not be read, `line 12: …`.
+    """
+
+    format: str
+    sessions: tuple[ImportedSession, ...]
+    warnings: tuple[str, ...]
+
+
+def read(
+    path: str, *, scope: str | None = None, timezone: tzinfo, stream: Iterable[bytes] | None = None
+) -> Conversation:
+    """Read the conversation in the file `path`, whole.
+
+    Args:
+        path: The file; with `stream`, only its name in messages and sources (`-` for standard input).
+        scope: Keep only messages of this scope; one without a scope is of the file's stem (`conv-26`
+            for `conv-26.jsonl`). None keeps all.
+        timezone: Of times without an offset.
+        stream: Lines of bytes to read instead of the file, such as `sys.stdin.buffer`.
+
+    Raises:
+        NotFound: No such file.
+        InvalidInput: It cannot be read: no permission, not UTF-8 text, nothing readable in it, or an unknown scope.
+    """
+    if stream is not None:
+        return _read(path, stream, scope, timezone)
+    try:
+        with open(path, "rb") as file:
+            return _read(path, file, scope, timezone)
+    except FileNotFoundError:
+        raise NotFound(f"no file {path!r}: check its name and the directory you are in") from None
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path!r}: {error.strerror or error}") from error
+
+
+def _read(path: str, stream: Iterable[bytes], scope: str | None, timezone: tzinfo) -> Conversation:
+    reading = opened(path, stream, scope=scope, timezone=timezone)
+    whole = (one for one in reading.found if isinstance(one, ImportedSession | Exported))
+    found = tuple(ImportedSession(one.session, one.turns) for one in whole)
+    if not found:
+        raise nothing_in(path, reading.warnings)
+    return Conversation(reading.format, found, few(reading.warnings))
+
+
+def opened(
+    path: str,
+    stream: Iterable[bytes],
+    *,
+    scope: str | None = None,
+    timezone: tzinfo,
+    format: str | None = None,
+    strict: bool = False,
+    origin: str = "",
+) -> Reading:
+    """Begin to read a file: its format is told, and the rest is read as it is asked for.
+
+    Args:
+        path: Its name.
+        stream: A binary file, or lines of bytes.
+        scope, timezone: See `read`.
+        format: Name of its format; None finds it.
+        strict: Whether a chat must say who speaks: for a file that nobody named.
+        origin: What its sessions are from, such as the archive that it is in; "" for the file itself.
+
+    Raises:
+        InvalidInput: As `read`; also while `found` is asked for.
+    """
+    warnings: list[str] = []
+    if format == markdown.NAME or (format is None and path.lower().endswith(".md")):
+        return Reading(markdown.NAME, markdown.read(path, stream, timezone=timezone, warn=warnings.append), warnings)
+    records = records_in(path, stream, warnings.append)
+    sample = list(islice(records, _SAMPLE))
+    chosen = _format(path, sample, warnings, format)
+    if strict and chosen is chat_jsonl and not any(chat_jsonl.speaks(record.fields) for record in sample):
+        raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}")
+    titles: dict[str, str] = {}
+    told = chosen.read(chain(sample, records), timezone=timezone, warn=warnings.append, titles=titles)
+    if scope is not None:
+        told = _of_scope(path, told, scope)
+    return Reading(
+        chosen.NAME, _gathered(told, chosen, origin or path, titles, warnings.append), warnings, chosen.APART
+    )
+
+
+def _format(path: str, sample: Sequence[Record], warnings: Sequence[str], name: str | None) -> Format:
+    """The format of that name, or the one whose objects these are."""
+    fields = [record.fields for record in sample]
+    for format in FORMATS:
+        if name == format.NAME or (name is None and format.matches(fields)):
+            return format
+    raise InvalidInput(f"nothing in {path!r} looks like a conversation; {EXPECTED}" + _because(warnings))
+
+
+def _of_scope(path: str, told: Iterator[Parsed], scope: str) -> Iterator[Parsed]:
+    stem = os.path.splitext(os.path.basename(path))[0]
+    known: dict[str, None] = {}
+    kept = False
+    for one in told:
+        of = (isinstance(one, Said) and one.scope) or stem
+        known.setdefault(of)
+        if of == scope:
+            kept = True
+            yield one
+    if not kept and known:
+        shown = ", ".join(repr(name) for name in list(known)[:8])
+        more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+        raise InvalidInput(f"no message of scope {scope!r} in {path!r}; it has {shown}{more}")
+
+
+def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[str, str], warn: Warn) -> Iterator[Taken]:
+    """Sessions made of the messages, and what was whole already."""
+    if format.APART:
+        for spoken, group in groupby(told, key=lambda one: isinstance(one, Said)):
+            run = cast("Iterator[Any]", group)
+            yield from sessions(run, source=path, titles=titles, warn=warn, apart=True) if spoken else run
+        return
+    said: list[Said] = []
+    for one in told:
+        if isinstance(one, Said):
+            said.append(one)
+        else:
+            yield one
+    found = list(sessions(said, source=path, titles=titles, warn=warn))
+    yield from found if len(found) != 1 else [_titled(found[0], titles)]
+
+
+def _titled(found: ImportedSession, titles: Mapping[str, str]) -> ImportedSession:
+    """A title whose line names no session is the title of a file's only one."""
+    if found.session.title or "" not in titles:
+        return found
+    from dataclasses import replace
+
+    return found._replace(session=replace(found.session, title=titles[""]))
+
+
+def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:
+    """The error of a file in which there is nothing to take in."""
+    return InvalidInput(f"no message in {path!r} could be read; {EXPECTED}" + _because(warnings))
+
+
+def _because(warnings: Sequence[str]) -> str:
+    return f" ({warnings[0]})" if warnings else ""
+
+
+def few(warnings: Sequence[str]) -> tuple[str, ...]:
+    """The first of them, and how many more there are."""
+    more = (f"… and {len(warnings) - _WARNINGS} more",) if len(warnings) > _WARNINGS else ()
+    return (*warnings[:_WARNINGS], *more)

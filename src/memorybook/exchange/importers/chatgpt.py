@@ -1,0 +1,157 @@
+"""ChatGPT's data export: `conversations.json` (or `conversations-000.json` …), an array of conversations.
+
+A conversation is a tree of messages, `mapping`, as questions can be edited and answers made again; the talk is the path
+from `current_node` up to its root. https://help.openai.com/en/articles/7260999-how-do-i-export-my-chatgpt-history-and-data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from memorybook.exchange.importers.records import several
+from memorybook.formats.messages_json import (
+    TOOL_TEXT_LIMIT,
+    Record,
+    Said,
+    Warn,
+    clean,
+    cut,
+    first,
+    role_of,
+    timed,
+    word,
+)
+from memorybook.text.times import parse_time
+
+NAME = "chatgpt"
+APART = True
+
+_OWN = frozenset(("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"))
+_HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
+_MEDIA = {"image": "image", "audio": "audio", "video": "video"}
+
+
+def matches(sample: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these first objects of a file are conversations."""
+    return any(isinstance(fields.get("mapping"), dict) for fields in sample)
+
+
+def read(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, titles: dict[str, str]) -> Iterator[Said]:
+    """The messages of each conversation on the branch that was shown last."""
+    for record in records:
+        mapping = record.fields.get("mapping")
+        if not isinstance(mapping, dict):
+            warn(f"conversation {record.line}: no mapping of messages, skipped")
+            continue
+        id = word(first(record.fields, "conversation_id", "id"))
+        name = id or f"{word(record.fields.get('title'))} {word(record.fields.get('create_time'))}".strip()
+        title = " ".join(word(record.fields.get("title")).split())
+        if title:
+            titles[name] = title
+        found = (_said(message, timezone) for message in _path(record, mapping, warn))
+        times = (parse_time(record.fields.get(name), timezone) for name in ("create_time", "update_time"))
+        for said in timed(filter(None, found), *times):
+            yield said._replace(session=name, lasting=bool(id), line=record.line)
+
+
+# --- the path ------------------------------------------------------------------------------------
+
+
+def _path(record: Record, mapping: Mapping[str, Any], warn: Warn) -> list[Mapping[str, Any]]:
+    """The messages from the root down to the current node, or to the newest end where none is named."""
+    nodes = {id: node for id, node in mapping.items() if isinstance(node, dict)}
+    if len(nodes) < len(mapping):
+        warn(f"conversation {record.line}: {several(len(mapping) - len(nodes), 'node')} that are no objects, left out")
+    here = record.fields.get("current_node")
+    if not isinstance(here, str) or here not in nodes:
+        here = _newest_end(nodes)
+    found: list[Mapping[str, Any]] = []
+    visited: set[str] = set()
+    while isinstance(here, str) and here in nodes:
+        if here in visited:
+            warn(f"conversation {record.line}: its messages follow each other in a circle, which was cut")
+            break
+        visited.add(here)
+        message = nodes[here].get("message")
+        if isinstance(message, dict):
+            found.append(message)
+        here = nodes[here].get("parent")
+    return found[::-1]
+
+
+def _newest_end(nodes: Mapping[str, Mapping[str, Any]]) -> str | None:
+    parents = {parent for node in nodes.values() if isinstance(parent := node.get("parent"), str)}
+    ends = [id for id in nodes if id not in parents] or list(nodes)
+    return max(ends, key=lambda id: (_created(nodes[id]), ends.index(id)), default=None)
+
+
+def _created(node: Mapping[str, Any]) -> float:
+    message = node.get("message")
+    time = message.get("create_time") if isinstance(message, dict) else None
+    return float(time) if isinstance(time, float | int) and 0 <= time < 1e20 else 0.0
+
+
+# --- a message -----------------------------------------------------------------------------------
+
+
+def _said(message: Mapping[str, Any], timezone: tzinfo) -> Said | None:
+    """The turn of a message; None for one that was never shown, or is empty."""
+    author, content = _object(message.get("author")), _object(message.get("content"))
+    metadata = _object(message.get("metadata"))
+    if any(metadata.get(flag) for flag in _HIDDEN) or word(content.get("content_type")) in _OWN:
+        return None
+    role = role_of(author.get("role"))
+    text, media = _text(content)
+    calls: tuple[Mapping[str, Any], ...] = ()
+    recipient = word(message.get("recipient"))
+    if role == "assistant" and recipient not in ("", "all"):
+        text, calls = "", ({"name": recipient, "arguments": text},)
+    elif word(message.get("channel")) == "analysis":
+        return None  # thoughts
+    media += [word(file.get("name")) for file in _objects(metadata.get("attachments")) if word(file.get("name"))]
+    if not text.strip() and media and role != "tool":
+        text = f"[{', '.join(media)}]"
+    if not text.strip() and not calls:
+        return None
+    stamp = message.get("create_time")
+    model = word(metadata.get("model_slug"))
+    return Said(
+        text=cut(text, TOOL_TEXT_LIMIT) if role == "tool" else text,
+        role=role,
+        speaker=word(author.get("name")) if role == "tool" else role,
+        time=parse_time(stamp, timezone),
+        stamp=word(stamp),
+        id=word(message.get("id")),
+        tool_calls=calls,
+        metadata={**({"attachments": media} if media else {}), **({"model": model} if model else {})},
+    )
+
+
+def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """What a content says, and which pictures and recordings are in it."""
+    parts = content.get("parts")
+    texts: list[str] = []
+    media: list[str] = []
+    for part in parts if isinstance(parts, list) else []:
+        kind = word(_object(part).get("content_type"))
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(value := first(_object(part), "text"), str):
+            texts.append(value)
+        elif kind:
+            media.append(_MEDIA.get(kind.split("_")[0], kind))
+    if not texts:
+        value = first(content, "text", "result", "output_str", "content")
+        titled = [word(content.get(name)) for name in ("title", "url") if word(content.get(name))]
+        texts += [*titled, value] if isinstance(value, str) else []
+    return clean("\n".join(text for text in texts if text.strip())), media
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,279 @@
+"""Read the JSON objects of a file one by one: lines, an array, or messages under a conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from itertools import chain
+from typing import Any, NamedTuple
+
+from memorybook.errors import InvalidInput
+from memorybook.exchange.importers.json_items import MOST, Items, Unfinished
+from memorybook.formats.messages_json import (
+    ID,
+    SESSION,
+    ImportedSession,
+    Record,
+    Said,
+    Warn,
+    digest_of,
+    first,
+    json_safe,
+    word,
+)
+from memorybook.formats.sessions_json import Exported
+
+EXPECTED = (
+    "expected JSON Lines of messages (role or speaker, content or text), a JSON array of them, an export of ChatGPT, "
+    "Claude or mem0, a session of Claude Code or Codex, or a history.jsonl"
+)
+
+
+class Statement(NamedTuple):
+    """Something that a file remembers by itself, and nobody is quoted with it: an entry, or a note of a day.
+
+    Attributes:
+        text: What it says; of an entry, as it is to stand in the book.
+        key: By which it is known again, within its format.
+        time: When it was first said or written; UTC, None if unknown.
+        changed: When it was changed last; None if it never was.
+        note: Whether it is a note of its day and no entry.
+        category: What its file calls its kind; "" if it has none. Any word may stand there.
+        tags, metadata: As in `Entry`.
+        expires: As in `Entry`.
+    """
+
+    text: str
+    key: str
+    time: datetime | None = None
+    changed: datetime | None = None
+    note: bool = False
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = {}
+    expires: date | None = None
+
+
+class Page(NamedTuple):
+    """Markdown that remembers: its list items and paragraphs are entries, or the notes of a day.
+
+    Attributes:
+        text: The Markdown.
+        time: Of the notes in it; None if it is of no day, and holds entries.
+    """
+
+    text: str
+    time: datetime | None = None
+
+
+Parsed = Said | ImportedSession | Exported | Statement | Page
+"""What a format reads: messages yet to be put into sessions, whole sessions, what is remembered by itself."""
+
+Taken = ImportedSession | Exported | Statement | Page
+"""What a file gives to be taken in."""
+
+
+def several(count: int, one: str, many: str = "") -> str:
+    """`1 line`, `2 lines`, `2 memories`."""
+    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
+    """The JSON objects of a file: one a line, in one array, or under `messages` and the like of one or of each.
+
+    Lines, and the items of an array, are read one by one; a broken one is a warning. Raises InvalidInput for a file
+    that is not UTF-8 text, and for a line, an item or a document that is too large to be held.
+    """
+    peek = getattr(stream, "peek", None)
+    head = bytes(peek()) if peek is not None else b""
+    if head.removeprefix(_MARK).lstrip().startswith(b"["):
+        _refuse_other_encodings(name, head)
+        yield from _array_records(name, _pieces(stream, warn), warn)
+        return
+    lines = _lines(name, stream, warn)
+    opening = next(((number, line) for number, line in lines if line.strip()), None)
+    if opening is None:
+        raise InvalidInput(f"{name!r} is empty; {EXPECTED}")
+    text = opening[1].strip()
+    if text.startswith("["):
+        yield from _array_records(name, chain([opening[1]], (line for _, line in lines)), warn)
+    elif _begins_object(text):
+        yield from _unwrapped([_document(name, opening[1], lines)], warn)
+    else:
+        following = next(((number, line) for number, line in lines if line.strip()), None)
+        if following is None and not name.lower().endswith(_LINES) and _wrapped(value := _json(text)) is not None:
+            yield from _unwrapped([value], warn)
+        else:
+            yield from _line_records(chain([opening], [following] if following else (), lines), warn)
+
+
+_MARK = b"\xef\xbb\xbf"
+_LINES = (".jsonl", ".ndjson")
+_CHUNK = 1 << 20
+
+
+def _pieces(stream: Any, warn: Warn) -> Iterator[str]:
+    """The text of a file in pieces of about a megabyte."""
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while True:
+        raw = stream.read(_CHUNK)
+        try:
+            yield decoder.decode(raw, not raw)
+        except UnicodeDecodeError:
+            warn("some bytes are not UTF-8 and were replaced")
+            decoder.errors = "replace"
+            yield decoder.decode(raw, not raw)
+        if not raw:
+            return
+
+
+def _lines(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[tuple[int, str]]:
+    for number, raw in enumerate(raw_lines(stream), 1):
+        if number == 1:
+            _refuse_other_encodings(name, raw)
+            raw = raw.removeprefix(_MARK)
+        if len(raw) > MOST:
+            raise InvalidInput(f"line {number} of {name!r} is longer than {MOST >> 20} MB: split the file")
+        try:
+            yield number, raw.decode()
+        except UnicodeDecodeError:
+            warn(f"line {number}: some bytes are not UTF-8 and were replaced")
+            yield number, raw.decode(errors="replace")
+
+
+def raw_lines(stream: Any) -> Iterator[bytes]:
+    """The lines; of a file never more than can be held."""
+    return iter(lambda: stream.readline(MOST + 1), b"") if hasattr(stream, "readline") else iter(stream)
+
+
+def _refuse_other_encodings(name: str, raw: bytes) -> None:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or (len(raw) > 3 and raw[:4].count(0) == 2):
+        raise InvalidInput(f"{name!r} is UTF-16; convert it to UTF-8 first, e.g. iconv -f UTF-16 -t UTF-8 {name!r}")
+    if b"\0" in raw[:1000]:
+        raise InvalidInput(f"{name!r} is not a text file; {EXPECTED}")
+
+
+def _begins_object(text: str) -> bool:
+    """Whether a first line only begins the JSON object that holds everything, as no line of JSON Lines does."""
+    return text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None
+
+
+def _document(name: str, opening: str, lines: Iterable[tuple[int, str]]) -> Any:
+    parts, size = [opening], len(opening)
+    for _, line in lines:
+        parts.append(line)
+        size += len(line)
+        if size > MOST:
+            raise InvalidInput(f"{name!r} is one JSON object of more than {MOST >> 20} MB: split it into JSON Lines")
+    value = _json("".join(parts))
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{name!r} is broken JSON; {EXPECTED}")
+    return value
+
+
+def _array_records(name: str, pieces: Iterator[str], warn: Warn) -> Iterator[Record]:
+    read = number = 0
+    try:
+        for number, text in enumerate(Items(name, pieces), 1):
+            value = _json(text)
+            if value is None and text != "null":
+                warn(f"item {number}: broken JSON or nested too deeply, skipped ({text[:40]!r})")
+                continue
+            read += isinstance(value, dict)
+            yield from _unwrapped([value], warn, number)
+    except Unfinished:
+        if not read:
+            raise InvalidInput(f"{name!r} is broken JSON; {EXPECTED}") from None
+        warn(f"the file ends in the midst of its array, after item {number}")
+
+
+def _unwrapped(values: Iterable[Any], warn: Warn, number: int = 0) -> Iterator[Record]:
+    """The objects in these values; of a single one that stands in an array with its number there."""
+    for place, fields in enumerate(_messages(values, several=bool(number)), 1):
+        if isinstance(fields, dict):
+            yield Record(number or place, fields)
+        else:
+            warn(f"item {number or place}: not an object, skipped")
+
+
+_LISTS = ("conversations", "results", "memories")
+_WHOLE = frozenset(("mapping", "chat_messages", "chats", "memory", "role", "content", "text"))
+
+
+def _wrapped(value: Any) -> list[Any] | None:
+    """The list for which an object is only the wrapping; None for an object that says something itself."""
+    if not isinstance(value, dict) or not _WHOLE.isdisjoint(value):
+        return None
+    return next((value[key] for key in ("messages", *_LISTS) if isinstance(value.get(key), list)), None)
+
+
+def _messages(values: Iterable[Any], *, several: bool, inside: bool = False) -> Iterator[Any]:
+    """The objects of an array, where one wraps others these: conversations, and the messages of each.
+
+    With `several` there may be more conversations than these, so that each must have a name.
+    """
+    for value in values:
+        inner = _wrapped(value)
+        if inner is None:
+            yield value
+        elif isinstance(value.get("messages"), list):
+            yield from _of_session(value, inner, several)
+        elif inside:
+            yield value
+        else:
+            made = map(_as_memory, inner) if inner is value.get("memories") else inner
+            yield from _messages(made, several=True, inside=True)
+
+
+def _as_memory(value: Any) -> Any:
+    """What stands under `memories` is one, whatever its text is called there."""
+    if isinstance(value, dict) and "memory" not in value and isinstance(text := first(value, "content", "text"), str):
+        return {**value, "memory": text}
+    return value
+
+
+def _of_session(value: Mapping[str, Any], messages: list[Any], several: bool) -> Iterator[Any]:
+    """The messages of a conversation with its name; one of several that has none is called by all that is in it.
+
+    A title alone is no name there: any number may be called "New chat".
+    """
+    name, title = first(value, "session", "session_id", "id", "name"), word(value.get("title"))
+    made = name is None and several and not any(isinstance(one, dict) and first(one, *SESSION) for one in messages)
+    if made:
+        name = f"{title} {digest_of(json.dumps(json_safe(messages), sort_keys=True))[:12]}".strip()
+    elif name is None:
+        name = title or None
+    for place, message in enumerate(messages):
+        if name is None or not isinstance(message, dict) or "session" in message:
+            yield message
+        elif made and first(message, *ID) is None:  # so that what is there twice is taken once
+            yield {**message, "session": name, "id": digest_of(name, str(place))[:12]}
+        else:
+            yield {**message, "session": name}
+
+
+def _line_records(lines: Iterable[tuple[int, str]], warn: Warn) -> Iterator[Record]:
+    for number, line in lines:
+        text = line.strip()
+        if not text:
+            continue
+        fields = _json(text)
+        if _wrapped(fields) is not None:
+            yield from _unwrapped([fields], warn, number)
+        elif isinstance(fields, dict):
+            yield Record(number, fields)
+        else:
+            warn(f"line {number}: not a JSON object, skipped ({text[:40]!r})")
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,240 @@
+"""What a user asks an agent to forget, in so many words: found, cut out at once, and said what went.
+
+Only where more memories would go than are likely meant, a person is asked first. An order not to keep what is said
+takes out nothing but what came of this talk.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.entries.cues import find
+from memorybook.entries.merge_plan import Proposed
+from memorybook.forget.cutting import cut
+from memorybook.forget.finder import Finder
+from memorybook.forget.found import Found, TurnKey, together
+from memorybook.forget.order_text import asked_to_forget, leaves_out, names_everything, parted, points_back
+from memorybook.forget.tombstones import sifted
+from memorybook.forget.topic import queries, topic_of
+from memorybook.forget.units import sentences_in, words_of
+from memorybook.model import Change, Discarded, Entry, SessionSummary, Turn
+from memorybook.text.sentences import is_chinese, sentences
+from memorybook.text.telling import PLACEHOLDERS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memorybook.entries.candidate import Candidate, ForgetRequest
+    from memorybook.memory import Memory
+
+MOST = 10
+"""Entries, notes and statements of turns that one request takes out without a person's word: more are hardly meant."""
+
+
+class Orders(NamedTuple):
+    """What requests to forget come to.
+
+    Attributes:
+        changes: What is carried out.
+        gone: Ids of the entries that go.
+        bury: Tombstones of what goes.
+        proposed: What waits for a person's word.
+        discarded: Requests that nothing was done for, with the reason.
+        said: What goes, as it was said.
+        turns: Texts of turns as they will be, by session and id.
+    """
+
+    changes: tuple[Change, ...] = ()
+    gone: tuple[str, ...] = ()
+    bury: tuple[str, ...] = ()
+    proposed: tuple[Proposed, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    said: tuple[str, ...] = ()
+    turns: tuple[tuple[TurnKey, str], ...] = ()
+
+    def then(self, other: Orders) -> Orders:
+        """These, and others after them."""
+        return Orders(*map(operator.add, self, other))
+
+
+NOT_OBEYED = "asks to forget: see `memorybook forget`"
+EVERYTHING = "asks to forget everything: see `memorybook forget` and `memorybook purge`"
+LEFT_OUT = "asks not to keep what is said: nothing of it is remembered, the words stay in the talk"
+UNNAMED = "asks to forget, and says not what: see `memorybook forget`"
+
+
+NOT_FOUND = "asks to forget: nothing was found under these words"
+
+
+def asked(
+    memory: Memory,
+    requests: Iterable[ForgetRequest],
+    turns: Sequence[Turn],
+    entries: Mapping[str, Entry],
+    *,
+    obeyed: bool,
+    page: str,
+) -> Orders:
+    """What is done about requests to forget: with `obeyed` what a user plainly asked for, where it is few; else told.
+
+    `page` is the summary of the session in which it is asked, where that is written anew in any case; "" if not.
+    """
+    users = {turn.id: turn for turn in turns if turn.role in ("user", "")}
+    meant: list[tuple[ForgetRequest, Turn, Found]] = []
+    orders = Orders()
+    for request in requests:
+        turn = users.get(request.turn_id)
+        found = _found(memory, request, turn, entries.values(), turns) if obeyed and turn is not None else Found()
+        if found and turn is not None:
+            meant.append((request, turn, found))
+        else:
+            orders = orders.then(_not_obeyed(request, sought=obeyed and turn is not None))
+    return _carried_out(memory, meant, page).then(orders) if meant else orders
+
+
+def _found(
+    memory: Memory, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
+) -> Found:
+    """What a request means: what it points at in this talk, else what is about what it names, wherever that stands."""
+    if names_everything(request.text):
+        return Found()
+    own = (turn.session, turn.id)
+    if not request.ids and (leaves_out(request.text) or (request.said and not _names_somebody(request, turn))):
+        came = [entry for entry in entries if entry.session == turn.session]
+        finder = Finder(memory, [request.said or request.text], entries=came, turns=turns)
+        found = finder.said_in((turn.session, request.said_in or turn.id), request.said or request.text)
+        return found._replace(cuts={}, turns={}) if leaves_out(request.text) else found
+    topic = topic_of(_with_reasons(request, turn))
+    if not topic.words and not request.ids:
+        return Found()
+    finder = Finder(memory, queries(topic), entries=entries, without=[own], turns=turns)
+    named = [entry for entry in finder.entries if entry.id in request.ids]
+    return finder.about(topic, entries=named)
+
+
+def _names_somebody(request: ForgetRequest, turn: Turn) -> bool:
+    """Whether an order means somebody who is named beside it, as in `Ann left. Forget her.`."""
+    return request.said_in == turn.id and re.search(r"(?i)\b(?:him|her|them)\b|[他她]", request.text) is not None
+
+
+def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
+    """The order with the sentence before it in its turn, which may name what it calls `her`."""
+    before = ""
+    for said in sentences(turn.text):
+        if request.text in said.text or said.text in request.text:
+            return f"{before} {request.text}".strip()
+        before = said.text
+    return request.text
+
+
+def _carried_out(memory: Memory, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
+    """All that the requests of a talk mean, in one cut; the orders themselves no longer name it."""
+    orders = Orders()
+    plain = [each for each in meant if _is_plain(memory, *each)]
+    for request, turn, found in (each for each in meant if each not in plain):
+        wait = cut(memory, found, reason=_reason(request), masked=_masked([(request, turn)]), without=[page])
+        orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _why(memory, request)),)))
+    if not plain:
+        return orders
+    found = together(each[2] for each in plain)
+    masked = _masked([each[:2] for each in plain])
+    done = cut(memory, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
+    gone = tuple(entry.id for entry in found.entries)
+    return Orders(done.changes, gone, tuple(sorted(done.bury)), (), (), done.said, tuple(done.turns.items())).then(
+        orders
+    )
+
+
+def _is_plain(memory: Memory, request: ForgetRequest, turn: Turn, found: Found) -> bool:
+    """Whether it is no doubt an order, of few things, none of them pinned."""
+    pinned = any(one.pinned for one in found.entries)
+    few = found.memories <= MOST
+    return few and not pinned and not memory.config.require_user_confirmation and _asks_to_forget(turn.text)
+
+
+def _reason(request: ForgetRequest) -> str:
+    """What the journal tells of it: not its words, which name what is gone."""
+    return f"asked to be forgotten turn:{request.turn_id}"
+
+
+def _masked(orders: Iterable[tuple[ForgetRequest, Turn]]) -> dict[TurnKey, str]:
+    """The turns of orders without the words that name what they mean."""
+    texts: dict[TurnKey, str] = {}
+    for request, turn in orders:
+        key = (turn.session, turn.id)
+        text = texts.get(key, turn.text)
+        words = topic_of(_with_reasons(request, turn)).words | words_of(request.said)
+        for sentence in reversed(sentences_in(text)):
+            order = request.text in " ".join(sentence.split()) or " ".join(sentence.split()) in request.text
+            if order or (words & words_of(sentence) and sentence not in PLACEHOLDERS):
+                mask = PLACEHOLDERS[is_chinese(sentence)] if order else ""
+                text = text.replace(sentence, mask)
+        texts[key] = text.strip() or PLACEHOLDERS[is_chinese(turn.text)]
+    return texts
+
+
+def _asks_to_forget(text: str) -> bool:
+    """Whether a user's own words ask for it; what a model takes for a request may be none."""
+    return any(_is_cue(sentence.text, "forget") for sentence in sentences(text))
+
+
+def _only_asks_to_forget(text: str) -> bool:
+    """Whether somebody's words are orders to forget and nothing else, which say nothing of what is meant."""
+    return all(_is_cue(part, "forget") for said in sentences(text) for part in parted(said.text))
+
+
+def said_before(turn: Turn, turns: Sequence[Turn]) -> Turn | None:
+    """The last of the turns before this one in which a user said something else than what to forget; None if none."""
+    ids = [one.id for one in turns]
+    earlier = turns[: ids.index(turn.id)] if turn.id in ids else turns
+    users = (one for one in reversed(earlier) if one.role in ("user", "") and one.text.strip())
+    return next((one for one in users if not _only_asks_to_forget(one.text)), None)
+
+
+def asked_to_remember(one: Candidate, turns: Iterable[Turn], now: datetime | None) -> datetime | None:
+    """When a user last asked in so many words that this be remembered; None if never, or if nobody knows.
+
+    `now` dates turns without a time, of which with None nobody knows.
+    """
+    times = []
+    for turn in turns:
+        time = turn.time or now
+        if turn.id in one.turn_ids and turn.role in ("user", "") and time is not None:
+            quoted = (said for said in sentences(turn.text) if one.quote in turn.text[said.start : said.end])
+            parts = (part for said in quoted for part in parted(said.text))
+            times += [time for part in parts if one.quote and _is_cue(part, "explicit")]
+    return max(times, default=None)
+
+
+def _is_cue(text: str, kind: str) -> bool:
+    cue = find(text, talk="agent", dated=False)
+    return cue is not None and cue.kind == kind
+
+
+def _not_obeyed(request: ForgetRequest, *, sought: bool) -> Orders:
+    if leaves_out(request.text):
+        reason = LEFT_OUT
+    elif names_everything(request.text):
+        reason = EVERYTHING
+    elif points_back(request):
+        reason = UNNAMED
+    else:
+        reason = NOT_FOUND if sought else NOT_OBEYED
+    return Orders(discarded=(Discarded(text=request.text, reason=reason),))
+
+
+def _why(memory: Memory, request: ForgetRequest) -> str:
+    """Without the words of the order where talks are not kept: then they stand nowhere."""
+    return f"asked to be forgotten: {request.text}" if memory.config.transcripts.enabled else "asked to be forgotten"
+
+
+def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:
+    """The summary without the sentences that somebody asked to forget."""
+    requests = tuple(requests)
+    if not requests:
+        return summary
+
+    return sifted(summary, lambda text: not any(asked_to_forget(text, request) for request in requests))

@@ -1,0 +1,206 @@
+"""Orders to forget, or not to keep: which part of a sentence is one, what it means, and whether a text says that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from memorybook.entries.candidate import ForgetRequest
+from memorybook.entries.cues import find, without_lead
+from memorybook.forget.order_patterns import LEFT_OUT_EN, LEFT_OUT_ZH
+from memorybook.model import Turn
+from memorybook.text.compiled import compiled
+from memorybook.text.sentences import Sentence, content_size, sentences
+from memorybook.text.tokens import query_words
+
+ASKED = "asked to be forgotten"
+"""Why something is left out of which a user said that it is to be forgotten, or not to be kept."""
+
+
+def parted(text: str) -> tuple[str, ...]:
+    """A sentence that orders to forget one thing and says another too, cut between them; else the sentence alone.
+
+    What is not surely another thing stays with the order, as more is not to be kept than was wished: an order that
+    names nothing of its own (`I like tea, but don't save that`), a list (`forget that I row and I sing`).
+    """
+    joints = list(compiled(_JOINT).finditer(text))
+    pieces = zip([0, *(each.end() for each in joints)], [*(each.start() for each in joints), len(text)], strict=True)
+    cut: list[tuple[int, int]] = []
+    ordered = False
+    for start, end in pieces:
+        kind = _kind(text[start:end])
+        if cut and not (kind and _apart(text[slice(*cut[-1])], text[start:end], kind, text[cut[-1][1] :], ordered)):
+            start, _ = cut.pop()
+        cut.append((start, end))
+        ordered = ordered or kind == "forget"
+    return tuple(text[start:end].strip() for start, end in cut)
+
+
+def _kind(text: str) -> str:
+    cue = find(text, talk="agent", dated=False)
+    return cue.kind if cue is not None else ""
+
+
+def _apart(before: str, piece: str, kind: str, rest: str, ordered: bool) -> bool:
+    """Whether a piece with a cue is another thing than what stands before it, where an order to forget may stand.
+
+    `rest` is the piece with its joint and all that follows; `ordered`: an order to forget stands somewhere before.
+    """
+    told = _kind(before)
+    if kind == "forget" and compiled(_ALL_THAT).search(piece):
+        return False
+    if kind == "forget":
+        own = named(piece, only=True)
+        return bool(told and own) and (told in _ORDERS or own.isdisjoint(query_words(before)))
+    if not ordered or (told == "forget" and not named(before, only=True)):
+        return False
+    return kind == "explicit" or compiled(_LISTED).search(rest) is None
+
+
+_ALL_THAT = r"(?i:\b(?:all|any|everything)\s+(?:of\s+)?(?:that|this|it)\b)|[这那]些(?:都|全)|(?:全|统统)都?"
+"""What an order to forget means besides that it names: what stands before it."""
+
+_ORDERS = ("forget", "explicit")
+_JOINT = (
+    r"(?i:\s*[,，;；]\s*(?:(?:and|but|so|then|also|instead)\b[,\s]*|(?:但是?|不过|然后|并且?|同时|而且|另外|还有)[，,]?)*"
+    r"|\s+(?:and|but|then)\s+(?:(?:then|also)\s+)?(?=(?:please\s+)?(?:forget|remember|note|keep\s+in|don['’]t|do\s+not|"
+    r"delete|erase|remove)\b)"
+    r"|(?:并且?|然后|同时|再|顺便)(?=(?:请|帮我)?(?:记住|记下|忘掉|忘记|别记)))"
+)
+"""Where one thing may end and another begin."""
+
+_LISTED = (
+    r"(?i:\b(?:and|or)\s+(?:that\s+)?(?:I|my|we|our)\b|^[\s,;]*(?:that|because|since|as|who|which)\b)"
+    r"|[这那](?:些|[两几]?[件个条句])|的(?:事|话)|也|都"
+)
+"""What shows that statements after an order to forget are still what is to be forgotten, or may be."""
+
+
+def asked_to_forget(text: str, request: ForgetRequest) -> bool:
+    """Whether a text says most of what a request to forget names, or is mostly made of what it points at."""
+    if request.said:
+        words = frozenset(query_words(text)) - _USER
+        return bool(words) and len(words.intersection(query_words(request.said))) >= 0.6 * len(words)
+    words = named(request.text)
+    return bool(words) and len(words & set(query_words(text))) >= 0.6 * len(words)
+
+
+_USER = frozenset(query_words("the user's 用户的"))
+"""How an entry calls who says `I`."""
+
+
+def leaves_out(order: str) -> bool:
+    """Whether an order is not to keep what is said (`don't save that`), which means nothing that was kept before."""
+    text = order.replace("’", "'")
+    folded = text.lower()
+    if not any(word in folded for word in _NEGATED):
+        return False
+    found = compiled(_LEFT_OUT_EN).search(text) or compiled(LEFT_OUT_ZH).search(text)
+    return found is not None and compiled(_FORGET).search(text) is None
+
+
+def points_back(request: ForgetRequest) -> bool:
+    """Whether a request names nothing, so that only the talk can say what it means, which is not found yet."""
+    return not request.said and not named(request.text) and not names_everything(request.text)
+
+
+def pointed(request: ForgetRequest, earlier: str, later: str, before: Turn | None) -> ForgetRequest:
+    """The request with what it points at, if it names nothing: what stands beside it in its turn, else the turn before.
+
+    Args:
+        request: As it was said.
+        earlier: What stands before it in its turn; what was told to be remembered there is not meant, if something else
+            stands between.
+        later: What stands after it.
+        before: The last turn before it in which something was said; None if there is none.
+    """
+    if not points_back(request):
+        return request
+    own = _beside(reversed(sentences(earlier)))
+    if not own and compiled(_POINTS_ON).search(request.text):
+        own = _beside(sentences(later))
+    if own:
+        return replace(request, said=own, said_in=request.turn_id)
+    if before is None:
+        return request
+    last = [one.text for one in sentences(before.text)][-1:] if compiled(_ONE_SENTENCE).search(request.text) else []
+    return replace(request, said=" ".join(last) or before.text, said_in=before.id)
+
+
+def _beside(others: Iterable[Sentence]) -> str:
+    """The statements next to an order: up to another order, which only counts if it is the first and no request."""
+    said: list[str] = []
+    for one in others:
+        kind = _kind(one.text)
+        if kind == "forget" or (kind == "explicit" and said):
+            break
+        said.append(one.text)
+        if kind == "explicit":
+            break
+    return " ".join(said) if content_size(" ".join(said)) > 1 else ""
+
+
+@lru_cache(maxsize=128)
+def named(order: str, *, only: bool = False) -> frozenset[str]:
+    """The words of what an order to forget is about: after its verb, else (not with `only`) before it.
+
+    Behind the clause of an order to forget stands why (`forget it, I was joking`), behind one not to keep what is said
+    there may stand what is meant (`don't save this, I am ill`).
+    """
+    order = without_lead(order.replace("’", "'"))
+    clause = compiled(_FORGOTTEN).search(order)
+    words = _telling(f"{clause['held'] or ''} {clause['what']}") if clause else frozenset[str]()
+    if words or only:
+        return words
+    if clause is None:
+        return _telling(order)
+    return _telling(f"{order[: clause.start()]} {order[clause.end() :] if leaves_out(order) else ''}")
+
+
+def _telling(text: str) -> frozenset[str]:
+    """The words in which an order differs from others, also of one that has none but those that questions leave out."""
+    text = compiled(_POINTING).sub(" ", text.rstrip(" 。.!！"))
+    return frozenset(query_words(f"{text} {_FORGETTING}")).difference(query_words(_FORGETTING))
+
+
+_FORGET = (
+    r"(?i:\b(?:forget|delete|remove|erase|drop)\b|n['’]t want you to remember\b|stop remembering\b|忘掉|忘了|忘记|删掉|"
+    r"删除|删了|清除|清空|抹掉|当我?没(?:说|讲|提)过?|(?:别|不要)再记(?:住|着|得)?(?=我|关于|[这那][个条件事])|(?:别|不要)记得)"
+)
+_NEGATED = ("n't", "not ", "dont ", "no need", "off the", "别", "不", "勿", "甭", "无", "没")
+_LEFT_OUT_EN = rf"(?i:\b(?:{LEFT_OUT_EN}))"
+_FORGOTTEN = rf"(?:{_FORGET}|{_LEFT_OUT_EN}|{LEFT_OUT_ZH})(?P<what>[^，,。！!？?；;\n]*)"
+"""What is to be forgotten stands after the verb, in its clause, or is `held` before it: 别把…记下来."""
+
+_POINTING = (
+    r"把|一切|所有的?|全部的?|[这那](?:一|几|两)?[个条件句些](?:事情?|话)?|(?<![酒网贴])吧$|[刚上][才刚]?[那这一]?[句条](?:话)?|刚[才刚]?我?[说讲提]的?|"
+    r"最后[那这一]{0,2}[句条](?:话)?|(?:本子|笔记|记忆)里?|"
+    r"(?i:\bI(?:['’]ve)?\s+just\s+(?:said|told\s+you|wrote|mentioned)|\b(?:(?:the|my|that)\s+)?(?:very\s+)?last\s+(?:thing|sentence|"
+    r"message|line|bit)(?:\s+(?:that\s+)?I\s+(?:just\s+)?(?:said|told\s+you|wrote|sent))?|\b(?:in|into|to|from)\s+(?:your|the)\s+"
+    r"(?:memory|memories|notes?|book)\b|\bdown\s*$)"
+)
+"""What only points at something, or says where it is not to stand."""
+
+_POINTS_ON = r"(?i:\bthis\b)|这|以下"
+_ONE_SENTENCE = r"(?i:\bsentence\b)|句"
+
+_FORGETTING = (
+    "please forget that what I said about remember memory delete everything user know all just told mentioned "
+    "no wait sorry never mind okay thanks either anywhere anyone anything was only joke joking kidding wrong mistake "
+    "private secret personal sensitive confidential between us "
+    "忘掉忘了吧那事我之前刚才说的那个想法当没讲过别记 关于 的话 话 件事 记忆 记录 算了 对不起 不好意思 谢谢 刚刚 上面 "
+    "请 麻烦 帮我 一下 掉 开玩笑 玩笑 瞎说 乱说 说错 隐私 私事 秘密 保密 "
+    "以上 随口说 随便说 说说而已 不重要 没事 提过"
+)
+
+
+def names_everything(order: str) -> bool:
+    """Whether an order is to forget all there is, and nothing by name."""
+    if compiled(_EVERYTHING).search(order) is None or compiled(_JUST_NOW).search(order) or leaves_out(order):
+        return False
+    return not named(order)
+
+
+_EVERYTHING = r"(?i:\b(?:everything|all|memories|memory)\b)|一切|所有|全部|记忆"
+_JUST_NOW = r"(?i:\b(?:just|last|earlier)\b|\b(?:that|this|it)\b(?!\s+(?:I|you)\b))|刚|[这那][个条件句些]"

@@ -1,0 +1,402 @@
+"""Purging: what was forgotten is overwritten wherever a copy of it was, and searched for afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memorybook.errors import InvalidInput, MissingDocument, NotFound
+from memorybook.exchange.export import renew
+from memorybook.forget.finder import SAME, Finder
+from memorybook.forget.forget import Meant, carry_out, meant_by, receipt_of, together_meant
+from memorybook.forget.incoming import lost
+from memorybook.forget.tombstones import unlabelled
+from memorybook.forget.units import is_word, values_of, words_of
+from memorybook.formats import memory_md, notes, session_md, turns_json
+from memorybook.model import Applied, Entry, Operation
+from memorybook.prompt import session_start_cache
+from memorybook.results import Receipt
+from memorybook.sessions.end_session import drop_empty, forgotten_in_queue
+from memorybook.sessions.summarize import title_of
+from memorybook.text.tokens import normalise, query_words
+
+if TYPE_CHECKING:
+    from memorybook.book.book import Book
+    from memorybook.memory import Memory
+
+TRIES = 5
+PAUSE = 0.2
+"""How often, and seconds after which, it is tried again while another process reads the old state of a database."""
+
+PARKED = "purge"
+"""Under this id the journal keeps that erased pages are still to be overwritten."""
+
+_LONG, _SHORT = 12, 6
+_CHUNK = 1 << 20
+_LEFTOVER = "still stands in"
+
+
+def purge(
+    memory: Memory,
+    target: str | None = None,
+    *,
+    query: str | None = None,
+    session: str | None = None,
+    source: str | None = None,
+    forgotten: bool = False,
+    dry_run: bool = False,
+) -> Receipt:
+    """Erase something for good: out of the documents, and out of everything that kept a copy of it.
+
+    Forgets what stands (as `forget` does, with the turns and summary lines that an entry rests on), then empties it
+    out of the journal, removes the old versions of documents with `MEMORY.md.bak`, makes the index anew, and writes
+    the databases anew without their free pages. Operations stay in the history without these texts, and can no
+    longer be undone. Other processes may have the book open; what they still hold is named in `remains`, and
+    `finish` or the next purge overwrites it.
+
+    Args:
+        target: Id of an entry, also of one that was forgotten.
+        query, session, source: As for `forget`.
+        forgotten: Everything that was ever forgotten, removed by tidying or deleted through memorybook, and not undone.
+        dry_run: Only say what would go.
+
+    Raises:
+        NotFound: Neither the book nor its journal has such a thing.
+        InvalidInput: Not exactly one of the five was given.
+    """
+    if forgotten == bool(target or query or session or source):
+        raise InvalidInput("purge takes an id, a query, a session, a source or everything forgotten: one of the five")
+    meant, texts, targets, operations = _erased(memory, target, query, session, source)
+    receipt = receipt_of(memory, meant, dry_run=dry_run)
+    if dry_run:
+        return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
+    if not (
+        meant or texts or targets or operations or forgotten
+    ):  # what was forgotten may stand in pages that are free by now
+        return receipt
+    if meant:
+        receipt = carry_out(memory, meant, receipt, kind="purge")
+        if receipt.operation:
+            operations.add(receipt.operation)
+            texts |= {text for text in _gone(memory.book.journal.operation(receipt.operation)) if text.strip()}
+    return _erase(memory, receipt, texts, targets, operations)
+
+
+def finish(memory: Memory) -> bool:
+    """Overwrite what an earlier purge could not, as another process was reading; True if nothing is left to do."""
+    journal = memory.book.journal
+    if not any(parked.id == PARKED for parked in journal.parked(kind=PARKED)):
+        return True
+    if not _vacuumed(memory.book):
+        return False
+    journal.unpark(PARKED)
+    return True
+
+
+def _promise(texts: set[str]) -> str:
+    return f"{len(texts)} texts of what was forgotten before would be erased from the journal and the old versions"
+
+
+# --- what is to be erased ------------------------------------------------------------------------
+
+
+def _erased(
+    memory: Memory, target: str | None, query: str | None, session: str | None, source: str | None
+) -> tuple[Meant, set[str], set[str], set[str]]:
+    """What still stands and is to go, texts to erase, targets of changes to empty, operations that forgot it."""
+    book = memory.book
+    if not (target or query or session or source):
+        standing = {normalise(entry.text) for entry in book.entries()}
+        texts = {text for each in _forgetting(book) for text in _gone(each)}
+        texts |= {turn.text for turn in forgotten_in_queue(memory)}
+        removed = {change.target for each in _forgetting(book) for change in each.changes if change.kind == "remove"}
+        texts |= {entry.text for id in removed for entry in _past(book, id)}
+        gone = {text for text in texts if text.strip() and normalise(text) not in standing}
+        return Meant(), gone, set(), {each.id for each in _forgetting(book) if any(map(_forgot, each.changes))}
+    try:
+        meant = meant_by(memory, target=target, query=query, session=session, source=source)
+    except NotFound:
+        meant = Meant()
+        if not _is_known(book, target or session or ""):
+            raise
+    past = [entry.text for entry in _past(book, target)] if target else []
+    before = _before(book, target, query, session)
+    earlier = {text for each in before for text in _gone(each)}
+    if past or earlier:
+        again = Finder(memory, [*past, *earlier]).saying([*past, *earlier])
+        again = again._replace(entries=())  # an entry that says now what this one said once is another
+        meant = together_meant([meant, Meant((), again.notes, found=again)])
+    targets = {entry.id for entry in meant.entries} | set(meant.documents)
+    targets |= {f"session:{each.uuid}" for each in meant.sessions}
+    targets |= {name for name in (target, session and f"session:{session}") if name}
+    texts = meant.texts | {query or "", *past} | earlier
+    texts |= {line for path in meant.documents for line in _written(book, path)}
+    for id in targets:
+        for operation in book.journal.operations(target=id):
+            texts |= {text for change in operation.changes if change.target == id for text in _said(change)}
+            texts |= {text for change in operation.changes if change.target == id for text in _quoted(change)}
+    texts |= _left_out(book, meant)
+    if session and not meant:
+        texts |= {text for each in book.journal.operations(session=session) for text in _gone(each)}
+    return meant, {text for text in texts if text.strip()}, targets, {each.id for each in before}
+
+
+def _before(book: Book, target: str | None, query: str | None, session: str | None) -> list[Operation]:
+    """The operations that forgot it before and are not undone: of the entry or session, or of what says the query."""
+    wanted = query_words(query or "")
+    found = []
+    for operation in _forgetting(book):
+        forgot = [change for change in operation.changes if _forgot(change)]
+        named = {change.target for change in forgot}
+        said = (text for change in forgot for text in lost(change)) if query else ()
+        if named & {target, f"session:{session}"} or any(_says(query or "", wanted, text) for text in said):
+            found.append(operation)
+    return found
+
+
+def _forgot(change: Applied) -> bool:
+    return not change.purged and change.reason.startswith(("forgotten", "asked to be forgotten"))
+
+
+def _says(query: str, wanted: Collection[str], text: str) -> bool:
+    said = set(query_words(text))
+    many = sum(word in said for word in wanted)
+    return normalise(query) in normalise(text) or (many >= SAME * len(wanted) and many > 0)
+
+
+def _is_known(book: Book, id: str) -> bool:
+    """Whether the journal has it, though the book has not any more."""
+    known = book.journal.operations
+    return bool(id) and bool(known(limit=1, target=id) or known(limit=1, session=id))
+
+
+def _forgetting(book: Book) -> Iterator[Operation]:
+    undone = book.journal.undone()
+    for operation in book.journal.operations():
+        if operation.id not in undone and operation.kind != "undo":
+            yield operation
+
+
+def _gone(operation: Operation) -> Iterator[str]:
+    """What an operation took out of the book."""
+    forgot = any(map(_forgot, operation.changes))
+    for change in operation.changes:
+        if _forgot(change) or (forgot and change.kind == "put"):
+            yield from lost(change)
+        if change.reason == "forgotten" or change.kind in ("remove", "turns"):
+            yield from (() if change.kind == "edit" else _said(replace(change, after=None)))
+
+
+def _said(change: Applied) -> Iterator[str]:
+    """The statements in a change: of an entry, a line, a document's lines, turns."""
+    for text in (change.before, change.after):
+        if not text or change.purged:
+            continue
+        if change.kind in ("turns", "edit"):
+            yield from (turn.text for turn in turns_json.parse(text)[1])
+        elif change.kind == "item":
+            yield text.partition("\n")[2]
+        elif change.kind in ("append", "drop", "put"):
+            yield from _parts(change.target, text)
+        else:
+            yield _entry(text).text
+
+
+def _quoted(change: Applied) -> Iterator[str]:
+    """What the reason of a change quotes of what was said."""
+    said = re.match(r"said: (.*?)(?: turn:\S+)*\Z", change.reason, re.DOTALL)
+    if said and not change.purged:
+        yield said[1]
+
+
+def _left_out(book: Book, meant: Meant) -> set[str]:
+    """The words of its turns that something was taken from which was not stored."""
+    said = [normalise(turn.text) for turn in meant.turns]
+    return {
+        left.quote
+        for session in dict.fromkeys(turn.session for turn in meant.turns)
+        for operation in book.journal.operations(session=session)
+        for left in operation.discarded
+        if _weight(left.quote) >= _LONG and any(normalise(left.quote) in text for text in said)
+    }
+
+
+def _parts(path: str, text: str) -> Iterator[str]:
+    """The statements of a document or of a line; of a summary not the ids of its turns, which are no words."""
+    if not path.startswith("sessions/"):
+        yield from _statements(path, text)
+        return
+    told = session_md.parse(text)
+    yield from (told.title, *told.summary.split("\n"), *told.decisions, *told.open_questions)
+
+
+def _statements(path: str, text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        note = notes.parse_line(line, day=notes.day_of(path))
+        yield note.text if note else line
+
+
+def _past(book: Book, id: str) -> Iterator[Entry]:
+    """An entry as it stood at any time, as far as the journal knows."""
+    for operation in book.journal.operations(target=id):
+        for change in operation.changes:
+            if change.target == id and change.kind not in ("append", "drop", "put", "item", "turns", "edit"):
+                yield from (_entry(text) for text in (change.before, change.after) if text)
+
+
+def _entry(text: str) -> Entry:
+    return memory_md.parse_entry(text, modified=datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def _lines(book: Book, path: str) -> list[str]:
+    try:
+        return [line.removesuffix("\r") for line in book.documents.read(path).text.split("\n")]
+    except (MissingDocument, InvalidInput):
+        return []
+
+
+def _written(book: Book, path: str) -> Iterator[str]:
+    """The statements of a document as it stands."""
+    return _parts(path, "\n".join(_lines(book, path)))
+
+
+def _holding(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a text says one of these: a long one anywhere in it, a short one as a line of its own."""
+    statements = {statement for text in texts if (statement := normalise(text))}
+    long = sorted(statement for statement in statements if _is_long(statement))
+    short = statements.difference(long)
+
+    def holds(text: str) -> bool:
+        said = normalise(text)
+        if any(statement in said for statement in long):
+            return True
+        return bool(short) and any(normalise(line) in short for line in _statements("", text))
+
+    return holds
+
+
+def _telling(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a line of a summary says one of these, or a part of one: a sentence of a turn, or a title cut short."""
+    texts = set(texts)
+    holds, said = _holding(texts), [normalise(text) for text in texts]
+
+    def tells(line: str) -> bool:
+        plain = re.sub(r"^(?:[-#*]+\s+|title:\s+)?\"?", "", line.strip()).rstrip('…"')
+        parts = [normalise(part) for part in (plain, unlabelled(plain))]
+        return holds(line) or any(_weight(part) >= _LONG and any(part in text for text in said) for part in parts)
+
+    return tells
+
+
+def _is_long(text: str) -> bool:
+    """Whether a text says so much that it is the same wherever it stands: by its length, or by a name or a number."""
+    return _weight(text) >= (_LONG if text.isascii() else 8) or (_weight(text) >= _SHORT and bool(values_of(text)))
+
+
+def _weight(text: str) -> int:
+    """Its length; a character outside ASCII says about as much as two within."""
+    return sum(1 if char.isascii() else 2 for char in text)
+
+
+# --- erasing -------------------------------------------------------------------------------------
+
+
+def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str], operations: set[str]) -> Receipt:
+    book = memory.book
+    holds, tells = _holding(texts), _telling(texts)
+    for session in book.transcripts.sessions():
+        told = "\n".join(line for line in session.summary.split("\n") if not tells(line))
+        title = title_of(unlabelled(told.partition("\n")[0])) if tells(session.title) else session.title
+        if (told, title) != (session.summary, session.title):
+            book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
+    telling = frozenset(word for text in texts for word in words_of(text) if is_word(word))
+    counts = book.journal.purge(targets, holds, operations, lambda asked: not telling.isdisjoint(words_of(asked)))
+    drop_empty(memory)
+    versions = book.documents.forget_versions()
+    session_start_cache.drop(book.documents.root)
+    renew(memory)
+    book.rebuild()
+    remains = []
+    if not _vacuumed(book):
+        reason = "another process is reading an old state of a database"
+        book.journal.park(PARKED, kind=PARKED, payload={}, reason=reason, time=book.now())
+        remains.append(f"{reason}: what it holds is overwritten when it is done, by the next purge or tidy")
+    else:
+        book.journal.unpark(PARKED)
+    if book.transcripts.server:
+        remains.append(f"the server {book.transcripts.server} may keep deleted turns in its own files and backups")
+    left, searched = _left(book.documents.root, texts)
+    remains += [f"it {_LEFTOVER} {path}" for path in left]
+    return receipt._replace(
+        journal=sum(counts.values()), versions=versions, remains=tuple(remains), searched=searched, limits=LIMITS
+    )
+
+
+LIMITS = (
+    "it is known again by its own words alone: said in other words it may come back",
+    "copies outside of this book, such as its git history and backups, are not searched",
+)
+"""What purging cannot do."""
+
+
+def _vacuumed(book: Book) -> bool:
+    for attempt in range(TRIES):
+        if attempt:
+            time.sleep(PAUSE)
+        if all([book.journal.vacuum(), book.transcripts.vacuum(), book.index.vacuum()]):
+            return True
+    return False
+
+
+# --- looking for what is left --------------------------------------------------------------------
+
+
+def _left(root: str, texts: Iterable[str]) -> tuple[list[str], int]:
+    """Files of the book that still hold one of these texts, as UTF-8, as UTF-16, or as JSON; how many were searched."""
+    said = {
+        part
+        for text in texts
+        for part in (text.strip(), title_of(text).rstrip("…"))
+        if _is_long(part) and len(part.encode("utf-8", "replace")) >= 8
+    }
+    wanted = {form for part in said for form in _forms(part)}
+    files = sorted(_files(root))
+    if not wanted:
+        return [], 0
+    pattern = re.compile(b"|".join(map(re.escape, sorted(wanted, key=len, reverse=True))))
+    overlap = max(map(len, wanted))
+    found = [os.path.relpath(path, root) for path in files if _found(path, pattern, overlap)]
+    truth = [path for path in found if not os.path.basename(path).startswith("index.")]
+    return truth or found, len(files)  # the index holds what stands elsewhere
+
+
+def _forms(text: str) -> Iterator[bytes]:
+    yield text.encode("utf-8", "surrogatepass")
+    yield text.encode("utf-16-le", "surrogatepass")
+    yield text.encode("utf-16-be", "surrogatepass")
+    yield json.dumps(text)[1:-1].encode()
+    yield json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
+
+
+def _files(root: str) -> Iterator[str]:
+    for folder, _, names in os.walk(root):
+        yield from (os.path.join(folder, name) for name in names)
+
+
+def _found(path: str, pattern: re.Pattern[bytes], overlap: int) -> bool:
+    try:
+        with open(path, "rb") as file:
+            tail = b""
+            while chunk := file.read(_CHUNK):
+                if pattern.search(tail + chunk):
+                    return True
+                tail = (tail + chunk)[-overlap:]
+    except OSError:  # it is gone by now, or is no file
+        return False
+    return False

@@ -1,0 +1,177 @@
+"""What was forgotten does not come back: its tombstones, and the one filter of statements, summaries and titles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memorybook.book.pages import statement
+from memorybook.entries.cues import without_lead
+from memorybook.model import Discarded, Entry, SessionSummary, Turn
+from memorybook.sessions.summarize import SENTENCE_LENGTH, cut_at_sentence, title_of
+from memorybook.text.sentences import content_size, sentences
+from memorybook.text.tokens import digest, query_words, text_digest
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memorybook.memory import Memory
+
+FORGOTTEN = "forgotten before"
+"""Why something is left out that would have brought back what was forgotten."""
+
+_ALIKE = 0.6
+"""Share of an entry's words that a sentence has from which it says the same."""
+
+
+def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
+    """A text that is left out, without its words: the journal keeps neither a copy of it nor a digest."""
+    return Discarded(text="(forgotten)" if text else "", reason=reason)
+
+
+def as_journaled(memory: Memory, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
+    """What of a talk is left out, as the journal keeps it: without its words where talks are not kept."""
+    if memory.config.transcripts.enabled:
+        return tuple(discarded)
+    return tuple(unnamed(each.text, re.sub(r"(?s)'.*'", "'…'", each.reason)) for each in discarded)
+
+
+# --- what is buried ------------------------------------------------------------------------------
+
+
+def turn_key(session: str, turn: str) -> str:
+    """What a tombstone of a turn is of; unlike a statement, a turn is forgotten only where it was said."""
+    return text_digest(f"turn:{session}/{turn}")
+
+
+def tombstones_of(
+    memory: Memory, entries: Iterable[Entry], *, lines: Iterable[str] = (), turns: Iterable[Turn] = ()
+) -> set[str]:
+    """What must not come back of these entries, lines of notes and turns; to be asked before they go.
+
+    Digests of what they say, of the sentences in which it was said, and of titles made of it; the keys of the turns.
+    """
+    turns = list(turns)
+    said = {text for entry in entries for text in (entry.text, *_said_as(memory, entry))}
+    said |= {text for turn in turns for text in (turn.text, *_sentences(turn))}
+    said |= set(map(statement, lines))
+    forms = {form for text in said for form in (text, title_of(text), cut_at_sentence(text, SENTENCE_LENGTH))}
+    return {*map(digest, forms), *(turn_key(turn.session, turn.id) for turn in turns)}
+
+
+def turns_of(memory: Memory, entry: Entry) -> Iterator[Turn]:
+    """The turns that an entry rests on, as far as they are kept."""
+    for name in re.findall(r"turn:([^\s,;]+)", entry.source or ""):
+        yield from (turn for turn in memory.book.transcripts.find(name) if entry.session in (None, turn.session))
+
+
+def _said_as(memory: Memory, entry: Entry) -> Iterator[str]:
+    """The sentences of its turns that say what the entry says; all of them if none does in its words."""
+    words = set(query_words(entry.text))
+    for turn in turns_of(memory, entry):
+        said = list(_sentences(turn))
+        alike = [text for text in said if len(words & set(query_words(text))) >= _ALIKE * len(words)]
+        yield from alike or said
+
+
+def _sentences(turn: Turn) -> Iterator[str]:
+    """The sentences of a turn that say something, as they stand and as summaries begin them."""
+    for sentence in sentences(turn.text):
+        if content_size(sentence.text) >= 3:
+            yield from {sentence.text, without_lead(sentence.text)}
+
+
+# --- the filter ----------------------------------------------------------------------------------
+
+
+def remembered(memory: Memory, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
+    """Tells of each of these texts, and of each without the speaker before it, whether it was not forgotten.
+
+    What an entry says again was wanted again. With `since` it matters only what was forgotten from that time on.
+    """
+    buried = memory.book.journal.buried({digest(form) for text in texts for form in _forms(text)}, since=since)
+    buried -= {digest(entry.text) for entry in memory.book.entries()} if buried else frozenset()
+    return lambda text: not buried or buried.isdisjoint(map(digest, _forms(text)))
+
+
+def _forms(text: str) -> Iterator[str]:
+    return filter(str.strip, (text, unlabelled(text)))
+
+
+def without_forgotten(memory: Memory, summary: SessionSummary) -> SessionSummary:
+    """The summary without what was forgotten, whoever wrote it."""
+    kept = remembered(memory, [*_parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
+    return _without(summary, kept)
+
+
+def texts_without_forgotten(memory: Memory, texts: Iterable[str]) -> list[str]:
+    """Several texts without what was forgotten, each as it is if that is nothing."""
+    from memorybook.forget.incoming import texts_left
+
+    texts = texts_left(memory.book, texts)
+    kept = remembered(memory, [part for text in texts for part in _parts(text)])
+    told = [_without(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]
+    return [text if left.split() == text.split() else left for text, left in zip(texts, told, strict=True)]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The lines of a text, and the sentences in each."""
+    for line in text.split("\n"):
+        yield line
+        yield from _SENTENCE.findall(line)
+
+
+def _without(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+    return sifted(replace(summary, summary="\n".join(filter(kept, summary.summary.split("\n")))), kept)
+
+
+def turns_without(turns: Iterable[Turn], kept: Callable[[str], bool]) -> list[Turn]:
+    """The turns without the sentences that are not `kept`, to be told anew."""
+    return [turn if kept(turn.text) and all(map(kept, _sentences(turn))) else _cut(turn, kept) for turn in turns]
+
+
+def _cut(turn: Turn, kept: Callable[[str], bool]) -> Turn:
+    left = (
+        ""
+        if not kept(turn.text)
+        else " ".join(one.text for one in sentences(turn.text) if kept(one.text) and kept(without_lead(one.text)))
+    )
+    return replace(turn, text=left)
+
+
+def sentences_of(turns: Iterable[Turn]) -> Iterator[str]:
+    """Everything that is said in these turns, as tombstones may have it."""
+    for turn in turns:
+        yield turn.text
+        yield from _sentences(turn)
+
+
+def sifted(summary: SessionSummary, kept: Callable[[str], bool]) -> SessionSummary:
+    """The summary with the sentences that are `kept`, and a title made of them if its own is not."""
+    were = summary.summary.split("\n")
+    lines = ["".join(filter(kept, _SENTENCE.findall(line))).strip() for line in were]
+    title = summary.title if kept(summary.title) else title_of(unlabelled(next(filter(None, lines), "")))
+    left = "\n".join(line for line, was in zip(lines, were, strict=True) if line or not was)
+    return replace(
+        summary,
+        title=title,
+        summary=re.sub(r"\n{3,}", "\n\n", left).strip("\n"),
+        decisions=tuple(filter(kept, summary.decisions)),
+        open_questions=tuple(filter(kept, summary.open_questions)),
+    )
+
+
+def phrases(text: str) -> list[str]:
+    """The sentences of a summary, in order."""
+    return [part for line in text.split("\n") for each in _SENTENCE.findall(line) if (part := each.strip())]
+
+
+def unlabelled(line: str) -> str:
+    """A line of a summary without its speaker."""
+    return re.sub(r"^[^:：\n]{1,40}(?:: |：)", "", line)
+
+
+_SENTENCE = re.compile(r".(?:[^.!?。！？；\n]++|[.!?]++(?!\s|$))*(?:[。！？；]++|[.!?]++|$)\s*")
+"""One sentence of a single line. Linear time: each run is possessive, and in a line the group never backtracks."""

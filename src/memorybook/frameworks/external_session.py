@@ -1,0 +1,201 @@
+"""A conversation that another program holds: kept as turns, item by item, and given back as it was.
+
+It goes on whenever that program likes; what nobody ends is remembered once it is idle, as with agent hosts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid4, uuid5
+
+from memorybook.entries.remember import Mask
+from memorybook.errors import InvalidInput, NotFound, Unavailable
+from memorybook.forget.incoming import without_forgotten_turns
+from memorybook.forget.tombstones import turn_key
+from memorybook.formats.messages_json import TOOL_TEXT_LIMIT, clean, cut
+from memorybook.model import Role, Session, Turn
+from memorybook.prompt.recall import recall
+from memorybook.results import Memorized
+from memorybook.sessions.idle_sessions import HOSTED, end
+from memorybook.sessions.turns import ANSWERS, mask_turns
+from memorybook.text.sentences import without_recalled
+from memorybook.validate import MAX_QUERY, budget_of
+
+if TYPE_CHECKING:
+    from memorybook.memory import Memory
+    from memorybook.protocols import Transcripts
+
+ITEM = "item"
+"""Field of a turn's metadata that holds the item as its program had it."""
+
+
+class HostedItem(NamedTuple):
+    """One item of a conversation.
+
+    Attributes:
+        data: As its program has it, a JSON value; given back as it is, but for secrets, which are masked.
+        text: What of it was said, to be found and remembered; "" if nothing was.
+        role, speaker, tool_calls: As in `Turn`.
+        id: Its own; what is added once more under the id is left as it was, and what was forgotten is left out. "" is
+            given one.
+        time: When it was said, timezone-aware; None for now.
+    """
+
+    data: Any
+    text: str = ""
+    role: Role = ""
+    speaker: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    id: str = ""
+    time: datetime | None = None
+
+
+class HostedSession:
+    """One conversation of another program. Safe to share between threads and processes.
+
+    Args:
+        memory: An open memory.
+        name: What the program calls the conversation; the same name is the same conversation.
+        host: What the program is called, such as `openai-agents`: names are its own.
+    """
+
+    def __init__(self, memory: Memory, name: str, *, host: str) -> None:
+        if not isinstance(name, str):
+            raise InvalidInput(f"a conversation is named by a text, not {name!r}")
+        self.uuid = str(uuid5(NAMESPACE_URL, f"memorybook:{host}:{name}"))
+        self._memory = memory
+        self._name = name
+        self._host = host
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether turns are kept at all, as the settings say."""
+        return self._memory.config.enabled and self._memory.config.transcripts.enabled
+
+    def items(self, last: int | None = None) -> list[Any]:
+        """The items in order, or only the last so many."""
+        return [_data(turn) for turn in self._kept.turns(self.uuid, last=last)]
+
+    def add(self, items: Sequence[HostedItem]) -> None:
+        """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""
+        now, mask, kept = self._memory.book.now(), Mask(self._memory), self._kept
+        if not items:
+            return
+        session = Session(uuid=self.uuid, name=mask.text(self._name), source=HOSTED, channel=self._host)
+        keys = {turn_key(self.uuid, item.id): item for item in items if item.id}
+        forgotten = {keys[key].id for key in self._memory.book.journal.buried(keys)} if keys else ()
+        turns = [
+            Turn(
+                id=item.id or str(uuid4()),
+                session=self.uuid,
+                text=_said(item),
+                role=item.role,
+                speaker=item.speaker,
+                time=item.time or now,
+                tool_calls=item.tool_calls,
+                metadata={ITEM: _plain(item.data)},
+            )
+            for item in items
+            if item.id not in forgotten
+        ]
+        masked = mask_turns(mask, turns)
+        left = zip(masked, without_forgotten_turns(self._memory.book, masked), strict=True)
+        new = kept.append(
+            session, [_as_left(*each) for each in left if each[1].text.strip() or not each[0].text.strip()]
+        )
+        known = kept.told(self.uuid).session
+        if new and known.ended is not None:  # it goes on
+            kept.update(replace(known, ended=None))
+
+    def pop(self) -> Any:
+        """Take away the last item; None if there is none."""
+        while last := self._kept.turns(self.uuid, last=1):
+            if self._kept.remove(self.uuid, [last[0].id]):  # else another one took it just now
+                return _data(last[0])
+        return None
+
+    def clear(self) -> None:
+        """Take away all items; what was remembered of them stays."""
+        self._kept.remove(self.uuid, [turn.id for turn in self._kept.turns(self.uuid)])
+
+    def recall(self, query: str, *, max_tokens: int | None = None) -> str:
+        """The block for a prompt, see `Memory.recall`, without what was said in this conversation; "" if there is none.
+
+        With `recall.auto_recall` the past conversations that the words ask for stand behind it, if there is room.
+        """
+        memory, budget = self._memory, budget_of(max_tokens)
+        query = query if len(query) <= MAX_QUERY else ""  # a message that long asks for nothing in particular
+        if memory.config.provider == "tiered":
+            found = recall(memory, query, max_tokens=budget, without=self.uuid)
+        else:
+            found = memory.recall(query, max_tokens=budget)
+        left = budget - found.tokens - 1
+        if left < 1 or not memory.config.recall.auto_recall:
+            return found.text
+        past = memory.recollect(query, current=self.uuid, max_tokens=left)
+        return "\n".join(filter(None, (found.text, past.text if past else "")))
+
+    def end(self) -> Memorized:
+        """Remember what was said, see `Memory.process_session_end`, and close it until it goes on.
+
+        Where nothing is kept nothing is done.
+        """
+        if not self.is_kept:
+            return Memorized(session=self.uuid)
+        try:
+            self._kept.told(self.uuid)
+        except NotFound:
+            return Memorized(session=self.uuid)
+        found = self._memory.process_session_end(session_id=self.uuid)
+        end(self._memory, self.uuid, self._memory.book.now())
+        return found
+
+    @property
+    def _kept(self) -> Transcripts:
+        """Where its turns are. Raises Unavailable if turns are not kept."""
+        if not self.is_kept:
+            raise Unavailable("conversations are not kept: set enabled and transcripts.enabled = true")
+        return self._memory.book.transcripts
+
+
+def _said(item: HostedItem) -> str:
+    """What of an item is kept as text: not what came out of a book, nor all that a tool told."""
+    if item.role == "tool" and ANSWERS.search(item.speaker):
+        return ""
+    text = without_recalled(clean(item.text)).strip()
+    return cut(text, TOOL_TEXT_LIMIT) if item.role == "tool" else text
+
+
+def _plain(data: Any) -> Any:
+    """The item's data, if JSON can say it: what Python writes as NaN or Infinity no other program reads."""
+    try:
+        json.dumps(data, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"an item of a conversation must be JSON: {error}") from None
+    return data
+
+
+def _as_left(was: Turn, turn: Turn) -> Turn:
+    """The turn with its item as it is without what was forgotten."""
+    if was.text == turn.text or ITEM not in turn.metadata:
+        return turn
+    item = _swapped(turn.metadata[ITEM], was.text, turn.text)
+    metadata = {name: value for name, value in turn.metadata.items() if name != ITEM}
+    return replace(turn, metadata={**metadata, ITEM: item} if item != turn.metadata[ITEM] else metadata)
+
+
+def _swapped(value: Any, old: str, new: str) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _swapped(each, old, new) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_swapped(each, old, new) for each in value]
+    return new if value == old else value
+
+
+def _data(turn: Turn) -> Any:
+    """The item; of a turn that somebody else added a message."""
+    return turn.metadata.get(ITEM, {"role": turn.role or "user", "content": turn.text})

@@ -1,0 +1,230 @@
+"""The agent hosts: where each keeps its servers and its hooks, and putting our server there without touching the rest.
+
+Our hooks are `hooks.settings`'s to put there; how a file is changed is `host_files`'.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from memorybook.errors import InvalidInput
+from memorybook.hooks import host_files, toml_table
+from memorybook.hooks.host_files import Changed
+
+NAME = "memorybook"
+"""What the server is called in a host's settings."""
+
+_REPLACED = frozenset(
+    {"type", "command", "args", "transport", "url", "httpUrl", "serverUrl", "headers"}
+    | {"bearer_token_env_var", "http_headers", "env_http_headers"}
+)
+"""How a server is reached: replaced wholly; all else that an entry says, such as `env`, stays."""
+
+
+class Places(NamedTuple):
+    """Where settings are on this machine: the user's home, programs' settings, and what the environment names."""
+
+    home: str
+    settings: str
+    env: Mapping[str, str]
+
+    def named(self, variable: str, *otherwise: str) -> str:
+        """The folder that the variable names, else one in the user's home."""
+        return self.env.get(variable) or os.path.join(self.home, *otherwise)
+
+
+def places(env: Mapping[str, str], platform: str = sys.platform) -> Places:
+    """The places that an environment tells of."""
+    home = env.get("HOME") or env.get("USERPROFILE") or os.path.expanduser("~")
+    if platform == "darwin":
+        settings = os.path.join(home, "Library", "Application Support")
+    elif platform == "win32":
+        settings = env.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    else:
+        settings = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return Places(home, settings, env)
+
+
+_OneOf = TypeVar("_OneOf", bound="Host | Hooks")
+
+
+class Hooks(NamedTuple):
+    """How a host is given hooks.
+
+    Attributes:
+        user: The file of a user's hooks.
+        project: The file of a project's, in its folder.
+        events: Its events of which we are told, by its names for them.
+        second: How many of the host's units of time a second is.
+        named: Whether a hook may have a name.
+    """
+
+    user: Callable[[Places], str]
+    project: str
+    events: tuple[str, ...] = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
+    second: int = 1
+    named: bool = False
+
+
+class Host(NamedTuple):
+    """An agent host.
+
+    Attributes:
+        title: Its name.
+        user: The settings file of a user.
+        keys: Under which names the servers stand in it.
+        project: The settings file of a project, in its folder; "" if the host has none.
+        typed: Whether an entry says that it is of type `stdio`.
+        follows: Whether the host starts a user's servers in the folder of the project it is opened in.
+        hooks: How it is given hooks; None if it has none.
+    """
+
+    title: str
+    user: Callable[[Places], str]
+    keys: tuple[str, ...] = ("mcpServers",)
+    project: str = ""
+    typed: bool = False
+    follows: bool = False
+    hooks: Hooks | None = None
+
+
+HOSTS: Mapping[str, Host] = {
+    "claude-code": Host(
+        "Claude Code",
+        lambda at: os.path.join(at.named("CLAUDE_CONFIG_DIR"), ".claude.json"),
+        project=".mcp.json",
+        typed=True,
+        follows=True,
+        hooks=Hooks(
+            lambda at: os.path.join(at.named("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"), ".claude/settings.json"
+        ),
+    ),
+    "claude-desktop": Host(
+        "Claude Desktop", lambda at: os.path.join(at.settings, "Claude", "claude_desktop_config.json")
+    ),
+    "codex": Host(
+        "Codex",
+        lambda at: os.path.join(at.named("CODEX_HOME", ".codex"), "config.toml"),
+        keys=("mcp_servers",),
+        project=".codex/config.toml",
+        follows=True,
+        hooks=Hooks(lambda at: os.path.join(at.named("CODEX_HOME", ".codex"), "hooks.json"), ".codex/hooks.json"),
+    ),
+    "cursor": Host("Cursor", lambda at: os.path.join(at.home, ".cursor", "mcp.json"), project=".cursor/mcp.json"),
+    "vscode": Host(
+        "VS Code",
+        lambda at: os.path.join(at.settings, "Code", "User", "mcp.json"),
+        keys=("servers",),
+        project=".vscode/mcp.json",
+        typed=True,
+    ),
+    "gemini": Host(
+        "Gemini CLI",
+        lambda at: os.path.join(at.home, ".gemini", "settings.json"),
+        project=".gemini/settings.json",
+        follows=True,
+        hooks=Hooks(
+            lambda at: os.path.join(at.home, ".gemini", "settings.json"),
+            ".gemini/settings.json",
+            events=("SessionStart", "BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"),
+            second=1000,
+            named=True,
+        ),
+    ),
+    "openclaw": Host(
+        "OpenClaw",
+        lambda at: (
+            at.env.get("OPENCLAW_CONFIG_PATH")
+            or os.path.join(at.named("OPENCLAW_STATE_DIR", ".openclaw"), "openclaw.json")
+        ),
+        keys=("mcp", "servers"),
+    ),
+}
+"""Every host by the name that `--host` takes."""
+
+HOOKED: Mapping[str, Hooks] = {name: host.hooks for name, host in HOSTS.items() if host.hooks}
+"""Those that have hooks, by the same names."""
+
+
+def host_of(name: str, among: Mapping[str, _OneOf]) -> _OneOf:
+    """What `HOSTS` or `HOOKED` has under that name; raises InvalidInput."""
+    if name not in among:
+        raise InvalidInput(f"host {name!r} is not one of {', '.join(among)}")
+    return among[name]
+
+
+def file_of(name: str, scope: str, *, at: Places, folder: str, among: Mapping[str, Host | Hooks] = HOSTS) -> str:
+    """A host's file of servers, or of hooks: the user's, or of the project in `folder`. Raises InvalidInput."""
+    host = host_of(name, among)
+    if scope not in ("user", "project"):
+        raise InvalidInput(f"scope {scope!r} is not one of user, project")
+    if scope == "user":
+        return os.path.abspath(host.user(at))
+    if not host.project:
+        raise InvalidInput(f"{HOSTS[name].title} has no settings of a project: leave out --scope project")
+    return os.path.join(folder, *host.project.split("/"))
+
+
+def entry_of(name: str, book: str | None) -> dict[str, Any]:
+    """What starts the server, with absolute paths: of that book, or of the project that it is started in.
+
+    Raises:
+        InvalidInput: A path that is not UTF-8, which no settings file can hold.
+    """
+    interpreter = os.path.abspath(sys.executable)
+    # -P: what lies in the folder that the server is started in is never imported
+    arguments = ["-P", "-m", "memorybook", *(["--book", book] if book else []), "mcp"]
+    host_files.check_paths(interpreter, book or "")
+    typed = {"type": "stdio"} if host_of(name, HOSTS).typed else {}
+    return {**typed, "command": interpreter, "args": arguments}
+
+
+def snippet(name: str, entry: Mapping[str, Any]) -> str:
+    """The part of the host's settings that holds the server, for a person to add."""
+    if _is_toml(name):
+        return toml_table.table((*host_of(name, HOSTS).keys, NAME), entry)
+    part: dict[str, Any] = {NAME: dict(entry)}
+    for key in reversed(host_of(name, HOSTS).keys):
+        part = {key: part}
+    return json.dumps(part, indent=2, ensure_ascii=False) + "\n"
+
+
+def install(name: str, path: str, entry: Mapping[str, Any] | None) -> Changed:
+    """Put the server into the settings file, or with None take it out; all else in there stays as it is.
+
+    Raises:
+        As `host_files.changed`.
+    """
+    keys = (*host_of(name, HOSTS).keys, NAME)
+
+    def change(text: str) -> str:
+        if _is_toml(name):
+            return toml_table.with_entry(text, keys, entry, _REPLACED)
+        return host_files.json_with(text, lambda root: _put(root, keys, entry))
+
+    return host_files.changed(path, change, removes=entry is None)
+
+
+def _is_toml(name: str) -> bool:
+    return host_of(name, HOSTS).keys == ("mcp_servers",)
+
+
+def _put(root: dict[str, Any], keys: Sequence[str], entry: Mapping[str, Any] | None) -> None:
+    """Have the entry stand under those keys, or nothing for None; raises InvalidInput where there is no room for it."""
+    node = root
+    for key in keys[:-1]:
+        if entry is None and key not in node:
+            return
+        node = node.setdefault(key, {})
+        if not isinstance(node, dict):
+            raise InvalidInput(f"{key!r} is no object")
+    if entry is None:
+        node.pop(keys[-1], None)
+        return
+    known = node.get(keys[-1])
+    kept = {name: value for name, value in known.items() if name not in _REPLACED} if isinstance(known, dict) else {}
+    node[keys[-1]] = {**entry, **kept}

@@ -1,0 +1,161 @@
+"""What a host's model is told of the book: at the beginning of a session what matters most, then what a prompt finds.
+
+All of it stands between the book's markers, as data: they let capture cut it out again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memorybook._light import TYPE_CHECKING, Any
+from memorybook.errors import MemoryBookError
+from memorybook.prompt import session_start_cache
+
+if TYPE_CHECKING:
+    from memorybook._light import Mapping
+    from memorybook.config.settings import Config
+    from memorybook.memory import Memory
+
+MOST_TOKENS = 2_000
+"""Of the block of a session that begins."""
+
+OF_A_PROMPT = 1_000
+"""Tokens of the block of a prompt."""
+
+LONGEST_QUERY = 2_000
+"""Characters of a prompt that are searched with: the rest is mostly what was pasted."""
+
+AT_ONCE = 100_000
+"""Bytes of new text, about, that are indexed before a prompt is answered: half a second's work, or less."""
+
+LONGEST_QUESTION = 100
+"""Characters up to which a prompt may ask for nothing but earlier talk."""
+
+TALKING = (
+    *("ask", "say", "said", "tell", "told", "talk", "discuss", "chat", "speak", "spoke", "leave", "left", "stop"),
+    *("问", "聊", "谈", "说", "讲", "讨论"),
+)
+"""Of which such a question has one."""
+
+PATIENCE = 1.5
+"""Seconds at most that an embedding service has for a prompt: words answer it in time, too."""
+
+LATELY = 3
+"""Past sessions that one that begins is told of: the newest of which there is something to tell."""
+
+
+def context(kind: str, told: Mapping[str, Any], config: Config, root: str) -> str:
+    """The block for a session that begins (`start`) or a `prompt`; "" if there is nothing to say.
+
+    Args:
+        kind: Which of the two.
+        told: The host's event.
+        config: The settings that hold where the host works.
+        root: The book's directory.
+    """
+    session = told.get("session_id")
+    session = session if isinstance(session, str) else ""
+    if kind == "start":
+        return beginning(config, root, session="" if told.get("source") in ("startup", "clear") else session)
+    prompt = told.get("prompt")
+    asked = prompt.strip() if isinstance(prompt, str) else ""
+    if not asked or _is_command(asked):
+        return ""
+    memory = _opened(config, root)
+    index: Any = memory.book.index  # those that keep nothing take no notice
+    index.most = AT_ONCE
+    text = _found(memory, asked[:LONGEST_QUERY], session)
+    if getattr(index, "behind", False):
+        from memorybook.hooks.event import catch_up_aside
+
+        catch_up_aside(root)
+    return text
+
+
+def _is_command(prompt: str) -> bool:
+    """Whether a prompt is one of the host's own commands, `/clear`; a path is none."""
+    return prompt[0] == "/" and "/" not in prompt.split(None, 1)[0][1:]
+
+
+def beginning(config: Config, root: str, *, session: str = "") -> str:
+    """The memories that every prompt takes, then what was talked about lately, as far as there is room.
+
+    Without a session, which would be left out, it is told as it was prepared, or kept for the next that begins.
+    """
+    state = session_start_cache.state(root, config)
+    block = None if session else session_start_cache.load(root, state)
+    if block is None:
+        with _opened(config, root) as memory:
+            block = _beginning(memory, session)
+        if not session:
+            session_start_cache.save(root, state, block)
+    return block
+
+
+def _opened(config: Config, root: str) -> Memory:
+    find_dependencies()
+    from memorybook.memory import open as open_memory
+
+    service = config.embeddings._replace(timeout=min(config.embeddings.timeout, PATIENCE))
+    memory = open_memory(root, config=config._replace(embeddings=service), door="hook")
+    memory.book.background = False
+    return memory
+
+
+def find_dependencies() -> None:
+    """Let the packages be found that a search or the settings need, for a process that was started without `site`."""
+    if not sys.flags.no_site:
+        return
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    if not os.path.isdir(os.path.join(here, "apsw")):
+        import site
+
+        site.main()
+
+
+def _beginning(memory: Memory, session: str) -> str:
+    known = memory.recall("", max_tokens=MOST_TOKENS)
+    if known.tokens > MOST_TOKENS:  # the page of `flat` is never cut
+        from memorybook.prompt.recall import recall
+
+        known = recall(memory, "", max_tokens=MOST_TOKENS)
+    left = MOST_TOKENS - known.tokens - 1
+    if left < 1 or not memory.config.recall.auto_recall:
+        return known.text
+    from memorybook.sessions import recalls
+
+    current = session or None
+    past = recalls.recall_history(
+        memory, LATELY, since=None, until=None, current=current, max_tokens=left, telling=True
+    )
+    return "\n".join(filter(None, (known.text, past.text)))
+
+
+def _found(memory: Memory, query: str, session: str) -> str:
+    """What the book holds about a prompt, without what was said in this very session."""
+    from memorybook.prompt.recall import recall
+
+    current = _known(memory, session)
+    if past := _talked(memory, query, current):
+        return past
+    return recall(memory, query, max_tokens=OF_A_PROMPT, without=current or None, unasked=True).text
+
+
+def _talked(memory: Memory, query: str, current: str) -> str:
+    """What a question about earlier talk as such asks for; "" if it is none: a search finds only its like."""
+    said = query.lower()
+    if len(query) > LONGEST_QUESTION or not any(word in said for word in TALKING):
+        return ""
+    from memorybook.sessions.recalls import of_talks
+
+    found = of_talks(memory, query, current=current or None, max_tokens=OF_A_PROMPT)
+    return "" if found is None else found.text
+
+
+def _known(memory: Memory, session: str) -> str:
+    """The uuid of the host's session; "" while the book does not know it."""
+    try:
+        return memory.book.transcripts.session(session).uuid if session else ""
+    except MemoryBookError:
+        return ""

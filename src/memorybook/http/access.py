@@ -1,0 +1,233 @@
+"""Who is let in: the Host that is asked, the Origin of a page, and a token; before everything, websockets included."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memorybook.http.api_tokens import OWNER, Caller
+from memorybook.http.error_responses import Refusal, refuse
+
+PUBLIC = frozenset({"/livez", "/healthz", "/readyz"})
+"""What anybody may ask: it says nothing of what is kept."""
+
+_LINK_LASTS = 900.0
+_LOGIN_LASTS = 30 * 86400.0
+
+
+class Logins:
+    """One-time links, and the browsers that came by one; gone with the process. Safe to share between threads.
+
+    Args:
+        clock: Seconds, growing.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._links: dict[str, float] = {}
+        self._logins: dict[str, float] = {}
+
+    def link(self) -> str:
+        """A token for a link, good once within a quarter of an hour."""
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._links = {known: until for known, until in self._links.items() if until > self._clock()}
+            self._links[token] = self._clock() + _LINK_LASTS
+        return token
+
+    def redeem(self, token: str) -> str | None:
+        """The cookie for a browser that comes by the link; None if the link is no good (any more)."""
+        with self._lock:
+            ends = next((self._links.pop(known) for known in list(self._links) if _same(known, token)), 0.0)
+            if ends <= self._clock():
+                return None
+            cookie = secrets.token_urlsafe(32)
+            self._logins = {known: until for known, until in self._logins.items() if until > self._clock()}
+            self._logins[cookie] = self._clock() + _LOGIN_LASTS
+        return cookie
+
+    def knows(self, cookie: str) -> bool:
+        """Whether the cookie is of a browser that came by a link."""
+        with self._lock:
+            return any(_same(known, cookie) and ends > self._clock() for known, ends in self._logins.items())
+
+
+def _same(known: str, given: str) -> bool:
+    return hmac.compare_digest(known.encode(), given.encode("utf-8", "replace"))
+
+
+class Gate(NamedTuple):
+    """What is needed to be let in.
+
+    Attributes:
+        hosts: Names that the server may be called by, in lower case.
+        caller: Whose a token is; None if nobody's.
+        logins: Of browsers.
+        placeless: Takes out of a text where on this machine something is, see `config.machine_paths`.
+    """
+
+    hosts: frozenset[str]
+    caller: Callable[[str], Caller | None]
+    logins: Logins
+    placeless: Callable[[str], str]
+
+
+_EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - which is no name
+
+
+def names_of(host: str, more: Iterable[str] = ()) -> frozenset[str]:
+    """The names that a server that listens on `host` may be called by: its own, this machine's, and more."""
+    own = () if host in _EVERYWHERE else (host,)
+    written = (f"[{name}]" if name.count(":") > 1 and "[" not in name else name for name in (*own, *more))
+    return frozenset(map(_name, ("127.0.0.1", "localhost", "[::1]", *written))) - {""}
+
+
+class Access:
+    """Lets in who may come in, and notes who it is in `scope["caller"]` (None on public paths).
+
+    Args:
+        app: What is behind it.
+        gate: What is needed to be let in.
+    """
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self.app = app
+        self.gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        try:
+            self._check_place(scope, headers)
+            if (came := self._came_by_link(scope, headers)) is not None:
+                await came(scope, receive, send)
+                return
+            public = scope["type"] == "http" and scope["path"] in PUBLIC
+            scope["caller"] = caller = None if public else self._caller(scope, headers)
+            if caller is not None and not caller.owner:
+                send = _without_places(send, self.gate.placeless)
+        except Refusal as refusal:
+            await refuse(scope, receive, send, refusal)
+            return
+        await self.app(scope, receive, send)
+
+    def _check_place(self, scope: Scope, headers: Headers) -> None:
+        """Raises Refusal for a Host that is not this server's, and for a page of somewhere else."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or _name(hosts[0]) not in self.gate.hosts:
+            raise Refusal(421, "misdirected", "this server is not called so: set server.hosts to its names")
+        origins = headers.getlist("origin")
+        if origins and (len(origins) > 1 or not _is_own(origins[0], hosts[0])):
+            raise Refusal(403, "foreign_origin", "pages of other places may not ask this server")
+
+    def _came_by_link(self, scope: Scope, headers: Headers) -> Response | None:
+        """The way on for a browser that came by a one-time link, with its cookie and without the link's token."""
+        if scope["type"] != "http" or scope["method"] != "GET" or "authorization" in headers:
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        token = next((value for name, value in query if name == "token"), None)
+        if token is None:
+            return None
+        cookie = self.gate.logins.redeem(token)
+        if cookie is None:
+            raise Refusal(401, "unauthorized", "this link was used already, or is too old", _CHALLENGE)
+        left = urlencode([(name, value) for name, value in query if name != "token"])
+        path = "/" + scope["path"].lstrip("/")  # never another server's
+
+        response = Response(status_code=303, headers={"Location": quote(path) + (f"?{left}" if left else "")})
+        response.set_cookie(
+            _cookie_name(scope),
+            cookie,
+            max_age=int(_LOGIN_LASTS),
+            httponly=True,
+            samesite="strict",
+            secure=scope["scheme"] == "https",
+        )
+        return response
+
+    def _caller(self, scope: Scope, headers: Headers) -> Caller:
+        given = headers.getlist("authorization")
+        if given:
+            kind, _, token = given[0].partition(" ")
+            caller = self.gate.caller(token.strip()) if len(given) == 1 and kind.lower() == "bearer" else None
+            if caller is not None:
+                return caller
+        elif any(map(self.gate.logins.knows, _cookies(scope, headers))):
+            return OWNER
+        raise Refusal(401, "unauthorized", "show a token of this server: Authorization: Bearer …", _CHALLENGE)
+
+
+def _without_places(send: Send, placeless: Callable[[str], str]) -> Send:
+    """Sends JSON that does not tell where on this machine something is; documents and streams as they are."""
+    begun: Message | None = None
+
+    async def told(message: Message) -> None:
+        nonlocal begun
+        if message["type"] == "http.response.start" and _is_json(message):
+            begun = message
+            return
+        if begun is not None:
+            if not message.get("more_body"):
+                text = message.get("body", b"").decode("utf-8", "surrogateescape")
+                message = {**message, "body": placeless(text).encode("utf-8", "surrogateescape")}
+                size = str(len(message["body"])).encode()
+                headers = [(name, size if name == b"content-length" else value) for name, value in begun["headers"]]
+                begun = {**begun, "headers": headers}
+            await send(begun)
+            begun = None
+        await send(message)
+
+    return told
+
+
+def _is_json(start: Message) -> bool:
+    return any(name == b"content-type" and b"json" in value for name, value in start["headers"])
+
+
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memorybook"'}
+
+
+def _cookie_name(scope: Scope) -> str:
+    """Name of the cookie of a browser that is let in: with the port, as servers of one host share their cookies."""
+    server = scope.get("server")
+    return f"memorybook-{server[1]}" if server else "memorybook"
+
+
+def _cookies(scope: Scope, headers: Headers) -> list[str]:
+    """Ours among the cookies, of which other programs on the host may have set some that no rule knows."""
+    pairs = (each.partition("=") for line in headers.getlist("cookie") for each in line.split(";"))
+    return [value.strip() for name, _, value in pairs if name.strip() == _cookie_name(scope)]
+
+
+_HOST = re.compile(r"([a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?")
+"""All of a Host header, in lower case: its name or address, and its port."""
+
+
+def _name(host: str) -> str:
+    """The name in a Host header, in lower case, without the port; "" if it is none."""
+    found = _HOST.fullmatch(host.lower())
+    return found[1] if found else ""
+
+
+def _is_own(origin: str, host: str) -> bool:
+    """Whether the origin is that of a page of this very server, by name and port."""
+    scheme, _, place = origin.lower().partition("://")
+    page, here = _HOST.fullmatch(place), _HOST.fullmatch(host.lower())
+    if scheme not in ("http", "https") or page is None or here is None:
+        return False
+    usual = "443" if scheme == "https" else "80"
+    return (page[1], page[2] or usual) == (here[1], here[2] or usual)

@@ -1,0 +1,365 @@
+"""The books that are served: one, or one for each tenant; what is done in them, in threads, to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from memorybook.agent.workspace import Workspace
+from memorybook.config.project import tenant_key
+from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
+from memorybook.http.api_tokens import Caller, Tokens, no_tenant
+from memorybook.http.error_responses import Refusal, too_many_at_a_time
+from memorybook.memory import MACHINE, Memory
+
+if TYPE_CHECKING:
+    from memorybook.agent.session import AgentSession
+    from memorybook.config.settings import Config
+    from memorybook.inference.callable import Function
+    from memorybook.protocols import LLM
+
+T = TypeVar("T")
+Door = Literal["http", "mcp"]
+
+CHANNEL = "server"
+"""Of the tenants, as the workspace knows them."""
+
+_TICK = 30.0
+_AT_ONCE = 3
+_PATIENCE = 10.0
+_READY_FOR = 2.0
+_READY_WITHIN = 5.0
+_WRITTEN = ("daily", "sessions", "archive")
+_PROBE = b"ready?\n" * 600
+
+_log = logging.getLogger("memorybook.server")
+
+
+class Through(Memory):
+    """An open memory as it is seen through another door, by somebody else; it stays its opener's to close."""
+
+    def __init__(self, memory: Memory, *, door: str, person: bool) -> None:
+        vars(self).update(vars(memory))
+        self.door = door
+        self._person = person
+
+    @property
+    def actor(self) -> Literal["user", "agent"]:
+        """Who acts: the user where the token says so."""
+        return "user" if self._person else "agent"
+
+    trust = actor
+
+
+class Books:
+    """The served books, and the threads that work in them.
+
+    Args:
+        config: Settings of every book, and of the server.
+        root: Directory of one book, or with `many` of a workspace.
+        many: Whether each tenant has a book of its own.
+        tokens: The tenants.
+        llm: The model that remembers; None takes the configured one.
+    """
+
+    def __init__(
+        self, config: Config, root: str, *, many: bool, tokens: Tokens, llm: LLM | Function | None = None
+    ) -> None:
+        self.config = config
+        self.root = root
+        self.many = many
+        self.tokens = tokens
+        self._workspace = Workspace(root, book=None if many else root, config=config, llm=llm, door="http")
+        self._sessions: dict[str, AgentSession] = {}
+        self._uses = Counter[str]()
+        self._closing: set[str] = set()
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(config.server.threads, thread_name_prefix="memorybook-http")
+        self._heard: dict[str, float] = dict.fromkeys(tokens.tenants() if many else [""], 0.0)
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._probe: asyncio.Task[bool] | None = None
+        self._probed = 0.0
+        self._closed = False
+        self.works = 0
+
+    # --- working in a book -----------------------------------------------------------------------
+
+    def tenant(self, caller: Caller, named: str | None) -> str:
+        """Whose book is meant: that of the token, or the one that the owner names; "" for the only one.
+
+        Raises:
+            Refusal: A tenant's token names another.
+            InvalidInput: None is named where there are many, or one where there is one book.
+            NotFound: There is no such tenant.
+        """
+        if caller.tenant is not None:
+            if named is not None and named != caller.tenant:
+                raise Refusal(403, "forbidden", "this token is for another tenant's book")
+            return caller.tenant
+        if not self.many:
+            if named is not None:
+                raise InvalidInput("this server has one book and no tenants: leave X-Memorybook-Tenant out")
+            return ""
+        if named is None:
+            raise InvalidInput("this server has a book for each tenant: name one in X-Memorybook-Tenant")
+        if named not in self.tokens.tenants():
+            raise no_tenant(named)
+        return named
+
+    @contextmanager
+    def opened(self, tenant: str, *, person: bool, door: Door = "http") -> Iterator[Memory]:
+        """The tenant's memory, as whoever asks may use it, open until the block ends.
+
+        Raises:
+            NotFound: The tenant was closed meanwhile.
+        """
+        with self._used(tenant) as session, session.memory() as memory:
+            if memory.config.llm.model:
+                with suppress(MemoryBookError):  # said when it is needed
+                    _ = memory.llm  # made once, not by each that sees it through a door
+            seen = Through(memory, door=door, person=person)
+            seen.missing_ok = self.many  # a tenant is there before its book
+            yield seen
+
+    @contextmanager
+    def _used(self, tenant: str) -> Iterator[AgentSession]:
+        """The tenant's session, counted as used until the block ends, so that its book is not removed meanwhile."""
+        with self._lock:
+            if tenant in self._closing or (self.many and tenant not in self.tokens.tenants()):
+                raise no_tenant(tenant)
+            self._uses[tenant] += 1
+            session = self._sessions.get(tenant)
+        try:
+            if session is None:
+                session = self._workspace.session(CHANNEL, tenant)
+                with self._lock:
+                    session = self._sessions.setdefault(tenant, session)
+            yield session
+        finally:
+            with self._lock:
+                self._uses[tenant] -= 1
+                if not self._uses[tenant]:
+                    del self._uses[tenant]
+
+    async def work(self, tenant: str, person: bool, do: Callable[[Memory], T]) -> T:
+        """What `do` answers for the tenant's memory, done in a thread.
+
+        Raises:
+            Refusal: It takes longer than the setting `server.timeout`; it is done to its end all the same. Or too
+                much runs and waits already; then nothing is done.
+        """
+
+        def done() -> T:
+            with self.opened(tenant, person=person) as memory:
+                return do(memory)
+
+        return await self.run(done, self._turn_of(tenant))
+
+    async def answering(self, tenant: str, do: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What `do`, which looks after its threads itself, answers once it is the tenant's turn; raises as `work`."""
+        turn = self._turn_of(tenant)
+        await self._begun(turn)
+        return await self._ended(asyncio.create_task(do()), turn)
+
+    def _turn_of(self, tenant: str) -> asyncio.Semaphore:
+        """What lets a tenant work: where there are many, one alone has at most half of the threads."""
+        most = self.config.server.threads
+        return self._turns.setdefault(tenant, asyncio.Semaphore(max(1, most // 2) if self.many else most))
+
+    async def run(self, do: Callable[[], T], turn: asyncio.Semaphore | None = None) -> T:
+        """What `do` answers, done in a thread once it is its turn; raises as `work`."""
+        await self._begun(turn)
+        return await self._ended(asyncio.get_running_loop().run_in_executor(self._threads, do), turn)
+
+    async def _begun(self, turn: asyncio.Semaphore | None) -> None:
+        if self.works >= self.config.server.max_requests:
+            raise too_many_at_a_time()
+        self.works += 1
+        try:
+            if turn is not None:
+                await asyncio.wait_for(turn.acquire(), self.config.server.timeout)
+        except BaseException as error:
+            self.works -= 1
+            if isinstance(error, TimeoutError):
+                raise too_many_at_a_time() from None
+            raise
+
+    async def _ended(self, future: asyncio.Future[T], turn: asyncio.Semaphore | None) -> T:
+        seconds = self.config.server.timeout
+        future.add_done_callback(lambda done: self._over(done, turn))
+        done, _ = await asyncio.wait([future], timeout=seconds)
+        if not done:
+            raise Refusal(504, "late", f"it is not done within {seconds:g} s and goes on: look later what came of it")
+        return future.result()
+
+    def _over(self, future: asyncio.Future[T], turn: asyncio.Semaphore | None) -> None:
+        self.works -= 1
+        if turn is not None:
+            turn.release()
+        if not future.cancelled():
+            future.exception()  # whoever waited may have gone
+
+    # --- tenants ---------------------------------------------------------------------------------
+
+    def drop(self, tenant: str, *, erase: bool) -> None:
+        """Close a tenant; with `erase` its book is removed for good, that of one that was closed before, too.
+
+        Raises:
+            NotFound: There is no such tenant.
+            Unavailable: Its book is in use all the while, or cannot be removed; it is closed all the same.
+        """
+        place = os.path.join(self._workspace.root, tenant_key(CHANNEL, tenant))
+        with self._lock:
+            if tenant in self._closing:
+                raise Unavailable(f"tenant {tenant!r} is being closed already")
+            self._closing.add(tenant)
+        try:
+            try:
+                self.tokens.drop_tenant(tenant)
+            except NotFound:
+                if not (self.many and erase and os.path.isdir(place)):
+                    raise
+            self._shut(tenant)
+            if erase and os.path.isdir(place):
+                shutil.rmtree(place)
+        except OSError as error:
+            raise Unavailable(f"the book of {tenant!r} cannot be removed: {error.strerror}") from None
+        finally:
+            with self._lock:
+                self._closing.discard(tenant)
+
+    def _shut(self, tenant: str) -> None:
+        """Close a tenant's book once nobody uses it. Raises Unavailable."""
+        patience = time.monotonic() + _PATIENCE
+        while True:
+            with self._lock:
+                session = self._sessions.get(tenant)
+                if not (self._uses[tenant] or (session is not None and session.uses)):
+                    self._sessions.pop(tenant, None)
+                    self._heard.pop(tenant, None)
+                    break
+            if time.monotonic() > patience:
+                raise Unavailable(
+                    f"the book of {tenant!r} is still in use: it is closed, and was not removed; try again"
+                )
+            time.sleep(0.02)
+        if session is not None:
+            session.shut()
+
+    # --- looking after them ----------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Looks after the books until the block ends; then finishes all that was begun, and closes them."""
+        ticking = asyncio.create_task(self._ticking())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Finish what was begun, then close the books."""
+        self._closed = True
+        self._threads.shutdown(wait=True)
+        self._workspace.close()
+
+    async def _ticking(self) -> None:
+        while True:
+            await asyncio.to_thread(self.tick)
+            await asyncio.sleep(_TICK)
+
+    def heard(self, tenant: str) -> None:
+        """Note that something was said in a session of the tenant that somebody may leave open."""
+        self._heard[tenant] = time.monotonic()
+
+    def tick(self) -> None:
+        """Have sessions remembered and closed that nobody ended, and taken in what agent hosts reported."""
+        try:
+            self._workspace.tick()
+        except Exception as error:  # it is looked again
+            _log.warning("idle sessions were not looked for: %s", error)
+        wanted = self.config.enabled and self.config.auto_capture_on_new_session
+        for tenant, heard in list(self._heard.items()) if wanted else ():
+            if self._closed:
+                return
+            if self.many and heard and time.monotonic() - heard <= self.config.idle_timeout:
+                continue
+            try:
+                with self.opened(tenant, person=False) as memory:
+                    left = len(memory.close_idle(limit=_AT_ONCE)) == _AT_ONCE
+            except NotFound:  # closed meanwhile
+                left = False
+            except Exception as error:  # one tenant's book must not be another's trouble
+                _log.warning("sessions that were left open were not closed: %s", error)
+                left = True
+            if not left and self.many and self._heard.get(tenant) == heard:
+                self._heard.pop(tenant, None)
+
+    @property
+    def in_use(self) -> int:
+        """How many books are worked in right now."""
+        with self._lock:
+            return sum(bool(session.uses) for session in self._sessions.values())
+
+    async def ready(self) -> bool:
+        """Whether something can be written where the books are, as was seen within the last two seconds.
+
+        All who ask at a time wait for one look at the disk, and no longer than five seconds: then it is not.
+        """
+        if self._probe is None or (self._probe.done() and time.monotonic() - self._probed >= _READY_FOR):
+            self._probe, self._probed = asyncio.create_task(asyncio.to_thread(self._writes)), time.monotonic()
+        done, _ = await asyncio.wait([self._probe], timeout=_READY_WITHIN)
+        return bool(done) and self._probe.result()
+
+    def _writes(self) -> bool:
+        try:
+            if self.many:
+                os.makedirs(self._workspace.root, mode=0o700, exist_ok=True)
+                folder = self._workspace.root
+                books = [os.path.join(folder, tenant_key(CHANNEL, name)) for name in self.tokens.tenants()]
+            else:
+                self.tokens.tenants()  # raises for a file that would let nobody in
+                books = [self.root]
+                folder = os.path.join(self.root, MACHINE)
+                with self.opened("", person=False) as memory:
+                    memory.book.journal.pending()
+                    if not os.path.isdir(folder):
+                        with memory.book.documents.lock():  # makes it
+                            pass
+            _write_something(folder)
+            if books and not any(map(_may_write, books)):  # the trouble of one is not that of all
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except (OSError, MemoryBookError) as error:
+            _log.warning("not ready: %s", error)
+            return False
+        return True
+
+
+def _may_write(book: str) -> bool:
+    """Whether the system would let documents be written into a book; True for one that is not made yet."""
+    folders = (os.path.join(book, name) for name in ("", *_WRITTEN))
+    return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders if os.path.exists(folder))
+
+
+def _write_something(folder: str) -> None:
+    """Write a page to the disk and take it away again. Raises OSError."""
+    path = os.path.join(folder, f".ready-{os.getpid()}-{threading.get_ident()}")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if os.write(descriptor, _PROBE) < len(_PROBE):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+        os.unlink(path)

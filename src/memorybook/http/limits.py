@@ -1,0 +1,139 @@
+"""How much is taken: bytes of a request, requests of a token, requests at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memorybook.config.settings import ServerSettings
+from memorybook.http.access import PUBLIC
+from memorybook.http.error_responses import Refusal, refuse, too_many_at_a_time
+
+_KNOWN = 10_000
+"""Tokens whose rate is remembered."""
+
+
+class Rates:
+    """Buckets of requests, one for each token: they fill at `rate` a second and hold those of two seconds.
+
+    Args:
+        rate: Requests a second; 0 is no limit.
+        clock: Seconds, growing.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._size = max(1.0, 2 * rate)
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait(self, token: str) -> float:
+        """Take one request; seconds to wait if there is none left, else 0."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left, since = self._left.pop(token, (self._size, now))
+        left = min(self._size, left + (now - since) * self._rate)
+        if len(self._left) >= _KNOWN:
+            self._left.pop(next(iter(self._left)))
+        self._left[token] = (left - 1, now) if left >= 1 else (left, now)
+        return 0.0 if left >= 1 else (1 - left) / self._rate
+
+
+class Heads:
+    """Has HEAD answered as GET; of what is answered the server sends the head alone.
+
+    Args:
+        app: What is behind it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope.get("method") != "HEAD":
+            await self.app(scope, receive, send)
+            return
+        asked = {**scope, "method": "GET"}
+        try:
+            await self.app(asked, receive, send)
+        finally:
+            scope["route"] = asked.get("route")
+
+
+class Limits:
+    """Refuses what is too large, comes too fast, or is too much at a time.
+
+    Args:
+        app: What is behind it.
+        settings: How much is taken.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self.app = app
+        self.settings = settings
+        self._rates = Rates(settings.rate)
+        self._now = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] not in ("http", "websocket") or scope["path"] in PUBLIC:  # these answer however busy it is
+            await self.app(scope, receive, send)
+            return
+        try:
+            self._check(scope)
+        except Refusal as refusal:
+            await refuse(scope, receive, send, refusal)
+            return
+        self._now += 1
+        try:
+            await self.app(scope, self._counted(receive) if scope["type"] == "http" else receive, send)
+        finally:
+            self._now -= 1
+
+    def _check(self, scope: Scope) -> None:
+        try:
+            unquote(scope.get("raw_path", b"").decode("ascii"), errors="strict")
+        except UnicodeDecodeError:
+            raise Refusal(400, "invalid_input", "the address is no UTF-8: ask by POST /memory/…") from None
+        caller = scope.get("caller")
+        wait = self._rates.wait(caller.token) if caller is not None else 0.0
+        if wait:
+            after = {"Retry-After": str(math.ceil(wait))}
+            raise Refusal(429, "too_many", f"this token may make {self.settings.rate:g} requests a second", after)
+        if self._now >= self.settings.max_requests:
+            raise too_many_at_a_time()
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdecimal() or len(length) > 20 or int(length) > self.settings.max_body:
+            raise self._too_large()
+
+    def _too_large(self) -> Refusal:
+        message = f"the body has more than {self.settings.max_body} bytes: set server.max_body"
+        return Refusal(413, "too_large", message, {"Connection": "close"})
+
+    def _counted(self, receive: Receive) -> Receive:
+        """What is received, up to the limit: a body may come without its length, or so slowly that it never ends."""
+        left, more = self.settings.max_body, True
+        ends = time.monotonic() + self.settings.timeout  # for all of it: a byte now and then is no progress
+
+        async def counted() -> Message:
+            nonlocal left, more
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, ends - time.monotonic()) if more else None)
+            except TimeoutError:
+                told = f"the body did not come within {self.settings.timeout:g} s"
+                raise Refusal(408, "too_slow", told, {"Connection": "close"}) from None
+            more = message.get("more_body", False)
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise self._too_large()
+            return message
+
+        return counted

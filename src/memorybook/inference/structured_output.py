@@ -1,0 +1,360 @@
+"""Asking a language model once or twice: the same for every wire, for callables and for scripts.
+
+What a kind of model adds is one function that answers one request (`Once`). Reading the answer, asking
+again with what was wrong, and counting are here.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Protocol
+
+from memorybook.errors import InvalidInput, LLMFailed
+from memorybook.inference.almost_json import clean, sound, values, without_thoughts
+from memorybook.inference.replies import Form, Message, Reply, ToolCall, ToolSchema, Usage
+from memorybook.text.tokens import count_tokens
+
+_SHOWN_AGAIN = 4000  # characters of an answer that are shown to the model with what was wrong
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked, as `LLM.complete` has it.
+
+    Attributes:
+        spelled: Whether the words of the prompt must say what to fill in, whatever else the wire says.
+    """
+
+    messages: tuple[Message, ...]
+    form: Form[Any] | None = None
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: str | None = None
+    max_tokens: int | None = None
+    spelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A call of a tool as it came: `arguments` decoded, or text that should be JSON."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An answer before anybody believed it; token counts are None where the server gave none."""
+
+    text: str = ""
+    calls: tuple[RawCall, ...] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cut: bool = False
+
+    def written(self) -> str:
+        """All that the model wrote."""
+        calls = (one.arguments if isinstance(one.arguments, str) else as_json(one.arguments) for one in self.calls)
+        return "\n".join([self.text, *calls]).strip()
+
+
+class Tally:
+    """What one `complete` has used so far, and who may forbid more."""
+
+    def __init__(self, allow: Callable[[Usage], None]) -> None:
+        self.used = Usage()
+        self._allow = allow
+
+    def allow(self) -> None:
+        """To be called before each request; raises BudgetSpent."""
+        self._allow(self.used)
+
+    def add(self, request: Request, seconds: float, raw: Raw | None, *, sent: bool = True) -> None:
+        """Count a request: its answer, or None if it failed; `sent` False if the server did not take it."""
+        if raw is None:
+            self.used += Usage(1, 1, tokens_of(request) if sent else 0, 0, seconds)
+            return
+        took = tokens_of(request) if raw.input_tokens is None else raw.input_tokens
+        gave = count_tokens(raw.written()) if raw.output_tokens is None else raw.output_tokens
+        self.used += Usage(1, 0, took, gave, seconds)
+
+    def unusable(self) -> None:
+        """The last answer came, and could not be used."""
+        self.used += Usage(failed=1)
+
+
+class Once(Protocol):
+    """Answers one request. Raises LLMFailed; counts whatever it does with the tally."""
+
+    def __call__(self, request: Request, tally: Tally) -> Raw:
+        """Ask `tally.allow()` before each try, tell `tally.add` after it."""
+
+
+class Asking:
+    """An LLM that asks through `once`; see `memorybook.protocols.LLM`.
+
+    Args:
+        name: See `LLM`.
+        once: Answers one request.
+        pieces: The same in pieces of text; None gives all of the text as one piece.
+        close: Releases what `once` holds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        once: Once,
+        *,
+        pieces: Callable[[Request, Tally], Generator[str, None, Raw]] | None = None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.name = name
+        self.close = close
+        self._once = once
+        self._pieces = pieces
+        self._allow: Callable[[Usage], None] = _anything
+
+    def gated(self, allow: Callable[[Usage], None]) -> Asking:
+        """This model, asking `allow` before each request with what the `complete` has used so far."""
+        other = copy.copy(self)
+        other._allow = allow
+        return other
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        form: Form[Any] | None = None,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Reply:
+        """See `LLM.complete`."""
+        request = checked(Request(tuple(messages), form, tuple(tools), tool_choice, max_tokens))
+        tally = Tally(self._allow)
+        try:
+            raw = self._once(request, tally)
+            try:
+                return reply_of(raw, request, tally.used)
+            except ValueError as problem:
+                tally.unusable()
+                request = again(request, raw, problem)
+            raw = self._once(request, tally)
+            try:
+                return reply_of(raw, request, tally.used)
+            except ValueError as problem:
+                tally.unusable()
+                self._give_up(raw, problem)
+        except LLMFailed as error:
+            error.usage = tally.used
+            raise
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        tool_choice: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Generator[str, None, Reply]:
+        """Pieces of the text as they come; returns the whole Reply (`reply = yield from llm.stream(…)`).
+
+        Raises as `complete`, but asks only once: what was shown cannot be taken back.
+        """
+        request = checked(Request(tuple(messages), None, tuple(tools), tool_choice, max_tokens))
+        tally = Tally(self._allow)
+        try:
+            if self._pieces:
+                raw = yield from self._pieces(request, tally)
+            else:
+                raw = self._once(request, tally)
+                yield clean(raw.text)
+            try:
+                return reply_of(raw, request, tally.used)
+            except ValueError as problem:
+                tally.unusable()
+                self._give_up(raw, problem)
+        except LLMFailed as error:
+            error.usage = tally.used
+            raise
+
+    def _give_up(self, raw: Raw, problem: ValueError) -> NoReturn:
+        shown = " ".join(raw.written().split())[:200]
+        raise LLMFailed(
+            f"the answers of the model {self.name!r} cannot be used: {problem} ({shown!r}); "
+            "try again, or choose a stronger model"
+        ) from None
+
+
+def _anything(used: Usage) -> None:
+    """Without a budget everything is allowed."""
+
+
+def checked(request: Request) -> Request:
+    """The request, if it can be sent. Raises InvalidInput."""
+    if not request.messages:
+        raise InvalidInput("no messages to answer; give at least one")
+    for message in request.messages:
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if role not in ("system", "user", "assistant", "tool"):
+            raise InvalidInput(f"the role {role!r} of a message is none of system, user, assistant, tool")
+    as_json(request.messages)
+    if request.form and request.tools:
+        raise InvalidInput("a form and tools were given together; ask for one of them")
+    names = [tool.name for tool in request.tools]
+    if request.tool_choice not in (None, "required", *names) or (request.tool_choice and not names):
+        raise InvalidInput(f"the tool {request.tool_choice!r} is not among those given: {', '.join(names) or 'none'}")
+    return request
+
+
+def tokens_of(request: Request) -> int:
+    """About how many tokens the request has."""
+    parts = [_said(message) for message in request.messages]
+    if request.form:
+        parts += [request.form.description, as_json(request.form.schema)]
+    parts += [f"{tool.name} {tool.description} {as_json(tool.parameters)}" for tool in request.tools]
+    return sum(map(count_tokens, parts))
+
+
+def _said(message: Message) -> str:
+    content = message.get("content") or ""
+    calls = message.get("tool_calls")
+    return (content if isinstance(content, str) else as_json(content)) + (as_json(calls) if calls else "")
+
+
+def as_json(value: Any) -> str:
+    """What is sent to a model; any mapping is an object. Raises InvalidInput if it is no JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=dict)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"what is sent to a model must be JSON ({error})") from None
+
+
+# --- asking in words -----------------------------------------------------------------------------
+
+
+def spelled_out(request: Request) -> tuple[Message, ...]:
+    """The messages with what to fill in, or how to call a tool, said in words at the end."""
+    words = _wanted(request)
+    if not words:
+        return request.messages
+    *before, last = request.messages
+    content = last.get("content")
+    if last.get("role") == "user" and isinstance(content, str):
+        return (*before, {**last, "content": f"{content}\n\n{words}"})
+    return (*request.messages, {"role": "user", "content": words})
+
+
+def _wanted(request: Request) -> str:
+    if request.form:
+        form = request.form
+        how = "Answer with one JSON object and nothing else. It must fit this JSON schema:"
+        if _HAN.search(form.description):
+            how = "只回答一个 JSON 对象，不要有任何其他文字。它要符合这个 JSON schema："
+        return f"{form.description}\n{how}\n{as_json(form.schema)}".lstrip()
+    if not request.tools:
+        return ""
+    listed = "\n".join(f"- {tool.name}: {tool.description} {as_json(tool.parameters)}" for tool in request.tools)
+    if any(_HAN.search(tool.description) for tool in request.tools):
+        how = '要调用工具，就只回答 {"name": 工具名, "arguments": {…}}，不要有其他文字。工具：'
+        must = {None: "", "required": "\n你必须调用一个工具。"}
+        return f"{how}\n{listed}" + must.get(request.tool_choice, f"\n你必须调用 {request.tool_choice}。")
+    how = 'To call a tool, answer only with {"name": the tool, "arguments": {…}}. The tools:'
+    must = {None: "", "required": "\nYou must call one of them."}
+    return f"{how}\n{listed}" + must.get(request.tool_choice, f"\nYou must call {request.tool_choice}.")
+
+
+def again(request: Request, raw: Raw, problem: ValueError) -> Request:
+    """The request that shows the model its answer and what was wrong with it."""
+    shown = raw.written()[:_SHOWN_AGAIN]
+    described = request.form.description if request.form else "".join(tool.description for tool in request.tools)
+    if _HAN.search(described):
+        words = f"这个回答不能用：{problem}。请改正后重新回答。"
+    else:
+        words = f"That answer cannot be used: {problem}. Mend this and answer again."
+    mine: list[Message] = [{"role": "assistant", "content": shown}] if shown else []
+    return replace(request, messages=(*request.messages, *mine, {"role": "user", "content": words}), spelled=True)
+
+
+# --- reading the answer --------------------------------------------------------------------------
+
+
+def reply_of(raw: Raw, request: Request, usage: Usage) -> Reply:
+    """What the answer says. Raises ValueError, with a sentence for the model, if it is not what was asked for."""
+    if request.form:
+        return Reply(clean(raw.text), _filled(request.form, raw), (), usage, raw.cut)
+    text = clean(without_thoughts(raw.text))
+    calls = tuple(_call(one, request, at) for at, one in enumerate(raw.calls))
+    if request.tools and not calls:
+        calls = tuple(_calls_in(raw.text, request))
+        text = "" if calls else text
+    wanted = request.tool_choice
+    if wanted and not any(wanted in ("required", call.name) for call in calls):
+        raise ValueError("no tool was called" if wanted == "required" else f"the tool {wanted!r} was not called")
+    if not calls and not text.strip():
+        raise ValueError("it is empty")
+    return Reply(text, None, calls, usage, raw.cut)
+
+
+def _filled(form: Form[Any], raw: Raw) -> Any:
+    problem: ValueError | None = None
+    try:
+        for value in _candidates(form, raw):
+            try:
+                return form.read(value)
+            except ValueError as error:
+                problem = problem or error
+    except ValueError as error:
+        problem = problem or error
+    if raw.cut:
+        raise ValueError("it was cut off at the limit of tokens; a shorter answer is needed")
+    raise problem or ValueError("there is no JSON in it")
+
+
+def _candidates(form: Form[Any], raw: Raw) -> Iterator[Any]:
+    """Whatever in the answer may be the filled form, likeliest first."""
+    for call in raw.calls:
+        arguments = call.arguments
+        yield from values(arguments, cut=raw.cut) if isinstance(arguments, str) else [sound(arguments)]
+    if raw.calls and not raw.text.strip():
+        return
+    for value in values(raw.text, cut=raw.cut):
+        yield value
+        if isinstance(value, dict):  # as some models write a call into the text
+            if value.get("name") == form.name:
+                yield value.get("arguments", value.get("parameters"))
+            if list(value) == [form.name]:
+                yield value[form.name]
+
+
+def _call(raw: RawCall, request: Request, at: int) -> ToolCall:
+    names = [tool.name for tool in request.tools]
+    if raw.name not in names:
+        raise ValueError(f"there is no tool {raw.name[:64]!r}; there are: {', '.join(names) or 'none'}")
+    found = raw.arguments
+    try:
+        if isinstance(found, str):
+            found = next(values(found), None) if found.strip() else {}
+        found = sound({} if found is None else found)
+    except ValueError as error:
+        raise ValueError(f"the arguments of {raw.name} cannot be read: {error}") from None
+    if not isinstance(found, Mapping):
+        raise ValueError(f"the arguments of {raw.name} are not a JSON object")
+    return ToolCall(clean(raw.id) or f"call_{at + 1}", raw.name, found)
+
+
+def _calls_in(text: str, request: Request) -> Iterator[ToolCall]:
+    """Calls that the model wrote into its text; a text without any is just a text."""
+    names = {tool.name for tool in request.tools}
+    try:
+        for at, value in enumerate(values(text)):
+            if isinstance(value, dict) and value.get("name") in names:
+                arguments = value.get("arguments", value.get("parameters", {}))
+                yield _call(RawCall("", str(value["name"]), arguments), request, at)
+    except ValueError:
+        return

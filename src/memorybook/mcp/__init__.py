@@ -1,0 +1,7 @@
+"""The door for hosts of the Model Context Protocol: `build` makes the server, `stdio.serve` runs it on a pipe."""
+
+from __future__ import annotations
+
+from memorybook.mcp.server import build
+
+__all__ = ["build"]

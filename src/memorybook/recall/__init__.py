@@ -1,1 +1,0 @@
-"""Finding: pure steps over the candidates that an index brings."""

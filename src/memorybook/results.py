@@ -1,0 +1,527 @@
+"""What the verbs of `Memory` answer, besides a search's `memorybook.search.types.Answer`.
+
+Frozen values with a `json()` that every door shows as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from memorybook.book.book import Book
+    from memorybook.inference.replies import Usage
+    from memorybook.model import Applied, Entry, Operation, Shown, Turn
+    from memorybook.search.types import Hit
+
+
+NAMED = "named"
+"""Under this name an entry keeps the alias that its category was given by."""
+
+
+def entry_json(entry: Entry, *, strength: float, access_count: int = 0) -> dict[str, Any]:
+    """An entry with all its fields; `score` is its strength today (0..1), fading applied."""
+    return {
+        "id": entry.id,
+        "text": entry.text,
+        "category": named(entry),
+        "score": round(strength, 6),
+        "state": entry.state,
+        "created_at": entry.created.isoformat().replace("+00:00", "Z") if entry.created else None,
+        "last_activated": entry.last_activated.isoformat(),
+        "hits": entry.hits,
+        "access_count": access_count,
+        "session": entry.session,
+        "source": entry.source,
+        "tags": list(entry.tags),
+        "entities": list(entry.entities),
+        "links": list(entry.links),
+        "group": entry.group,
+        "expires_at": entry.expires.isoformat() if entry.expires else None,
+        "pinned": entry.pinned,
+        "trust": entry.trust,
+        "superseded_by": entry.superseded_by,
+        "metadata": dict(entry.metadata),
+    }
+
+
+def named(entry: Entry) -> str:
+    """The category of an entry under the name it was given: `skill` and `pattern` are aliases."""
+    from memorybook.model import CATEGORY_ALIASES
+
+    names = (value for key, value in entry.unknown if key == NAMED and CATEGORY_ALIASES.get(value) == entry.category)
+    return next(names, entry.category)
+
+
+class Known(NamedTuple):
+    """An entry as it is now, with its strength today (0..1) and how often prompts used it.
+
+    After a change also how many secrets were masked in it, and the id of its operation; None if it was only looked at.
+    """
+
+    entry: Entry
+    strength: float
+    access_count: int = 0
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"entry": …}`; after a change with `"operation"`, and `"redacted"` if secrets were masked."""
+        shown: dict[str, Any] = {
+            "entry": entry_json(self.entry, strength=self.strength, access_count=self.access_count)
+        }
+        changed = {name: value for name in ("redacted", "operation") if (value := getattr(self, name))}
+        return {**shown, **changed}
+
+
+class Remembered(NamedTuple):
+    """What `remember` did.
+
+    Attributes:
+        known: The entry as it stands afterwards.
+        action: `created`; `strengthened`, if the same statement was known; `duplicate`, if this very
+            session had said it already.
+        redacted: How many secrets were masked.
+        operation: Id of the operation; None for a duplicate.
+    """
+
+    known: Known
+    action: Literal["created", "strengthened", "duplicate"]
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"entry": …, "action": …, "redacted": …, "operation": …}`."""
+        return {**self.known.json(), "action": self.action, "redacted": self.redacted, "operation": self.operation}
+
+
+class Appended(NamedTuple):
+    """Where a note went: `line` is its 1-based line in `path`, of the earlier one if it is a duplicate."""
+
+    path: str
+    line: int
+    duplicate: bool
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"path", "line", "duplicate", "redacted", "operation"}`."""
+        return self._asdict()
+
+
+class Flushed(NamedTuple):
+    """What `flush` wrote (`path`, 1-based `line`) and skipped (`text`, `reason`)."""
+
+    written: tuple[tuple[str, int], ...]
+    skipped: tuple[tuple[str, str], ...]
+    redacted: int = 0
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"written": [{"path", "line"}], "skipped": [{"text", "reason"}], "redacted", "operation"}`."""
+        return {
+            "written": [{"path": path, "line": line} for path, line in self.written],
+            "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
+            "redacted": self.redacted,
+            "operation": self.operation,
+        }
+
+
+class Lines(NamedTuple):
+    """Lines of a document: `length` of them from the 1-based `start`, of `total`."""
+
+    path: str
+    start: int
+    length: int
+    total: int
+    text: str
+
+    def json(self) -> dict[str, Any]:
+        """`{"path", "from", "lines", "total_lines", "text"}`."""
+        return {
+            "path": self.path,
+            "from": self.start,
+            "lines": self.length,
+            "total_lines": self.total,
+            "text": self.text,
+        }
+
+
+class Said(NamedTuple):
+    """A turn, opened: with the path of its session's summary ("" if it has none)."""
+
+    turn: Turn
+    path: str
+    session_name: str
+
+    def json(self) -> dict[str, Any]:
+        """`{"turn": {…}, "path", "from", "lines", "total_lines", "text"}`: lines count the turn's own text."""
+        count = self.turn.text.count("\n") + 1
+        return {
+            "turn": {
+                "id": self.turn.id,
+                "session": self.turn.session,
+                "session_name": self.session_name,
+                "position": self.turn.position,
+                "role": self.turn.role,
+                "speaker": self.turn.speaker,
+                "time": self.turn.time.isoformat().replace("+00:00", "Z") if self.turn.time else None,
+                "tool_calls": [dict(call) for call in self.turn.tool_calls],
+                "metadata": dict(self.turn.metadata),
+            },
+            "path": self.path,
+            "from": 1,
+            "lines": count,
+            "total_lines": count,
+            "text": self.turn.text,
+        }
+
+
+def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
+    """Entries with their strength today and their access counts."""
+    entries = list(entries)
+    counts = book.access_counts(entry.id for entry in entries)
+    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
+
+
+class Listed(NamedTuple):
+    """Entries, strongest first, cut at the limit; `total` counts all that match."""
+
+    entries: tuple[Known, ...]
+    total: int
+
+    def json(self) -> dict[str, Any]:
+        """`{"entries": [{…}], "total"}`."""
+        return {"entries": [known.json()["entry"] for known in self.entries], "total": self.total}
+
+
+class Receipt(NamedTuple):
+    """What `forget` or `purge` took away, or would.
+
+    Attributes:
+        dry_run: True if nothing was done.
+        entries: Ids of the entries.
+        notes: `path: line` of the notes.
+        sessions, turns: Counts in the transcripts.
+        documents: Paths of whole documents removed.
+        archive: How many of the entries stood in `archive/`.
+        passages, vectors: How many left the index.
+        tombstones: Texts that imports will not bring back.
+        journal: Texts of the journal, with prompts, proposals and parked work, that were erased; only by `purge`.
+        versions: Old versions of documents that were removed, `MEMORY.md.bak` included; only by `purge`.
+        remains: Where copies still are, one sentence each.
+        searched: Files of the book that were searched for what was erased; only by `purge`.
+        limits: What purging cannot do, one sentence each; only by `purge`.
+        operation: Id of the operation; None if nothing was done.
+    """
+
+    dry_run: bool
+    entries: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sessions: int = 0
+    turns: int = 0
+    documents: tuple[str, ...] = ()
+    archive: int = 0
+    passages: int = 0
+    vectors: int = 0
+    tombstones: int = 0
+    journal: int = 0
+    versions: int = 0
+    remains: tuple[str, ...] = ()
+    searched: int = 0
+    limits: tuple[str, ...] = ()
+    operation: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"receipt": {…}}`."""
+        shown = self._asdict()
+        return {"receipt": {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()}}
+
+
+class Undone(NamedTuple):
+    """What `undo` did, or would.
+
+    Attributes:
+        undone: Id of the operation that was taken back.
+        kind: Its verb.
+        operation: Id of the operation that took it back; None for a dry run.
+        dry_run: True if nothing was done.
+        changes: What taking it back changed, in order; `told` says it in words.
+        exact: Paths of documents that are again what they were, byte for byte.
+        adapted: Paths of documents that changed elsewhere since, which keep that.
+        remains: What stays of an import, and how to take it out, one sentence each.
+    """
+
+    undone: str
+    kind: str
+    operation: str | None
+    dry_run: bool
+    changes: tuple[Applied, ...] = ()
+    told: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    adapted: tuple[str, ...] = ()
+    remains: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"undone", "kind", "operation", "dry_run", "changes": [{"kind", "target", …}], "told", "exact", …}`."""
+        return {
+            **self._asdict(),
+            "changes": [change_json(change) for change in self.changes],
+            "told": list(self.told),
+            "exact": list(self.exact),
+            "adapted": list(self.adapted),
+            "remains": list(self.remains),
+        }
+
+
+def change_json(change: Applied) -> dict[str, Any]:
+    """A change as the journal keeps it; `purged` means that its texts were erased."""
+    return {
+        "kind": change.kind,
+        "target": change.target,
+        "before": change.before,
+        "after": change.after,
+        "reason": change.reason,
+        "purged": change.purged,
+    }
+
+
+class Happened(NamedTuple):
+    """One operation, as the history tells it.
+
+    Attributes:
+        operation: The operation, with all its changes.
+        told: Each change in words, in order; only those of what was asked for.
+        undone_by: Id of the operation that took it back; None while it stands.
+    """
+
+    operation: Operation
+    told: tuple[str, ...]
+    undone_by: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """`{"id", "time", "actor", "door", "kind", "session", "told", "changes", "discarded", "usage", …}`."""
+        operation = self.operation
+        return {
+            "id": operation.id,
+            "time": moment(operation.time),
+            "actor": operation.actor,
+            "door": operation.door,
+            "kind": operation.kind,
+            "session": operation.session,
+            "told": list(self.told),
+            "changes": [change_json(change) for change in operation.changes],
+            "discarded": [{"text": d.text, "reason": d.reason, "quote": d.quote} for d in operation.discarded],
+            "usage": None if operation.usage is None else dict(operation.usage),
+            "undoes": operation.undoes,
+            "undone_by": self.undone_by,
+        }
+
+
+class History(NamedTuple):
+    """Operations, newest first; `more` says whether there are older ones."""
+
+    operations: tuple[Happened, ...]
+    more: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """`{"operations": [{…}], "more"}`."""
+        return {"operations": [each.json() for each in self.operations], "more": self.more}
+
+
+class Ground(NamedTuple):
+    """What an entry rests on.
+
+    Attributes:
+        source: `path#L3-L5`, `turn:ID`, or `turn:SESSION/ID` where several sessions have a turn of that id.
+        text: What was said or stands there; None if it is no longer kept.
+        quote: The words of it that count; "" if nobody marked them.
+        session: Uuid of the session, "" if there is none; `session_name` is its name.
+        speaker: Who said it; "" if nobody knows.
+        time: When; None if nobody knows.
+    """
+
+    source: str
+    text: str | None
+    quote: str = ""
+    session: str = ""
+    session_name: str = ""
+    speaker: str = ""
+    time: datetime | None = None
+
+    def json(self) -> dict[str, Any]:
+        """All fields; `text` is null if it is no longer kept."""
+        return {**self._asdict(), "time": moment(self.time)}
+
+
+class Why(NamedTuple):
+    """Why an entry is in the book.
+
+    Attributes:
+        id: Its id.
+        known: The entry as it is now; None if it is no longer in the book.
+        rests_on: The turns and lines it rests on.
+        story: What created, strengthened, changed and superseded it, oldest first.
+        supersedes, contradicts: Ids and texts of entries that it replaced, or speaks against ("" if gone).
+        superseded_by: The one that replaced it, or None.
+        prompts: The last prompts that it entered, newest first.
+    """
+
+    id: str
+    known: Known | None
+    rests_on: tuple[Ground, ...] = ()
+    story: tuple[Happened, ...] = ()
+    supersedes: tuple[tuple[str, str], ...] = ()
+    contradicts: tuple[tuple[str, str], ...] = ()
+    superseded_by: tuple[str, str] | None = None
+    prompts: tuple[Shown, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"id", "entry", "rests_on", "story", "supersedes": [{"id", "text"}], …, "prompts", "access_count"}`."""
+        return {
+            "id": self.id,
+            "entry": None if self.known is None else self.known.json()["entry"],
+            "rests_on": [ground.json() for ground in self.rests_on],
+            "story": [each.json() for each in self.story],
+            "supersedes": [{"id": id, "text": text} for id, text in self.supersedes],
+            "contradicts": [{"id": id, "text": text} for id, text in self.contradicts],
+            "superseded_by": None
+            if self.superseded_by is None
+            else {"id": self.superseded_by[0], "text": self.superseded_by[1]},
+            "prompts": [
+                {"time": moment(shown.time), "session": shown.session, "query": shown.query} for shown in self.prompts
+            ],
+            "access_count": 0 if self.known is None else self.known.access_count,
+        }
+
+
+def moment(time: datetime | None) -> str | None:
+    """A time as every answer shows it, `2026-02-24T10:12:33Z`."""
+    return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+class Recalled(NamedTuple):
+    """A block for the prompt, its size in tokens, and the memories in it.
+
+    Attributes:
+        text: The block between its markers; "" when there is nothing to say.
+        tokens: Estimated size of `text`.
+        hot: Entries that are always in the prompt, pinned and strongest first.
+        cold: Hits for the query, most wanted first; the block shows them newest first.
+        has_relevant: Whether the book claims to know an answer to the query; False for a blank one.
+    """
+
+    text: str
+    tokens: int
+    hot: tuple[Known, ...] = ()
+    cold: tuple[Hit, ...] = ()
+    has_relevant: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """`{"text", "tokens", "has_relevant", "memories": [{…}]}`: entries of every prompt, then hits."""
+        memories: list[dict[str, Any]] = [known.json()["entry"] for known in self.hot]
+        memories += [hit.json() for hit in self.cold]
+        return {"text": self.text, "tokens": self.tokens, "has_relevant": self.has_relevant, "memories": memories}
+
+
+class Left(NamedTuple):
+    """Something that was not stored, and why."""
+
+    text: str
+    reason: str
+
+
+class Memorized(NamedTuple):
+    """What the end of a session brought.
+
+    Attributes:
+        session: Its uuid.
+        new: Entries that were added; `merged` of an old one and what was said now.
+        updated: Entries in the place of one that is no longer true, and those that were said again.
+        reinforced, contradicted: Entries that were said again, and that are no longer true.
+        archived, removed: Entries that were put aside, and taken out because the user asked for it.
+        notes: Lines that were written.
+        discarded: What was found and is not stored, with the reason.
+        memories: For each statement what became of it: action, id (None if no entry says it), text, reason.
+        summary: Path of the session's summary; "" if none was written.
+        operation: Id of the operation; None if nothing was done.
+        proposals: Ids of what waits for a person's word.
+        queued: How many sessions wait to be tried again, this one among them; 0 if this one does not.
+        usage: What the language model used; None if it was not asked.
+        redacted: Secrets masked in what was given.
+        degraded: What was less than it should be, one sentence each; why this session waits, if it does.
+    """
+
+    session: str
+    new: int = 0
+    updated: int = 0
+    merged: int = 0
+    reinforced: int = 0
+    contradicted: int = 0
+    archived: int = 0
+    removed: int = 0
+    notes: int = 0
+    discarded: tuple[Left, ...] = ()
+    memories: tuple[tuple[str, str | None, str, str], ...] = ()
+    summary: str = ""
+    operation: str | None = None
+    proposals: tuple[str, ...] = ()
+    queued: int = 0
+    usage: Usage | None = None
+    redacted: int = 0
+    degraded: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """`{"session", "new", "updated", "archived", "removed", …, "discarded": [{"text", "reason"}], "memories"}`."""
+        names = ("action", "id", "text", "reason")
+        return {
+            **self._asdict(),
+            "discarded": [each._asdict() for each in self.discarded],
+            "memories": [dict(zip(names, each, strict=True)) for each in self.memories],
+            "proposals": list(self.proposals),
+            "usage": None if self.usage is None else self.usage.json(),
+            "degraded": list(self.degraded),
+        }
+
+
+class Imported(NamedTuple):
+    """What an import brought, or would bring: counts, what was skipped and why, and the summaries written.
+
+    Attributes:
+        sessions, turns: In the files; turns not stored before are `new_turns`.
+        entries, strengthened, notes: Written, or said once more.
+        redacted: Secrets masked.
+        skipped: Texts that were not taken, with the reason.
+        warnings: What could not be read, and what was less than it should be.
+        summaries: Paths of the summaries written.
+        known: Entries and notes that the files bring and that were imported before, or stand in the book.
+        files, formats: How many were read, and what they are.
+        dry_run: Whether nothing was written.
+    """
+
+    sessions: int
+    turns: int
+    new_turns: int
+    entries: int
+    strengthened: int
+    notes: int
+    redacted: int
+    skipped: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    summaries: tuple[str, ...] = ()
+    known: int = 0
+    files: int = 1
+    formats: tuple[str, ...] = ()
+    dry_run: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """The counts, `"skipped": [{"text", "reason"}]`, `"warnings"`, `"summaries"`, `"formats"`, `"dry_run"`."""
+        return {
+            **self._asdict(),
+            "skipped": [{"text": text, "reason": reason} for text, reason in self.skipped],
+            "warnings": list(self.warnings),
+            "summaries": list(self.summaries),
+            "formats": list(self.formats),
+        }

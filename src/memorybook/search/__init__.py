@@ -1,0 +1,1 @@
+"""Search: candidates, evidence, ranking, relevance and result types."""

@@ -1,0 +1,259 @@
+"""The evidence that a passage is what was asked for: pure steps from a pool to one number for each candidate."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from memorybook._light import Mapping, Memo, NamedTuple, Sequence, date
+from memorybook.search.relevance import Sums
+from memorybook.search.time_words import words_as_written
+from memorybook.search.types import Candidate, Candidates, Passage
+from memorybook.search.weights import Weights
+from memorybook.text.days.grammar import may_name_days
+
+Component = list[float]
+"""One number for each candidate of a pool, in its order."""
+
+REACH = {1: 1.0, 2: 2 / 3, 3: 1 / 3}
+"""How much of its neighbours a turn is given, by their distance in turns."""
+
+SECOND_HAND = 0.5
+"""Share of the speaker's bonus for what is not known to be said by anybody."""
+
+COMPANY = 3
+"""How many others of a session speak for one of its passages."""
+
+
+TALK = 0.5
+"""Share of the bonus for recency for what a person with a name said."""
+
+
+class Pool(NamedTuple):
+    """Candidates and their neighbours, numbered.
+
+    Attributes:
+        items: In no order; a neighbour has no score of any leg.
+        passages: Of the items, in their order.
+        talks: Session -> its turns, position -> number.
+    """
+
+    items: Sequence[Candidate]
+    passages: Sequence[Passage]
+    talks: Mapping[str | None, Mapping[int, int]]
+
+
+def pool_of(found: Candidates) -> Pool:
+    """What the index found, numbered."""
+    items = [*found.items, *found.neighbours]
+    passages = [c.passage for c in items]
+    talks: dict[str | None, dict[int, int]] = {}
+    for number, passage in enumerate(passages):
+        if passage.source == "turn":
+            talks.setdefault(passage.session, {})[passage.position] = number
+    return Pool(items, passages, talks)
+
+
+# --- the two legs --------------------------------------------------------------------------------
+
+
+def minmax(values: Sequence[float | None], most: float = 1.0) -> Component:
+    """Spread over 0..`most`; what the leg did not bring is 0, and the worst that it brought just above."""
+    known = [value for value in values if value is not None]
+    if not known or not most:
+        return [0.0] * len(values)
+    low, high = min(known), max(known)
+    if high == low:
+        return [0.0 if value is None else most for value in values]
+    width = high - low
+    return [0.0 if value is None else most * (0.001 + 0.999 * (value - low) / width) for value in values]
+
+
+def words_leg(pool: Pool, weights: Weights) -> Component:
+    """BM25 over the candidates, 0..`weights.words`."""
+    return minmax([c.words for c in pool.items], weights.words)
+
+
+def vector_leg(pool: Pool, weights: Weights, waiting: bool) -> Component:
+    """The cosine over the candidates, 0..`weights.vector`.
+
+    While some passages wait for their vectors, the words of one without a cosine count for both legs.
+    """
+    near = minmax([c.cosine for c in pool.items], weights.vector)
+    if waiting:
+        said = minmax([c.words for c in pool.items], weights.vector)
+        near = [w if c.cosine is None else v for c, v, w in zip(pool.items, near, said, strict=True)]
+    return near
+
+
+# --- who is asked about --------------------------------------------------------------------------
+
+_FIRST_PERSON = frozenset({"i", "my", "me", "mine"})
+_FIRST_PERSON_ZH = "我咱"
+
+
+def asked_person(question: str, speakers: frozenset[str]) -> frozenset[str]:
+    """Names among `speakers` that the question names, as whole words; `user` if it says I, 我 or 咱."""
+    lowered = question.lower()
+    named = {name for name in speakers if name and _named(name, lowered)}
+    if not _FIRST_PERSON.isdisjoint(words_as_written(question)) or any(i in question for i in _FIRST_PERSON_ZH):
+        named.add("user")
+    return frozenset(named)
+
+
+def _named(name: str, lowered: str) -> bool:
+    name = name.lower()
+    return any(_stands_in(part, lowered) for part in name.split()) if name.isascii() else name in lowered
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether the name is there and, if it is in ASCII, no part of a word; Chinese may stand right beside it."""
+    if name not in text or not name.isascii():
+        return name in text
+    return any(not _runs_on(before) and not _is_letter(after[:1]) for before, after in pairwise(text.split(name)))
+
+
+def _runs_on(before: str) -> bool:
+    """Whether a word goes on after this, also over an apostrophe: what's names no S."""
+    return _is_letter(before[-1:]) or (before[-1:] in "'’" and _is_letter(before[-2:-1]))
+
+
+def _is_letter(character: str) -> bool:
+    """Of a script that puts spaces between words."""
+    return character.isalnum() and character < "\u2e80"
+
+
+def speaker(question: str, pool: Pool, weights: Weights) -> Component:
+    """For what the person said whom the question names; half for what else may be about that person.
+
+    A book is about its user: an entry that rests on no turn counts as said by the user, any other entry, note or
+    document as what may be about the user, unless it rests on a turn in the pool that another said. Who only asks
+    says nothing of anybody.
+    """
+    asked = asked_person(question, frozenset([p.speaker for p in pool.passages]))
+    if not asked:
+        return [0.0] * len(pool.items)
+    turns = {(p.session, p.turn): p for p in pool.passages if p.source == "turn"}
+    of_user = "user" in asked
+
+    def share(passage: Passage) -> float:
+        if passage.asks == 2:
+            return 0.0
+        said = passage if passage.source == "turn" else turns.get((passage.session, passage.turn))
+        if said is not None:
+            return float(said.speaker in asked or (of_user and said.role == "user"))
+        if passage.source == "summary":
+            return 0.0
+        if of_user and passage.entry and not passage.turn:
+            return 1.0
+        return SECOND_HAND * (of_user or any(_stands_in(name, passage.text) for name in asked))
+
+    return [weights.speaker * share(passage) for passage in pool.passages]
+
+
+# --- what stands around it -----------------------------------------------------------------------
+
+
+def answer(base: Component, pool: Pool, weights: Weights) -> Component:
+    """A turn that follows a question inherits from it: the answer seldom repeats the question's words."""
+    inherited = [0.0] * len(base)
+    for talk in pool.talks.values():
+        for position, number in talk.items() if len(talk) > 1 else ():
+            before = talk.get(position - 1)
+            if before is not None and pool.passages[before].asks:
+                inherited[number] = weights.answer * base[before]
+    return inherited
+
+
+def neighbour(base: Component, pool: Pool, weights: Weights) -> Component:
+    """What was said just before and after is often about the same."""
+    smoothed = [0.0] * len(base)
+    for talk in pool.talks.values():
+        if len(talk) > 1:
+            turns = sorted(talk.items())
+            for distance, share in REACH.items():
+                worth = weights.neighbour * share
+                for position, number in turns:
+                    after = talk.get(position + distance)
+                    if after is not None:
+                        smoothed[number] += worth * base[after]
+                        smoothed[after] += worth * base[number]
+    return smoothed
+
+
+def session(base: Component, pool: Pool, weights: Weights) -> Component:
+    """A session or document of which others match too is more likely the one that is meant.
+
+    Turns next to each other do not count: what they share is the neighbour's part.
+    """
+    groups: dict[str, list[int]] = {}
+    for number, passage in enumerate(pool.passages):
+        groups.setdefault(passage.session or passage.path, []).append(number)
+    # what is no turn stands far from everything but itself
+    place = [p.position if p.source == "turn" else -3 * number for number, p in enumerate(pool.passages, 1)]
+    shared = [0.0] * len(base)
+    for members in groups.values():
+        if len(members) > 1:
+            best = [n for n in members if base[n] and pool.passages[n].source != "summary"]  # it repeats turns
+            best.sort(key=base.__getitem__, reverse=True)
+            near = [(base[n], place[n]) for n in best[: COMPANY + 3]]
+            for number in members:
+                at = place[number]
+                others = [value for value, where in near if not -2 < where - at < 2]
+                shared[number] = weights.session * sum(others[:COMPANY]) / COMPANY
+    return shared
+
+
+# --- what it is ----------------------------------------------------------------------------------
+
+
+def asking(pool: Pool, weights: Weights) -> Component:
+    """A question is seldom what somebody looks for, though it has the words."""
+    return [-weights.asking if p.asks else 0.0 for p in pool.passages]
+
+
+def summary(pool: Pool, weights: Weights) -> Component:
+    """A summary repeats its turns."""
+    return [-weights.summary if p.source == "summary" else 0.0 for p in pool.passages]
+
+
+def coverage(pool: Pool, idf: Mapping[str, float], weights: Weights) -> Component:
+    """The share of the question's words that stand in the passage, by idf, each counted once."""
+    most, held, total = weights.coverage, Sums(idf.values()), sum(idf.values()) or 1.0
+    return [most * held[c.holds] / total for c in pool.items]
+
+
+def recency(pool: Pool, weights: Weights) -> Component:
+    """The newer the better, bounded; what people said to each other does not age as notes do."""
+    days = [_ordinal[p.date] for p in pool.passages]
+    known = {day for day in days if day is not None}
+    if len(known) < 2:
+        return [0.0] * len(days)
+    most, oldest, span = weights.recency, min(known), max(known) - min(known)
+    bonus = [0.0 if day is None else most * (day - oldest) / span for day in days]
+    return [
+        TALK * value if p.source == "turn" and p.speaker not in ("", p.role) else value  # somebody with a name said it
+        for value, p in zip(bonus, pool.passages, strict=True)
+    ]
+
+
+def dated(question: str, pool: Pool, weights: Weights, today: date | None) -> Component:
+    """For what is dated within, or soon after, the days that the question names."""
+    if not may_name_days(question):
+        return [0.0] * len(pool.items)
+    from memorybook.text.days.past import closeness, spans
+
+    days = [_ordinal[p.date] for p in pool.passages]
+    years = {date.fromordinal(day).year for day in days if day is not None}
+    wanted = spans(question, years, today)
+    return [weights.dated * closeness(day, wanted) if day is not None and wanted else 0.0 for day in days]
+
+
+def _day(day: str | None) -> int | None:
+    """None for what is no day too: an index may hold what the calendar does not have."""
+    try:
+        return date.fromisoformat(day).toordinal() if day else None
+    except ValueError:
+        return None
+
+
+_ordinal = Memo(_day, 4096)

@@ -1,0 +1,198 @@
+"""Search results as a model gets them from a tool: which hits, and one compact line for each."""
+
+from __future__ import annotations
+
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping
+from memorybook.text.screen import screen
+from memorybook.text.tokens import tokens
+
+if TYPE_CHECKING:
+    from memorybook.protocols import Transcripts
+    from memorybook.search.types import Answer, Hit, Passage
+
+NEAREST = 2
+"""Hits that are shown where none is relevant."""
+
+_DEEPER = 4
+"""Searched hits for each one shown, since some are dropped."""
+
+_MOST = 200
+
+_TOOL_WORDS = frozenset({"tool", "output", "print", "stdout", "stderr", "工具", "输出", "打印"})
+"""Words of a query, stemmed, that ask for the output of tools."""
+
+_LEFT_OUT = 'outputs of tools left out: {}; to see them, name the tool or "tool output" in the query'
+
+_TRUST_OF_ROLE = {"assistant": "agent", "system": "agent", "tool": "tool"}
+
+
+def search_for_model(
+    search: Callable[..., Answer],
+    transcripts: Transcripts,
+    default: int,
+    *,
+    query: str,
+    max_results: int | None = None,
+    **filters: Any,
+) -> dict[str, Any]:
+    """Search and return the answer as JSON with the hits that a model can use, see `select`.
+
+    Args:
+        search: `Memory.search` or `Memory.recall_memory`.
+        transcripts: Give turns their short names.
+        default: Maximum of hits if `max_results` is None.
+        query, max_results, filters: Arguments of `search`.
+
+    Raises:
+        InvalidInput, NotFound, Conflict: As `search` does.
+    """
+    limit = default if max_results is None else max_results
+    searched = min(_MOST, _DEEPER * limit) if 1 <= limit <= _MOST else limit
+    found = select(search(query, max_results=searched, **filters), query, limit, transcripts)
+    turns = [hit for hit in found["results"] if hit["source"] == "turn"]
+    for hit, name in zip(turns, transcripts.short_names((hit["session"], hit["turn"]) for hit in turns), strict=True):
+        hit["place"] = f"turn:{name}"
+    return found
+
+
+def select(answer: Answer, query: str, limit: int, transcripts: Transcripts) -> dict[str, Any]:
+    """The answer as JSON with at most `limit` hits, in their order.
+
+    - Relevance must be above 0, to two decimals. If it is for none, the nearest two are given, with `"nearest": True`.
+    - Turns without text and turns that only call a tool are dropped.
+    - Output of tools is dropped unless the query asks for it, see `asks_for_output`; `left_out` says how many.
+    - A hit has `trust` unless that is `user` or unknown; text that instructs its reader is `suspect`.
+    """
+    said = [hit for hit in answer.hits if hit.passage.text.strip()]
+    asked = [hit for hit in said if hit.passage.role != "tool" or asks_for_output(query, hit.passage.speaker)]
+    relevant = _first([hit for hit in asked if _is_relevant(hit)], limit, transcripts)
+    nearest = [] if relevant else _first(asked, min(NEAREST, limit), transcripts)
+    dropped = sum(hit not in asked and _is_relevant(hit) for hit in said[:limit])
+    return {
+        **answer.json(),
+        "results": [_with_trust(hit) for hit in relevant or nearest],
+        "has_relevant": answer.has_relevant and (bool(relevant) or not answer.hits),
+        **({"nearest": True} if nearest else {}),
+        **({"left_out": [_LEFT_OUT.format(dropped)]} if dropped else {}),
+    }
+
+
+def _first(hits: Iterable[Hit], count: int, transcripts: Transcripts) -> list[Hit]:
+    """The first hits that say something; the turns of the others only call a tool."""
+    found: list[Hit] = []
+    for hit in hits:
+        if len(found) < count and not _only_calls(hit.passage, transcripts):
+            found.append(hit)
+    return found
+
+
+def _is_relevant(hit: Hit) -> bool:
+    return round(hit.relevance, 2) > 0
+
+
+def _only_calls(passage: Passage, transcripts: Transcripts) -> bool:
+    """Whether it is an assistant's turn that is nothing but a call of a tool; some formats keep that as its text."""
+    if passage.source != "turn" or passage.role != "assistant" or passage.turn is None:
+        return False
+    turns = transcripts.find(passage.turn, passage.session)
+    said = passage.text.strip()
+    return _is_call(said) or any(
+        said == str(call.get("arguments")).strip() for turn in turns for call in turn.tool_calls
+    )
+
+
+def _is_call(text: str) -> bool:
+    """Whether a text is a call of a tool, as models without calls of their own write it."""
+    if text.startswith("<tool_call>"):
+        return text.endswith("</tool_call>") and text.count("<tool_call>") == 1
+    if not text.startswith("{") or '"arguments"' not in text:
+        return False
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"name", "arguments"} <= found.keys()
+
+
+def asks_for_output(query: str, tool: str) -> bool:
+    """Whether a query asks for the output of the tool: by its name as it is written, or by a word such as output, 输出.
+
+    >>> [asks_for_output(query, "Read") for query in ("what did Read return?", "the books I read", "工具的输出")]
+    [True, False, True]
+    """
+    return not _TOOL_WORDS.isdisjoint(tokens(query)) or _names(query, tool)
+
+
+def _names(query: str, name: str) -> bool:
+    """Whether the name stands in the query as a whole word."""
+    before, found, after = query.partition(name) if name else ("", "", "")
+    while found:
+        if not _is_word(before[-1:]) and not _is_word(after[:1]):
+            return True
+        before, found, after = after.partition(name)
+    return False
+
+
+def _is_word(char: str) -> bool:
+    return char == "_" or (char.isascii() and char.isalnum())
+
+
+def _with_trust(hit: Hit) -> dict[str, Any]:
+    trust = _trust_of(hit.passage)
+    return hit.json() | ({"trust": trust} if trust not in ("", "user") else {})
+
+
+def _trust_of(passage: Passage) -> str:
+    """As stored; of a turn by its role; `suspect` for text that instructs its reader; "" if unknown."""
+    if screen(passage.text):
+        return "suspect"
+    return passage.trust or _TRUST_OF_ROLE.get(passage.role, "")
+
+
+# --- as text -------------------------------------------------------------------------------------
+
+
+def result_lines(answer: Mapping[str, Any]) -> list[str]:
+    """An answer of a search as lines: one for each hit, with a first one if none is relevant.
+
+    A hit: rank, relevance, the place to open, what is known of it (what is missing, or stands in the place, is not
+    named), its text.
+
+    Args:
+        answer: JSON of a search while memory is switched on; its nulls may be missing.
+    """
+    lines = [_line(rank, hit) for rank, hit in enumerate(answer["results"], 1)]
+    if not answer["has_relevant"]:
+        lines[:0] = ["Nothing relevant; the nearest:" if lines else "Nothing relevant found."]
+    elif not lines:
+        lines = [f"Nothing above relevance {answer['threshold']:g}."]
+    return [*lines, *(f"(degraded: {reason})" for reason in answer["index"]["degraded"])]
+
+
+def _line(rank: int, hit: Mapping[str, Any]) -> str:
+    place, date = _place(hit), hit.get("date") or ""
+    about = [hit.get("category") or hit["source"], hit.get("state"), "" if date in place else date, hit.get("speaker")]
+    about += [f"trust {hit['trust']}" if hit.get("trust") else "", f"id {hit['id']}" if hit.get("id") else ""]
+    known = " ".join(", ".join(filter(None, about)).split()) + _components(hit.get("why") or {})
+    return f"{rank}. {hit['relevance']:.2f} {place} ({known}): {' '.join(hit['snippet'].split())}"
+
+
+def _components(why: Mapping[str, float]) -> str:
+    return "; " + ", ".join(f"{name} {value:g}" for name, value in why.items()) if why else ""
+
+
+def _place(hit: Mapping[str, Any]) -> str:
+    if hit["source"] == "turn":
+        return str(hit.get("place") or f"turn:{hit['session']}/{hit['turn']}")
+    return f"{hit['path']}#L{hit['start_line']}-L{hit['end_line']}"
+
+
+def answer_text(answer: Mapping[str, Any]) -> str:
+    """The answer of a tool as text for a model: a search as `result_lines`, anything else as JSON."""
+    if "results" in answer and not answer["disabled"]:
+        return "\n".join([*result_lines(answer), *(f"({sentence})" for sentence in answer.get("left_out", ()))])
+    import json
+
+    return json.dumps(answer, ensure_ascii=False, default=str)

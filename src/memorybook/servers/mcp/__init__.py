@@ -1,7 +1,0 @@
-"""The door for hosts of the Model Context Protocol: `build` makes the server, `stdio.serve` runs it on a pipe."""
-
-from __future__ import annotations
-
-from memorybook.servers.mcp.server import build
-
-__all__ = ["build"]

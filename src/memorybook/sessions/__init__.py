@@ -1,0 +1,1 @@
+"""Sessions: their turns, their end, their summaries, and the four recalls of past conversations."""

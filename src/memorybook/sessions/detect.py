@@ -1,0 +1,222 @@
+"""Whether an input asks for something that was said before, and which recall it asks for: no language model.
+
+Cues hear it (`cues`), and what is learned from labelled inputs (`likeness`) hears what they miss; where both do, which
+recall is meant is decided by the two together.
+"""
+
+from __future__ import annotations
+
+from memorybook._light import TYPE_CHECKING, Mapping, NamedTuple, Sequence, date, lazily
+from memorybook.sessions import likeness
+from memorybook.sessions.recall_cues import rules
+
+if TYPE_CHECKING:
+    from memorybook.sessions.recall_cues import Language, Scene
+    from memorybook.text.days.spans import Span
+
+READ = 240
+"""Characters read at either end of an input: who pastes a page asks before it or after it."""
+
+LIKE = 0.5
+"""Confidence of an input that asks for nothing but is like a past session just enough; 1 if it is the same."""
+
+LEAST: Mapping[Language, float] = {"en": 0.7, "zh": 0.6}
+"""Probability of any scene from which an input is taken to ask that no cue hears."""
+
+UNLIKE = 0.01
+"""Probability of any scene below which not even a cue is believed."""
+
+SAY = 1.1
+"""How much a cue has to say about which recall is meant, against what is learned."""
+
+_ANY_DAY = date(2060, 8, 31)
+"""Seen from which every phrase names days: all have begun, 29 February and the 31st of last month are there."""
+
+_CODE = lazily(r"(?s)```.*?(?:```|$)")
+_QUOTED = lazily(
+    r"“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|【[^】]*】|`[^`]*`|\"[^\"]*\"|(?<![\w'])'(?!\s)[^'\n]+'(?!\w)"
+)
+_HAN = lazily("[\u3400-\u9fff]")
+
+
+_SEVERAL = lazily(
+    r"(?i)\b(?:last|past|previous|latest|recent)\s+(?:\w+\s+){1,2}"
+    r"(?:conversations|chats|sessions|discussions|talks)\b(?!\s+(?:with|between)\s+(?!(?:you|me|us)\b))"
+    r"|(?:最近|最后|过去|近|前)的?这?[0-9二两三四五六七八九十几]{1,3}(?:[次场轮回段]|个)(?:我们|咱们)?的?"
+    r"(?:(?:对话|会话|聊天|谈话|讨论|交谈|交流)(?![室软框群])|[^，。？！]{0,3}[聊谈]了?[些点]?(?:什么|啥|哪))"
+)
+
+
+class Recall(NamedTuple):
+    """What an input asks to be recalled.
+
+    Attributes:
+        scene: `history` (what the user told or asked: preferences, facts about them), `topic` (what was discussed,
+            decided or advised on a subject), `session` (an earlier conversation as a whole), `within` (earlier in
+            this one).
+        reason: The words that say so, as they were read.
+        confidence: 0..1; of the rules' own making, not a measured probability.
+        query: The subject: the input without the words that ask; may be empty for `session`.
+        span: First and last day that it speaks of, as ordinals; None if it names none.
+        limit: How many of the newest sessions it speaks of ("our last three conversations"), at least 1; None if it
+            gives no number.
+    """
+
+    scene: Scene
+    reason: str
+    confidence: float
+    query: str
+    span: Span | None = None
+    limit: int | None = None
+
+
+def detect(text: str, keywords: Sequence[str] = (), *, today: date | None = None) -> Recall | None:
+    """Which recall an input asks for; None if it asks for none.
+
+    What stands in quotes or code is passed over: it is spoken about, not said. Any text is taken, none raises.
+
+    Args:
+        text: What the user just said.
+        keywords: Further words that ask for a recall wherever they are said, in any case and width; blank ones do not
+            count.
+        today: What "last Tuesday" is counted from; None leaves such spans out.
+
+    >>> detect("What did we decide about token expiry?").scene
+    'topic'
+    >>> detect("Remember to buy milk") is None, detect("git 怎么看上一次提交") is None
+    (True, True)
+    """
+    said = _said(text)
+    named = _by_keyword(text, keywords)
+    found = _heard(said, named)
+    if (several := _several(said)) and not rules(_languages(said)[0]).never(said):
+        return several._replace(span=_span(said, today))
+    if found is None:
+        return None
+    scene, reason, confidence = found
+    query = (found is named and subject(_without(said, keywords))) or subject(said)  # the keyword if there is no more
+    if scene == "topic" and not query:  # nothing is named but the talk
+        scene = "session"
+    return Recall(scene, reason, confidence, query, _span(said, today))
+
+
+def resembles(best: float, threshold: float, text: str, *, today: date | None = None) -> Recall | None:
+    """A recall by topic for an input that asks for none, but is that much like a past session.
+
+    Args:
+        best: The greatest relevance, 0..1, of a past session or turn for the input.
+        threshold: The setting `recall.similarity_threshold`; 0 turns this off.
+        text: The input, which is the query as it stands.
+        today: As for `detect`.
+
+    >>> resembles(0.8, 0.7, "the ndots issue").scene, resembles(0.6, 0.7, "hello"), resembles(0.6, 0.0, "hello")
+    ('topic', None, None)
+    """
+    if threshold <= 0 or best < threshold:
+        return None
+    sure = LIKE + (1 - LIKE) * (min(best, 1.0) - threshold) / (1 - threshold) if threshold < 1 else 1.0
+    return Recall("topic", f"like a past session ({best:.2f})", sure, " ".join(text.split()), _span(text, today))
+
+
+def subject(text: str) -> str:
+    """The text without days and the words that ask for a recall, of both languages; "" if nothing else is there."""
+    from memorybook.text.days.past import without_days
+
+    text = without_days(text, _ANY_DAY)
+    for language in _languages(text):
+        text = rules(language).subject(rules(language).plain(text))
+    return text
+
+
+def plain(text: str, language: Language) -> str:
+    """What `likeness` is asked about, `en` or `zh`: what is said, in plain words."""
+    return rules(language).plain(_said(text))
+
+
+def _languages(text: str) -> tuple[Language, ...]:
+    """In which a text may ask; in Chinese with English words among it, in both."""
+    return ("zh", "en") if _HAN.search(text) else ("en",)
+
+
+def _heard(said: str, named: tuple[Scene, str, float] | None) -> tuple[Scene, str, float] | None:
+    """The recall that is asked for, why and how sure that is; `named` where only a keyword asks, None for none."""
+    languages = _languages(said)
+    found = next(filter(None, (_cued(said, language) for language in languages)), None) or named
+    if found is not None:
+        return found
+    words = rules(languages[0]).plain(said)
+    odds = likeness.odds(words, languages[0])
+    likely = sum(odds.values())
+    if likely < LEAST[languages[0]] or not likeness.points(words) or rules(languages[0]).never(words):
+        return None
+    return max(odds, key=odds.__getitem__), "like inputs that ask for it", likely
+
+
+def _cued(said: str, language: Language) -> tuple[Scene, str, float] | None:
+    """The recall of which a cue is there, as what is learned has it."""
+    words = rules(language).plain(said)
+    cue = rules(language).heard(words)
+    if cue is None:
+        return None
+    odds = likeness.odds(words, language) or {cue.scene: 1.0}
+    likely = sum(odds.values())
+    if likely < UNLIKE:
+        return None
+    votes = {scene: each / likely + (SAY * cue.sure if scene == cue.scene else 0) for scene, each in odds.items()}
+    return max(votes, key=votes.__getitem__), cue.words(words), cue.sure
+
+
+def _said(text: str) -> str:
+    """What of a text is said by its writer: no code, nothing quoted, and of a long one only its two ends."""
+    text = _CODE.sub(" ▢ ", text.strip())
+    if len(text) > 2 * READ:
+        text = f"{text[:READ]}\n{text[-READ:]}"
+    return _QUOTED.sub(" ▢ ", _plain(text))
+
+
+def _plain(text: str) -> str:
+    """In letters and digits of the usual width."""
+    if text.isascii():
+        return text
+    from unicodedata import normalize
+
+    return normalize("NFKC", text).replace("’", "'")
+
+
+def _without(said: str, keywords: Sequence[str]) -> str:
+    """The text without the keywords: they ask for a recall, and are not what is looked for."""
+    for word in filter(None, (_plain(word).strip().casefold() for word in keywords)):
+        low = said.casefold()
+        at = low.find(word) if len(low) == len(said) else -1
+        while at >= 0:
+            said, low = (f"{one[:at]} {one[at + len(word) :]}" for one in (said, low))
+            at = low.find(word, at)
+    return said
+
+
+def _by_keyword(text: str, keywords: Sequence[str]) -> tuple[Scene, str, float] | None:
+    wanted = [word for word in keywords if word.strip()]
+    if not wanted:
+        return None
+    said = _QUOTED.sub(" ▢ ", _plain(_CODE.sub(" ▢ ", text))).casefold()
+    word = next((word for word in wanted if _plain(word).casefold() in said), None)
+    return ("topic", word, 0.6) if word else None
+
+
+def _several(said: str) -> Recall | None:
+    """The newest few sessions as such, where nothing but how many of them is said."""
+    found = _SEVERAL.search(said)
+    if found is None or subject(f"{said[: found.start()]} {said[found.end() :]}"):
+        return None
+    from memorybook.sessions.session_order import counted
+
+    limit = counted(found[0])
+    return None if limit is None else Recall("history", found[0].strip(), 0.9, "", None, limit)
+
+
+def _span(text: str, today: date | None) -> Span | None:
+    if today is None:
+        return None
+    from memorybook.text.days.past import days_of
+
+    return days_of(text, today)

@@ -1,0 +1,421 @@
+"""Remembering what was said: turns -> extract -> ground -> match -> one operation with the summary of the session.
+
+The one pipeline of every way in: the end of a session (by a model where there is one) and imports (by rules). The
+decisions are pure steps of `lifecycle`; here they are put in order. The model is asked outside of every lock but one
+of its own, and what it said is carried out on the entries as they stand by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from memorybook.book.commit import ATTEMPTS, Group
+from memorybook.book.transaction import Draft, Outcome, Result
+from memorybook.entries.candidate import Candidate, Extraction, ForgetRequest, NoteCandidate
+from memorybook.entries.extract import extract
+from memorybook.entries.match import account, settle
+from memorybook.entries.merge_plan import Decision, Ledger, Proposed, Talk
+from memorybook.entries.remember import Mask
+from memorybook.entries.review import Submitted, propose, propose_or_apply_each
+from memorybook.entries.rules import by_rules
+from memorybook.entries.similar_entries import Alike, Near
+from memorybook.errors import Conflict, NotFound, Unavailable
+from memorybook.exchange.export import renew
+from memorybook.forget.forget_requests import Orders, asked, asked_to_remember, said_before, unasked
+from memorybook.forget.order_text import asked_to_forget
+from memorybook.forget.revoked_orders import ORDER, taken_back, untold, worth_telling
+from memorybook.forget.tombstones import (
+    FORGOTTEN,
+    as_journaled,
+    remembered,
+    turn_key,
+    turns_without,
+    unnamed,
+    without_forgotten,
+)
+from memorybook.formats import notes
+from memorybook.model import Append, Change, Discarded, Entry, Note, SessionSummary, Turn
+from memorybook.prompt import session_start_cache
+from memorybook.sessions.summary import BROUGHT, Page, last_page, made, mirror, page_change
+from memorybook.sessions.turns import Stored, zone_of
+from memorybook.text.tokens import digest
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memorybook.memory import Memory
+    from memorybook.protocols import LLM
+
+BY_IMPORT = "import"
+"""The door of conversations that a person brings: carried out at once, and nobody's orders in them are obeyed."""
+
+
+class Work(NamedTuple):
+    """What one session brings, before it is matched.
+
+    Attributes:
+        stored: The session as it is kept.
+        last: Its summary as it was last written.
+        fresh: Its turns that were not memorized before.
+        found: What is in them; None until it was looked for.
+        llm: The model that was asked, if any.
+        told: The summary that it came with; None if one is to be made.
+    """
+
+    stored: Stored
+    last: Page
+    fresh: tuple[Turn, ...]
+    found: Extraction | None = None
+    llm: LLM | None = None
+    told: SessionSummary | None = None
+
+
+class Plan(NamedTuple):
+    """What the work of one session does to the book as it stands.
+
+    Attributes:
+        changes: What to write besides the summary.
+        discarded: What is not stored, with the reason.
+        proposed: What waits for a person's word.
+        decisions: What became of each candidate.
+        bury: Digests of what the user asked to forget.
+        forgotten: What goes at a user's word, as it was said.
+        turns: Texts of turns as they will be then, by session and id.
+        degraded: Why less was decided by a model than is set; "" if not.
+    """
+
+    changes: tuple[Change, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    proposed: tuple[Proposed, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    bury: tuple[str, ...] = ()
+    degraded: str = ""
+    forgotten: tuple[str, ...] = ()
+    turns: Mapping[tuple[str, str], str] = {}
+
+
+class Written(NamedTuple):
+    """What was planned for a session, and what became of it.
+
+    Attributes:
+        summary: Path of the session's summary; "" if none was written, as it would tell of nothing or waits.
+    """
+
+    plan: Plan
+    submitted: Submitted
+    summary: str
+
+    def applied(self, kind: str) -> list[Outcome]:
+        """The outcomes of one kind of change that did something."""
+        outcomes = self.submitted.result.outcomes
+        return [one for one in outcomes if one.applied is not None and one.applied.kind == kind]
+
+
+# --- what is new ---------------------------------------------------------------------------------
+
+
+def taken(memory: Memory, stored: Stored) -> Work:
+    """The work that a stored session is: its turns that were not memorized yet."""
+    last = last_page(memory, stored.session)
+    return Work(stored, last, stored.turns[_memorized(memory, stored, last) :])
+
+
+def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
+    """How many of the turns, from the first on, were memorized by an operation that stands.
+
+    All of an operation are marked, and it itself, so that what is forgotten of them takes no others along. Where marks
+    are missing, as the journal is or what was accepted was taken back, the count in the summary makes up for them.
+    """
+    journal = memory.book.journal
+    undone, session = journal.undone(), stored.session.uuid
+    whole = last.operation is not None and journal.memorized(session, last.operation) is not None
+    waits = () if last.operation in undone.values() else ("",)  # proposed; anew if what was accepted is taken back
+    for place in reversed(range(len(stored.turns))):
+        operation = journal.memorized(session, turn_key(session, stored.turns[place].id))
+        if operation is None or operation in undone:
+            continue
+        if whole or operation in waits or last.operation in (None, operation):
+            return place + 1
+    return last.turns if memory.config.transcripts.enabled and not whole else 0
+
+
+def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
+    """The work with what is in its turns: by the model, held against what was said, or by rules.
+
+    Raises:
+        LLMFailed: The model gave nothing that can be used.
+    """
+    book, zone = memory.book, zone_of(memory)
+    known = [entry for entry in book.entries() if entry.state == "active" and entry.trust != "suspect"] if llm else []
+    found = extract(
+        work.fresh,
+        session=work.stored.session,
+        now=book.now(),
+        llm=llm,
+        known=known,
+        language=memory.config.language,
+        zone=zone if llm else None,
+        mask=Mask(memory).text,
+        before=said_before(work.fresh[0], work.stored.turns) if work.fresh else None,
+        whole=work.stored.turns,
+    )
+    return work._replace(found=found, llm=llm)
+
+
+# --- what to do ----------------------------------------------------------------------------------
+
+
+def planned(
+    memory: Memory, works: Sequence[Work], *, door: str, evolving: bool = False, summary: bool = True
+) -> list[Plan]:
+    """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew."""
+    entries = {entry.id: entry for entry in memory.book.entries()}
+    near, alike = Near(memory, entries), Alike(memory)
+    return [_planned(memory, work, entries, near, alike, door, evolving, summary) for work in works]
+
+
+def _planned(
+    memory: Memory,
+    work: Work,
+    entries: dict[str, Entry],
+    near: Near,
+    alike: Alike,
+    door: str,
+    evolving: bool,
+    summary: bool,
+) -> Plan:
+    found = _standing(memory, work)
+    page = work.last.path if summary else ""
+    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
+    for id in orders.gone:
+        entries.pop(id, None)
+    now = None if door == BY_IMPORT else memory.book.now()
+    kept, buried = _unforgotten(memory, found, work.fresh, orders, now=now)
+    talk = _talk(memory, work)
+    matched = (
+        _evolved(memory, work, kept, entries, talk, near, alike)
+        if evolving
+        else _matched(memory, kept, entries, talk, near, alike)
+    )
+    noted = [_note(memory, note) for note in kept.notes]
+    skipped = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
+    return matched._replace(
+        changes=(*orders.changes, *matched.changes, *noted),
+        discarded=_untold(memory, (*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded), orders),
+        proposed=(*orders.proposed, *matched.proposed),
+        bury=orders.bury,
+        forgotten=orders.said,
+        turns=dict(orders.turns),
+    )
+
+
+def _unforgotten(
+    memory: Memory, found: Extraction, turns: Sequence[Turn], orders: Orders, *, now: datetime | None
+) -> tuple[Extraction, list[Discarded]]:
+    """What was found without what a person wants forgotten, unless they asked to remember it since; and that."""
+    kept = remembered(memory, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
+
+    def wanted(one: Candidate) -> bool:
+        going = digest(one.content) in orders.bury
+        if kept(one.content) and not going:
+            return True
+        asked = asked_to_remember(one, turns, now)
+        return asked is not None and (going or remembered(memory, [one.content], since=asked)(one.content))
+
+    candidates = tuple(filter(wanted, found.candidates))
+    left = tuple(each for each in found.notes if kept(each.text))
+    stay = {*map(id, candidates), *map(id, left)}
+    gone = [each.turn_ids[0] for each in found.candidates if id(each) not in stay]
+    gone += [each.turn_id for each in found.notes if id(each) not in stay]
+    return replace(found, candidates=candidates, notes=left), [
+        Discarded(text=f"turn:{turn}", reason=FORGOTTEN) for turn in gone
+    ]
+
+
+def _untold(memory: Memory, discarded: Sequence[Discarded], orders: Orders) -> tuple[Discarded, ...]:
+    """What is set aside, without the words of what is forgotten: the journal keeps no copy of it."""
+    kept = remembered(memory, [left.text for left in discarded])
+    return tuple(
+        left if kept(left.text) and digest(left.text) not in orders.bury else unnamed(left.text, left.reason)
+        for left in discarded
+    )
+
+
+def heard(memory: Memory, session: str) -> set[str]:
+    """Ids of the entries that a session reinforced before, or added at a user's word, by operations that stand."""
+    journal = memory.book.journal
+    undone = journal.undone()
+    return {
+        change.target
+        for operation in journal.operations(session=session)
+        if operation.id not in undone
+        for change in operation.changes
+        if change.kind == "reinforce" or (change.kind == "add" and operation.kind == ORDER)
+    }
+
+
+def _standing(memory: Memory, work: Work) -> Extraction:
+    """What was found, without what rests on turns alone whose order was taken back."""
+    found = cast("Extraction", work.found)
+    back = taken_back(memory, work.stored.session.uuid)
+    if not back:
+        return found
+    return replace(
+        found,
+        candidates=tuple(one for one in found.candidates if not one.turn_ids or not back.issuperset(one.turn_ids)),
+        forget_requests=tuple(one for one in found.forget_requests if one.turn_id not in back),
+    )
+
+
+def _talk(memory: Memory, work: Work) -> Talk:
+    session = work.stored.session.uuid
+    times = {turn.id: turn.time for turn in work.fresh}
+    return Talk(memory.book.now(), session, times, heard(memory, session))
+
+
+def _matched(
+    memory: Memory, found: Extraction, entries: dict[str, Entry], talk: Talk, near: Near, alike: Alike
+) -> Plan:
+    ledger = Ledger(entries, talk, memory.config.conflicts)
+    for candidate in found.candidates:
+        settle(ledger, candidate, near, alike)
+    matched = account(ledger)
+    return Plan(matched.changes, matched.discarded, matched.proposals, matched.decisions)
+
+
+def _evolved(
+    memory: Memory,
+    work: Work,
+    found: Extraction,
+    entries: Mapping[str, Entry],
+    talk: Talk,
+    near: Near,
+    alike: Alike,
+) -> Plan:
+    from memorybook.entries.evolve import evolve
+
+    evolved = evolve(
+        found.candidates,
+        entries.values(),
+        now=talk.now,
+        neighbours=near,
+        similarity=alike,
+        llm=work.llm,
+        session=talk.session,
+        times=talk.times,
+        heard=talk.heard,
+        conflicts=memory.config.conflicts,
+        language=memory.config.language,
+        mask=Mask(memory).text,
+    )
+    return Plan(evolved.changes, evolved.discarded, evolved.proposals, evolved.decisions, degraded=evolved.degraded)
+
+
+def _note(memory: Memory, candidate: NoteCandidate) -> Append:
+    note = Note(time=candidate.time, text=" ".join(candidate.text.split()), kind=candidate.kind)
+    path = notes.daily_path(memory.book.day(candidate.time))
+    return Append(path=path, line=notes.render_line(note), reason=f"said in turn:{candidate.turn_id}")
+
+
+# --- doing it ------------------------------------------------------------------------------------
+
+
+def written(memory: Memory, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False) -> list[Written]:
+    """Carry out what each work brings, with its summary, as an operation of its own; planned anew if an entry went.
+
+    Raises:
+        As `Book.apply`.
+    """
+    if not works:
+        return []
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Conflict, NotFound):  # a person saves a summary, or takes out an entry, right now
+            return _written(memory, works, door, kind, evolving)
+    return _written(memory, works, door, kind, evolving)
+
+
+def foreseen(memory: Memory, works: Sequence[Work], draft: Draft) -> list[Written]:
+    """What `written` would do for an import, worked into a draft alone."""
+    plans = planned(memory, works, door=BY_IMPORT)
+    groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
+    results = [Result(None, tuple(map(draft.do, group.changes))) for group in groups]
+    told = zip(works, plans, results, strict=True)
+    return [Written(plan, Submitted(result), _page(work, result)) for work, plan, result in told]
+
+
+def _page(work: Work, result: Result) -> str:
+    return work.last.path if any(one.path == work.last.path for one in result.outcomes) else ""
+
+
+def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolving: bool) -> list[Written]:
+    plans = planned(memory, works, door=door, evolving=evolving)
+    groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
+    if door == BY_IMPORT:
+        results = memory.book.apply_each(groups, actor=memory.actor, door=door, kind=kind)
+        submitted = [Submitted(result) for result in results]
+    else:
+        submitted = propose_or_apply_each(memory, groups, kind=kind, door=door)
+    try:
+        return [_settled(memory, *each) for each in zip(works, plans, submitted, strict=True)]
+    except Unavailable as error:
+        done = " ".join(one.result.operation.id for one in submitted if one.result.operation is not None)
+        raise Unavailable(
+            f"{error}; what was said is remembered, that is done ({done})" if done else str(error)
+        ) from error
+
+
+def _group(memory: Memory, work: Work, plan: Plan) -> Group:
+    found = _standing(memory, work)
+    session = untold(memory, work.stored.session)
+    requests = _requests(memory, work, found)
+    kept = worth_telling(memory, session.uuid, work.stored.turns)
+    as_left = [
+        tuple(replace(turn, text=plan.turns.get((turn.session, turn.id), turn.text)) for turn in turns)
+        for turns in (work.stored.turns, work.fresh)
+    ]
+    turns, fresh = (
+        turns_without(turns, lambda text: kept(text) and not any(asked_to_forget(text, one) for one in requests))
+        for turns in as_left
+    )
+    summary, reason = (
+        made(memory, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
+    )
+    summary = without_forgotten(memory, unasked(summary, requests))
+    told = work.last.standing is not None or summary.summary or summary.decisions or summary.open_questions
+    page = [page_change(memory, work.last, summary, reason)] if told else []
+    used = getattr(work.llm, "usage", None) or found.usage
+    usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
+    changes = [*plan.changes, *page]
+    discarded = as_journaled(memory, plan.discarded)
+    return Group(session.uuid, changes, discarded, usage, plan.bury, _keys(work) if changes else ())
+
+
+def _keys(work: Work) -> list[str]:
+    """Under which the journal has it that the new turns of a session are memorized."""
+    return [turn_key(work.stored.session.uuid, turn.id) for turn in work.fresh]
+
+
+def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetRequest]:
+    """What was asked to be forgotten in what is new of a session, and before: its turns are told anew."""
+    fresh = {turn.id for turn in work.fresh}
+    before = [turn for turn in work.stored.turns if turn.id not in fresh]
+    back = taken_back(memory, work.stored.session.uuid)
+    earlier = by_rules(before, session=None, now=memory.book.now()).forget_requests
+    return [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
+
+
+def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
+    """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
+    session = work.stored.session
+    if plan.forgotten:
+        session_start_cache.drop(memory.book.documents.root)
+        renew(memory)
+    waiting = propose(memory, plan.proposed, session=session.uuid)
+    result = submitted.result
+    if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word
+        memory.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=memory.book.now())
+    mirror(memory, session, work.last.path)
+    return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)), _page(work, result))

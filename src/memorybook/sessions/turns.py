@@ -1,0 +1,209 @@
+"""Messages on their way into the transcripts: read, masked, named as they are known there, stored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.entries.remember import Mask
+from memorybook.errors import InvalidInput, NotFound
+from memorybook.forget.incoming import without_forgotten_turns
+from memorybook.forget.tombstones import FORGOTTEN, turn_key
+from memorybook.formats.messages_json import read_messages
+from memorybook.model import Session, Turn
+from memorybook.text.screen import screen
+from memorybook.text.sentences import without_recalled
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from memorybook.memory import Memory
+
+
+def zone_of(memory: Memory) -> tzinfo:
+    """The book's timezone; the machine's, with its summer time, when the setting is `local`."""
+    from dateutil import tz
+
+    return memory.book.zone or tz.tzlocal()
+
+
+def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
+    """Messages of a caller as turns; raises InvalidInput if none can be read."""
+    return tuple(turn for each in read_messages(messages, timezone=zone_of(memory)) for turn in each.turns)
+
+
+def talk_of(
+    memory: Memory, messages: Sequence[Mapping[str, Any]], session: str | None
+) -> tuple[Session, tuple[Turn, ...]]:
+    """The messages of one session: the session as it is known, or a new one, and their turns.
+
+    Args:
+        memory: Where it is to be known.
+        messages: `{"role"|"speaker", "content", "timestamp", …}` in order.
+        session: Its uuid or name; None takes the name that the messages give, else what they begin with.
+
+    Raises:
+        InvalidInput: No message can be read, or they name several sessions and `session` says not which.
+        Conflict: Several sessions are called so.
+    """
+    found = read_messages(messages, timezone=zone_of(memory))
+    if session is None and len(found) > 1:
+        names = ", ".join(repr(each.session.name) for each in found[:5])
+        raise InvalidInput(f"the messages are of {len(found)} sessions ({names}): give them one by one")
+    turns = tuple(turn for each in found for turn in each.turns)
+    known = _known(memory, session or found[0].session.name or found[0].session.uuid) or _known(
+        memory, found[0].session.uuid if session is None else ""
+    )
+    if known is None:
+        known = _new(memory, found[0].session, session)
+    return known, tuple(replace(turn, session=known.uuid) for turn in turns)
+
+
+def _known(memory: Memory, name: str) -> Session | None:
+    try:
+        return memory.book.transcripts.session(name) if name else None
+    except NotFound:
+        return None
+
+
+def _new(memory: Memory, read: Session, name: str | None) -> Session:
+    now = memory.book.now()
+    read = replace(
+        read, source="", created=read.created or now, updated=read.updated or now
+    )  # newer than all before it
+    if name is None:
+        return read
+    plain = re.fullmatch(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", name) is None
+    return replace(read, uuid=name, name=name if plain else "")
+
+
+# --- no echo -------------------------------------------------------------------------------------
+
+ANSWERS = re.compile(
+    r"(?:^|[^A-Za-z])(?:memory_(?:search|get|append|flush|remember|update|pin|forget|list|recall|history|why|undo|purge"
+    r"|review|status)|recall_(?:memory|history|topic|session|within))$"
+)
+"""Names of memory's tools, as hosts call them: `mcp__memorybook__memory_search`, whatever the server is called."""
+
+
+def own(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """What was said, without what came out of a book: blocks of a recall, what memory's tools answered."""
+    return tuple(filter(None, map(_own, turns)))
+
+
+def _own(turn: Turn) -> Turn | None:
+    if turn.role == "tool" and ANSWERS.search(turn.speaker):
+        return None
+    text = without_recalled(turn.text)
+    if text == turn.text:
+        return turn
+    return replace(turn, text=text.strip()) if text.strip() or turn.tool_calls else None
+
+
+# --- masking -------------------------------------------------------------------------------------
+
+
+def mask_turns(mask: Mask, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns with secrets masked, in speakers, tool calls and metadata too."""
+    speakers = {name: mask.text(name) for name in dict.fromkeys(turn.speaker for turn in turns)}
+    return tuple(_masked(mask, turn, speakers[turn.speaker]) for turn in turns)
+
+
+def _masked(mask: Mask, turn: Turn, speaker: str) -> Turn:
+    text = mask.text(turn.text)
+    calls = tuple(mask.json(list(turn.tool_calls))) if turn.tool_calls else ()
+    metadata = mask.json(turn.metadata) if turn.metadata else turn.metadata
+    if (text, speaker, calls, metadata) == (turn.text, turn.speaker, turn.tool_calls, turn.metadata):
+        return turn
+    return replace(turn, text=text, speaker=speaker, tool_calls=calls, metadata=metadata)
+
+
+# --- storing -------------------------------------------------------------------------------------
+
+
+class Stored(NamedTuple):
+    """A session as it is kept.
+
+    Attributes:
+        session: As the transcripts have it.
+        turns: Its turns up to the last that was given; without transcripts those that were given.
+        new: How many were not stored before.
+        redacted: Secrets masked in what was given.
+        skipped: Texts that were not taken, with the reason; of what was forgotten only which turn it is.
+    """
+
+    session: Session
+    turns: tuple[Turn, ...]
+    new: int = 0
+    redacted: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: bool = False) -> Stored:
+    """Cut out of the turns what recall had put in, mask them, leave out what was forgotten; durable on return.
+
+    With `dry_run` nothing is kept, and the answer is the same.
+    """
+    book = memory.book
+    mask = Mask(memory)
+    title, uuid = mask.text(session.title), mask.text(session.uuid)
+    clean = mask_turns(mask, own(turns if uuid == session.uuid else [replace(turn, session=uuid) for turn in turns]))
+    name, source = mask.text(session.name), mask.text(session.source)
+    session = replace(session, uuid=uuid, name=name, source=source, title="" if screen(title) else title)
+    keys = [turn_key(session.uuid, turn.id) for turn in clean]
+    buried = book.journal.buried(keys)
+    skipped = [(f"turn:{turn.id}", FORGOTTEN) for turn, key in zip(clean, keys, strict=True) if key in buried]
+    clean = tuple(turn for turn, key in zip(clean, keys, strict=True) if key not in buried)
+    known = book.transcripts.turns(session.uuid)
+    here = {turn.id for turn in known}
+    now = None if session.source.startswith("import:") else book.now()
+    was = {turn.id: turn.text for turn in clean}
+    left = without_forgotten_turns(book, clean, now=now)
+    gone = [turn for turn in left if turn.text != was[turn.id] and not turn.text.strip() and turn.id not in here]
+    skipped += [(f"turn:{turn.id}", FORGOTTEN) for turn in gone]
+    clean = as_known([turn for turn in left if turn not in gone], known)
+    if not memory.config.transcripts.enabled or not clean:
+        return Stored(session, clean, len(clean), mask.count, tuple(skipped))
+    kept = {turn.id: turn for turn in known}
+    if dry_run:
+        new = tuple(turn for turn in clean if turn.id not in kept)
+        kept |= {turn.id: turn for turn in new}
+    else:
+        new = book.transcripts.append(session, clean)
+        kept = {turn.id: turn for turn in book.transcripts.turns(session.uuid)}
+    given = {turn.id: turn.text for turn in clean}
+    others = [one for turn in clean if (one := kept[turn.id]).text != turn.text]  # what is left of the rest is known
+    given |= {turn.id: turn.text for turn in without_forgotten_turns(book, others, now=now)}
+    skipped += [(turn.text, f"turn {turn.id!r} is kept as it was") for turn in clean if turn.text != given[turn.id]]
+    standing = session if dry_run and not known else book.transcripts.session(session.uuid)
+    ended = max((time for time in (standing.ended, session.ended) if time is not None), default=None)
+    end = max(place for place, id in enumerate(kept, 1) if id in given)
+    return Stored(replace(standing, ended=ended), tuple(kept.values())[:end], len(new), mask.count, tuple(skipped))
+
+
+_MADE = re.compile(r"[0-9a-f]{12}")
+
+
+def as_known(turns: Sequence[Turn], known: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The turns by the ids under which they are known, where they came without ids of their own.
+
+    What the two have in common is what is known up to its end, so that a session told from its beginning and one told
+    in parts come to the same.
+    """
+    if not known or not all(_MADE.fullmatch(turn.id) for turn in turns):
+        return tuple(turns)
+    said, standing = [_said(turn) for turn in turns], [_said(turn) for turn in known]
+    count, size = len(known), len(turns)
+    start = next(place for place in range(count + 1) if standing[place : place + size] == said[: count - place])
+    ids = [turn.id for turn in known[start : start + size]]
+    return (*map(_named, turns, ids), *turns[len(ids) :])
+
+
+def _named(turn: Turn, id: str) -> Turn:
+    return turn if turn.id == id else replace(turn, id=id)
+
+
+def _said(turn: Turn) -> tuple[Any, ...]:
+    return turn.role, turn.speaker, turn.text, turn.time

@@ -1,0 +1,171 @@
+"""What a user plainly tells an agent to remember or to forget, carried out at once instead of at the session's end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from memorybook.book.commit import Group
+from memorybook.entries.candidate import Extraction
+from memorybook.entries.extract import extract
+from memorybook.entries.remember import Mask
+from memorybook.entries.review import Submitted, propose, propose_or_apply_each
+from memorybook.entries.rules import by_rules
+from memorybook.errors import MemoryBookError
+from memorybook.exchange.export import renew
+from memorybook.forget.forget import replaced_by
+from memorybook.forget.forget_requests import said_before
+from memorybook.forget.order_text import ASKED, leaves_out, points_back
+from memorybook.forget.revoked_orders import ORDER
+from memorybook.forget.tombstones import as_journaled
+from memorybook.formats import notes
+from memorybook.prompt import session_start_cache
+from memorybook.search.types import Query
+from memorybook.sessions.memorize import Work, planned
+from memorybook.sessions.summary import last_page
+from memorybook.sessions.turns import Stored, zone_of
+from memorybook.text.sentences import clauses, content_size, is_question, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from memorybook.memory import Memory
+    from memorybook.model import Applied, Session, Turn
+
+
+class Obeyed(NamedTuple):
+    """What was done at a user's word.
+
+    Attributes:
+        remembered: Id and text of each entry that says it now.
+        known: The same, where the book said it already.
+        suspect: Ids of those that try to instruct their reader: stored all the same, and never shown on their own.
+        forgotten: The texts that went.
+        proposals: Ids of what waits for a person's word instead.
+        refused: Orders that were not carried out, with the reason.
+        operation: Id of the operation; None if nothing was written.
+        before: What was true before something that went, and stays as no longer so.
+        asked: What the user asked beside that; "" if they only told what to do.
+    """
+
+    remembered: tuple[tuple[str, str], ...] = ()
+    forgotten: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    operation: str | None = None
+    asked: str = ""
+    known: tuple[tuple[str, str], ...] = ()
+    suspect: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+
+
+def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
+    """What a turn tells to remember or forget, by rules; statements that are merely worth keeping are left out."""
+    found = by_rules([turn], session=session, now=memory.book.now(), orders=True)
+    if not any(map(points_back, found.forget_requests)):
+        return found
+    before = said_before(turn, memory.book.transcripts.turns(session.uuid, last=_LOOKED_BACK))
+    return by_rules([turn], session=session, now=memory.book.now(), orders=True, before=before)
+
+
+_LOOKED_BACK = 50
+"""Turns among which the one is looked for that `forget what I just said` means: tools may have said many of them."""
+
+
+def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
+    """Carry out what a user's turn plainly asks for; None if it asks for nothing.
+
+    The session's end finds the same words in the turn again, and the entry that says them: it is neither added twice
+    nor reinforced by that.
+
+    Args:
+        memory: Whose book it is.
+        session: In which it was said.
+        turn: What was said, secrets masked.
+
+    Raises:
+        As `Book.apply`.
+    """
+    found = _with_named(orders_in(turn, session, memory), turn, session, memory)
+    if not (found.candidates or found.forget_requests):
+        refused = tuple((left.text, left.reason) for left in found.skipped)
+        return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
+    work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
+    [plan] = planned(memory, [work], door=memory.door, summary=False)
+    group = Group(session.uuid, plan.changes, as_journaled(memory, plan.discarded), None, plan.bury, ())
+    if memory.config.require_user_confirmation:
+        [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
+    else:  # the user's own doing, whoever passes it on: only a person takes it back
+        [result] = memory.book.apply_each([group], actor="user", door=memory.door, kind=ORDER)
+        submitted = Submitted(result)
+    if plan.forgotten:
+        session_start_cache.drop(memory.book.documents.root)
+        renew(memory)
+    waiting = propose(memory, plan.proposed, session=session.uuid)
+    outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
+    operation = submitted.result.operation
+    written = {one.entry.id for one in outcomes if one.entry is not None}
+    said = [(one.id, one.text) for one in plan.decisions if one.id is not None]
+    doubted = {entry.id for entry in memory.book.entries() if entry.trust == "suspect"}
+    return Obeyed(
+        tuple(one for one in said if one[0] in written),
+        () if submitted.proposals else plan.forgotten,
+        (*submitted.proposals, *waiting),
+        tuple((left.text, left.reason) for left in plan.discarded if left.reason != ASKED),
+        operation.id if operation is not None and outcomes else None,
+        " ".join(_asked(turn, session, memory)),
+        () if submitted.proposals else tuple(one for one in said if one[0] not in written),
+        tuple(id for id, _ in said if id in doubted),
+        replaced_by(memory, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
+    )
+
+
+_SHOWN = 50
+"""Entries that a model is shown with an order to forget."""
+
+
+def _with_named(found: Extraction, turn: Turn, session: Session, memory: Memory) -> Extraction:
+    """The orders with the entries that a model, where there is one that answers, says are to be forgotten."""
+    if not found.forget_requests or all(leaves_out(request.text) for request in found.forget_requests):
+        return found
+    try:
+        llm = memory.metered()
+        if llm is None:
+            return found
+        words = " ".join(request.text for request in found.forget_requests)
+        hits = memory.book.search(Query(words, pool=4 * _SHOWN, sources=frozenset({"entry"})), limit=_SHOWN).hits
+        near = [hit.passage.entry for hit in hits]
+        entries = [entry for entry in memory.book.entries() if entry.trust != "suspect"]
+        known = sorted(entries, key=lambda one: (one.id not in near, -one.score))[:_SHOWN]
+        zone, mask = zone_of(memory), Mask(memory).text
+        read = extract([turn], session=session, now=memory.book.now(), llm=llm, known=known, zone=zone, mask=mask)
+    except MemoryBookError:  # the rules alone obey, too
+        return found
+    ids = tuple(dict.fromkeys(id for request in read.forget_requests for id in request.ids))
+    first, *others = found.forget_requests
+    return replace(found, forget_requests=(replace(first, ids=ids), *others))
+
+
+def _asked(turn: Turn, session: Session, memory: Memory) -> Iterator[str]:
+    """The questions of a turn; of one that is an order, too, the clauses that only ask."""
+
+    def tells(text: str) -> bool:
+        found = orders_in(replace(turn, text=text), session, memory)
+        return bool(found.candidates or found.forget_requests)
+
+    for sentence in sentences(turn.text):
+        if sentence.question and not tells(sentence.text):
+            yield sentence.text
+        elif sentence.question:
+            parts = filter(is_question, clauses(sentence.text))
+            yield from (part for part in parts if content_size(part) >= _ASKS_SOMETHING and not tells(part))
+
+
+_ASKS_SOMETHING = 3
+"""Words from which a clause asks more than `will you?`; a Han character is half a word."""
+
+
+def noted(change: Applied) -> str:
+    """The text of a note that was written; "" for another change."""
+    note = notes.parse_line(change.after or "") if change.kind == "append" else None
+    return note.text if note is not None else ""

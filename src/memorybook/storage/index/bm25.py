@@ -1,0 +1,450 @@
+"""The words leg: the passages with the highest BM25 for some words, exactly, out of the postings in SQLite.
+
+Words are taken rarest first, a whole word at a time. Once the `count`-th best passage has more than all
+the words that are left could give, no new passage can come in any more: from there on those words are only
+looked up for the passages that may still be among the best (MaxScore, Turtle and Flood 1995). The same
+is done from the start where a query admits few passages only.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from heapq import nlargest
+from itertools import accumulate
+from math import inf
+from operator import itemgetter
+
+import apsw
+
+from memorybook._light import TYPE_CHECKING, Any, Callable, Collection, Iterable, Memo, NamedTuple, Protocol
+from memorybook.inference.arrays import arrays
+from memorybook.storage.index.candidates import K1, B, bm25_idf
+
+if TYPE_CHECKING:
+    from memorybook.storage.sqlite import Connection, Row
+
+MOST = 15
+"""More often than this a word does not count in a passage: the score hardly grows any more."""
+
+LONGEST = 4095
+"""Words of the longest passage; longer ones count as this long."""
+
+BLOCK = 330
+"""Postings in a block: two of them fill a page of 4 KB."""
+
+SPAN = 1 << 32
+"""Block ids of one term: term * SPAN + the first passage that the block was made for."""
+
+_SEEK = 4
+"""Finding the block of one passage takes as long as reading so many."""
+
+_SEARCH = 20
+"""Looking up one passage among many takes as long as going over so many."""
+
+_WORTH = 4
+"""Trying to leave passages out pays, with numpy, if so many times the postings added are left."""
+
+_LIKELY = 0.6
+"""The last of the best passages seldom has more than this share of what the first has."""
+
+_SLACK = 1e-9
+"""What sums of floats may differ by."""
+
+_POSTING = 240e-6
+"""Milliseconds that a posting takes longer without numpy."""
+
+_SOUGHT = 2e-3
+"""Milliseconds that it takes longer without numpy to find which words one passage holds."""
+
+
+class Statistics(NamedTuple):
+    """How many passages there are, and how many words in all of them, long ones cut to `LONGEST`."""
+
+    passages: int
+    words: int
+
+
+class Term(NamedTuple):
+    """A word that stands in `holding` passages, and its last postings."""
+
+    id: int
+    holding: int
+    passages: bytes
+    codes: bytes
+
+
+def statistics(db: Connection) -> Statistics:
+    """Of the index as it stands. Raises apsw.CorruptError if it does not say."""
+    held: dict[str, int] = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('passages', 'words')"))
+    if len(held) < 2:
+        raise apsw.CorruptError("the index does not say how many passages and words it has")
+    return Statistics(held["passages"], held["words"])
+
+
+def terms(db: Connection, words: Collection[str]) -> dict[str, Term]:
+    """Those of the words (at most some thousands) that stand anywhere."""
+    marks = ", ".join("?" * len(words))
+    rows = db.execute(f"SELECT term, id, holding, passages, codes FROM terms WHERE term IN ({marks})", tuple(words))
+    return {term: Term(*rest) for term, *rest in rows}
+
+
+def best(
+    postings: Postings, asked: Iterable[Term], all_of: Statistics, count: int, allowed: Collection[int] | None = None
+) -> dict[int, float]:
+    """BM25 by passage of the `count` best passages that hold any of the words.
+
+    Args:
+        postings: In a transaction that reads.
+        asked: The words.
+        all_of: Statistics that the scores rest on.
+        count: At most so many; which of several with equal scores is not said.
+        allowed: Only these passages; None any.
+
+    Raises:
+        apsw.CorruptError: Terms and postings do not agree.
+    """
+    rare = sorted(asked, key=lambda term: term.holding)
+    if rare and rare[-1].holding > all_of.passages:
+        raise apsw.CorruptError("more passages hold a word than there are")
+    weights = [bm25_idf(all_of.passages, term.holding) for term in rare]
+    bounds = [*accumulate((K1 + 1) * weight for weight in reversed(weights))][::-1]
+    left = sum(term.holding for term in rare)
+    tally = _tally(all_of, left, allowed)
+    for term, weight, bound in zip(rare, weights, bounds, strict=True):
+        tally.close(count, bound, left)
+        left -= term.holding
+        some = postings.near(term, len(tally), tally.listed) if tally.closed else None
+        tally.add(*(some or postings.whole(term)), weight)
+    return tally.best(count)
+
+
+def _tally(all_of: Statistics, postings: int, allowed: Collection[int] | None) -> _Tally:
+    mean = all_of.words / all_of.passages if all_of.words else 1.0
+    np = arrays(_POSTING * postings)
+    return _Dictionary(mean, allowed) if np is None else _Arrays(np, mean, allowed)
+
+
+def holding(postings: Postings, words: Iterable[Term | None], passages: Collection[int]) -> dict[int, int]:
+    """Which of the words each of these passages holds: bit i for the i-th; None is a word that nobody holds.
+
+    Raises CorruptError as `best` does.
+    """
+    found = dict.fromkeys(passages, 0)
+    wanted = sorted(found)
+    listed = wanted.__str__
+    among = _among(wanted)
+    for number, term in enumerate(words):
+        if term is not None:
+            held, _ = postings.near(term, len(wanted), listed) or postings.whole(term)
+            bit = 1 << number
+            for passage in among(held):
+                found[passage] |= bit
+    return found
+
+
+def _among(wanted: list[int]) -> Callable[[bytes], Iterable[int]]:
+    """Which of the wanted, that ascend, are among passages as postings hold them."""
+    np = arrays(len(wanted) * _SOUGHT)
+    if np is None:
+        return lambda passages: _found(wanted, memoryview(passages).cast("I"))
+    near = np.array(wanted, dtype=np.uint32)
+    return lambda passages: near[_both(np, near, np.frombuffer(passages, dtype=np.uint32))[0]].tolist()
+
+
+def _found(wanted: list[int], held: memoryview[int]) -> Iterable[int]:
+    """Those of the wanted that are in `held`; both ascend."""
+    if len(held) < len(wanted) * _SEARCH:
+        return set(wanted).intersection(held)
+    places = ((passage, bisect_left(held, passage)) for passage in wanted)
+    return [passage for passage, at in places if at < len(held) and held[at] == passage]
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+class Postings:
+    """What a search reads of the postings, each whole word once.
+
+    Args:
+        db: In a transaction that reads.
+    """
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self._read: dict[int, tuple[bytes, bytes]] = {}
+
+    def whole(self, term: Term) -> tuple[bytes, bytes]:
+        """Passages (32 bits each, ascending) and codes (16 bits each) of all of a word's postings."""
+        found = self._read.get(term.id)
+        if found is None:
+            first, rows = term.id * SPAN, []
+            if len(term.codes) < 2 * term.holding:
+                rows = self._db.execute(
+                    "SELECT passages, codes FROM postings WHERE id BETWEEN ? AND ? ORDER BY id",
+                    (first, first + SPAN - 1),
+                )
+            found = self._read[term.id] = _joined(rows, term)
+            if len(found[1]) != 2 * term.holding:
+                raise apsw.CorruptError("a word has another number of postings than is counted")
+        return found
+
+    def near(self, term: Term, count: int, listed: Callable[[], str]) -> tuple[bytes, bytes] | None:
+        """Only the blocks in which `count` passages, listed as JSON, may be; None if all of them are as quick."""
+        if term.id in self._read or count * _SEEK * BLOCK > term.holding:
+            return None
+        blocks = "SELECT (SELECT max(id) FROM postings WHERE id BETWEEN ?1 AND ?1 + value) FROM json_each(?2)"
+        rows = self._db.execute(
+            f"SELECT passages, codes FROM postings WHERE id IN ({blocks}) ORDER BY id", (term.id * SPAN, listed())
+        )
+        return _joined(rows, term)
+
+
+def _joined(rows: list[Row], term: Term) -> tuple[bytes, bytes]:
+    passages = b"".join([*(row[0] for row in rows), term.passages])
+    codes = b"".join([*(row[1] for row in rows), term.codes])
+    if len(passages) != 2 * len(codes):
+        raise apsw.CorruptError("a block of postings is broken")
+    return passages, codes
+
+
+# --- adding up -------------------------------------------------------------------------------------
+
+
+def gain(times: Any, length: Any, mean: float) -> Any:
+    """What a posting gives of its word's idf: tf (k1 + 1) / (tf + k1 (1 - b + b length / mean)), below k1 + 1."""
+    return times * (K1 + 1) / (times + K1 * (1 - B + B * length / mean))
+
+
+class _Tally(Protocol):
+    """Scores as far as the words have been added.
+
+    Attributes:
+        closed: Whether passages that are not in it can be left out from now on.
+    """
+
+    closed: bool
+
+    def __len__(self) -> int:
+        """Passages in it, once it is closed."""
+
+    def close(self, count: int, bound: float, left: int) -> None:
+        """Close it, or narrow it, if the `count` best are beyond the reach of others; not if that takes too long.
+
+        Args:
+            count: How many are wanted in the end.
+            bound: What all the words that are left can give at most.
+            left: How many postings they have, which tells what there is to be saved.
+        """
+
+    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
+        """Add a word, or all its postings that may be of passages in here."""
+
+    def listed(self) -> str:
+        """The passages in it as JSON, once it is closed."""
+
+    def best(self, count: int) -> dict[int, float]:
+        """The best."""
+
+
+class _Gains(dict[int, float]):
+    """`gain` by code, worked out when it is first needed."""
+
+    def __init__(self, mean: float) -> None:
+        self._mean = mean
+
+    def __missing__(self, code: int) -> float:
+        found: float = gain(code >> 12, code & LONGEST, self._mean)
+        self[code] = found
+        return found
+
+
+class _Dictionary:
+    """A tally for some tens of thousands of postings; needs no import."""
+
+    def __init__(self, mean: float, allowed: Collection[int] | None) -> None:
+        self.closed = allowed is not None
+        self._scores = dict.fromkeys(allowed or (), 0.0)
+        self._gain = _Gains(mean).__getitem__
+        self._last = 0.0  # what the last of the best has at most
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def close(self, count: int, bound: float, left: int) -> None:
+        scores = self._scores
+        if not count <= len(scores) <= left or self._last <= bound:
+            return
+        self._last = nlargest(count, scores.values())[-1]
+        floor = self._last - bound - _SLACK
+        if self.closed or floor > 0:
+            self.closed = True
+            self._scores = {passage: score for passage, score in scores.items() if score >= floor}
+
+    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
+        held, coded, scores, gain = (
+            memoryview(passages).cast("I"),
+            memoryview(codes).cast("H"),
+            self._scores,
+            self._gain,
+        )
+        self._last += weight * (K1 + 1)
+        if not self.closed:
+            gains = zip(held, map(gain, coded), strict=True)
+            if scores:
+                for passage, value in gains:
+                    scores[passage] = scores.get(passage, 0.0) + weight * value
+            else:
+                self._scores = {passage: weight * value for passage, value in gains}
+        elif len(scores) * 8 < len(held):
+            ascending = held.tolist()
+            for passage in scores:
+                at = bisect_left(ascending, passage)
+                if at < len(ascending) and ascending[at] == passage:
+                    scores[passage] += weight * gain(coded[at])
+        else:
+            for passage, code in zip(held, coded, strict=True):
+                if passage in scores:
+                    scores[passage] += weight * gain(code)
+
+    def listed(self) -> str:
+        return str([*self._scores])
+
+    def best(self, count: int) -> dict[int, float]:
+        return dict(nlargest(count, filter(itemgetter(1), self._scores.items()), key=itemgetter(1)))
+
+
+class _Arrays:
+    """A tally with numpy; a score for every passage there may be, and those of each word that was added."""
+
+    def __init__(self, np: Any, mean: float, allowed: Collection[int] | None) -> None:
+        self.closed = allowed is not None
+        self._np = np
+        self._gains = _gains_of(mean)
+        self._near = np.array(sorted(allowed or ()), dtype=np.uint32)
+        self._scored = [self._near.astype(np.intp)]
+        self._most = inf if self.closed else 0.0
+        try:
+            self._scores = _spare.pop()
+        except IndexError:
+            self._scores = np.zeros(0)
+        self._reach(self._near)
+
+    def __len__(self) -> int:
+        return len(self._near)
+
+    def close(self, count: int, bound: float, left: int) -> None:
+        if self._most * _LIKELY <= bound or sum(map(len, self._scored)) * _WORTH > left:
+            return
+        near, scores = self._near_best(count)
+        if len(scores) < count:
+            return
+        floor = self._np.partition(scores, -count)[-count] - bound - _SLACK
+        if self.closed or floor > 0:
+            near = self._near if self.closed else self._all()
+            self.closed = True
+            self._near = _once(self._np, near[self._scores.take(near) >= floor])
+
+    def _near_best(self, count: int) -> tuple[Any, Any]:
+        """Passages, each once, among which the `count` best are, with their scores."""
+        if self.closed:
+            near = self._near
+        elif self._many:
+            near = _largest(self._scores, self._most, count)
+        else:
+            near = self._all()
+            # a passage stands there once for each of its words at most
+            near = _once(self._np, near[_largest(self._scores.take(near), self._most, count * len(self._scored))])
+        return near, self._scores.take(near)
+
+    @property
+    def _many(self) -> bool:
+        """Whether going over every passage that there may be takes less time than over those that have a score."""
+        return 2 * sum(map(len, self._scored)) > len(self._scores)
+
+    def _all(self) -> Any:
+        return self._np.concatenate(self._scored)
+
+    def add(self, passages: bytes, codes: bytes, weight: float) -> None:
+        np, near = self._np, self._near
+        held, coded = np.frombuffer(passages, dtype=np.uint32), np.frombuffer(codes, dtype=np.uint16)
+        if not self.closed:
+            self._reach(held)
+            at = held.astype(np.intp)
+            scores = weight * self._gains.take(coded)
+            scores += self._scores.take(at)
+            self._scores[at] = scores
+            self._scored.append(at)
+            self._most = max(self._most, float(scores.max(initial=0.0)))
+        else:
+            ours, theirs = _both(np, near, held)
+            self._scores[near[ours]] += weight * self._gains[coded[theirs]]
+
+    def _reach(self, held: Any) -> None:
+        """Have room for these passages."""
+        size = int(held[-1]) + 1 if len(held) else 0
+        if size > len(self._scores):
+            longer = self._np.zeros(size + size // 8)
+            longer[: len(self._scores)] = self._scores
+            self._scores = longer
+
+    def listed(self) -> str:
+        return str(self._near.tolist())
+
+    def best(self, count: int) -> dict[int, float]:
+        np = self._np
+        near, scores = self._near_best(count)
+        if len(scores) > count:
+            chosen = np.argpartition(scores, -count)[-count:]
+            near, scores = near[chosen], scores[chosen]
+        found = {p: s for p, s in zip(near.tolist(), scores.tolist(), strict=True) if s > 0}
+        if self._many:
+            self._scores.fill(0.0)
+        else:
+            self._scores[self._all()] = 0.0
+        _spare[:] = [self._scores]
+        return found
+
+
+def _largest(scores: Any, most: float, count: int) -> Any:
+    """Places of the `count` largest scores and some more, of all above 0 if they are fewer; `most` is the largest.
+
+    Many are equal, which makes partitioning slow.
+    """
+    floor = most
+    while floor > most / 100:
+        floor *= 0.6
+        places = (scores >= floor).nonzero()[0]
+        if len(places) >= count:
+            return places
+    return scores.nonzero()[0]
+
+
+def _once(np: Any, values: Any) -> Any:
+    """The values, each once, ascending."""
+    values = np.sort(values)
+    return values[np.diff(values, prepend=-1) > 0]
+
+
+def _both(np: Any, one: Any, other: Any) -> tuple[Any, Any]:
+    """Where in each of two ascending arrays the values are that are in both."""
+    if not len(one) or not len(other):
+        return [], []
+    if len(one) > len(other):
+        return _both(np, other, one)[::-1]
+    at = np.minimum(other.searchsorted(one), len(other) - 1)
+    there = (other[at] == one).nonzero()[0]
+    return there, at[there]
+
+
+_spare: list[Any] = []
+"""An array of zeros that the last search has left, for the next one: taking new memory costs more than the search."""
+
+
+def _gains(mean: float) -> Any:
+    """`gain` of every code there is, as an array."""
+    import numpy as np
+
+    return gain(np.arange(MOST + 1)[:, np.newaxis], np.arange(LONGEST + 1), mean).ravel()
+
+
+_gains_of = Memo(_gains, 1).__getitem__

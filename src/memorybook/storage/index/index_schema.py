@@ -1,0 +1,250 @@
+"""The tables of `index.sqlite`, how a passage stands in a row, and how a file that is no good is got rid of.
+
+There are no migrations: all of it is derived, so a file of another version is thrown away and made anew.
+"""
+
+from __future__ import annotations
+
+import os
+
+import apsw
+
+from memorybook._light import Any, Callable, Iterable, Sequence
+from memorybook.errors import Unavailable
+from memorybook.search.types import Passage
+from memorybook.storage.sqlite import Connection, Row, Value, bindable, connect, immediate, readable
+
+APPLICATION = 0x6D62696E
+"""`application_id` of our files, so that nobody else's database is ever thrown away."""
+
+VERSION = 9
+"""To be raised with the schema, and whenever the indexed words of a text change."""
+
+FIELDS = Passage._fields
+COLUMNS = ", ".join(f"p.{name}" for name in FIELDS)
+
+_TYPES = {
+    "start_line": "INTEGER",
+    "end_line": "INTEGER",
+    "score": "REAL",
+    "position": "INTEGER",
+    "pinned": "INTEGER",
+    "asks": "INTEGER",
+}
+_BYTES = frozenset((bytes,))
+_WHOLE = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+_PASSAGE_COLUMNS = ",\n    ".join(f"{name} {_TYPES.get(name, '')}".strip() for name in FIELDS)
+_TOKENIZER = "ascii tokenchars '{}'".format(_WHOLE.replace("'", "''"))
+
+SCHEMA = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path UNIQUE, size INTEGER, stamp TEXT, hash TEXT, modified REAL
+);
+CREATE TABLE sessions (uuid PRIMARY KEY, name) WITHOUT ROWID;
+CREATE INDEX sessions_by_name ON sessions (name);
+CREATE TABLE texts (id INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL UNIQUE);
+CREATE TABLE passages (
+    id INTEGER PRIMARY KEY,
+    dense INTEGER NOT NULL,
+    {_PASSAGE_COLUMNS}
+);
+CREATE TABLE entries (path, entry, hits INTEGER, created TEXT, metadata, PRIMARY KEY (path, entry)) WITHOUT ROWID;
+CREATE INDEX passages_by_text ON passages (dense);
+CREATE INDEX passages_by_path ON passages (path) WHERE source<>'turn';
+CREATE INDEX passages_by_place ON passages (session, position) WHERE session IS NOT NULL;
+CREATE UNIQUE INDEX turns_by_id ON passages (session, turn) WHERE source='turn';
+CREATE INDEX turns_by_speaker ON passages (speaker) WHERE source='turn';
+CREATE INDEX entries_by_type ON passages (category) WHERE source='entry';
+CREATE INDEX entries_by_importance ON passages (score) WHERE source='entry';
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', contentless_delete=1, tokenize="{_TOKENIZER.replace('"', '""')}"
+);
+CREATE TABLE terms (
+    id INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, holding INTEGER NOT NULL,
+    passages BLOB NOT NULL, codes BLOB NOT NULL
+);
+CREATE TABLE postings (id INTEGER PRIMARY KEY, passages BLOB NOT NULL, codes BLOB NOT NULL);
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL, paused_until REAL, reason TEXT
+);
+CREATE TABLE embeddings (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, text INTEGER NOT NULL, vector BLOB,
+    UNIQUE (model, text)
+);
+CREATE INDEX embeddings_by_model ON embeddings (model) WHERE vector IS NOT NULL;
+CREATE TABLE gone (text INTEGER PRIMARY KEY);
+CREATE TRIGGER text_goes AFTER DELETE ON passages WHEN NOT EXISTS (SELECT 1 FROM passages WHERE dense=old.dense)
+    BEGIN INSERT OR IGNORE INTO gone VALUES (old.dense); END;
+CREATE TRIGGER text_comes AFTER INSERT ON passages BEGIN DELETE FROM gone WHERE text=new.dense; END;
+CREATE TRIGGER passage_goes AFTER DELETE ON passages
+    BEGIN UPDATE meta SET value=value+1 WHERE name='altered'; END;
+CREATE TRIGGER passage_changes AFTER UPDATE ON passages
+    BEGIN UPDATE meta SET value=value+1 WHERE name='altered'; END;
+CREATE TABLE pending (model INTEGER, text INTEGER, PRIMARY KEY (model, text)) WITHOUT ROWID;
+CREATE TABLE segments (
+    generation INTEGER PRIMARY KEY, model INTEGER NOT NULL, after INTEGER NOT NULL, upto INTEGER NOT NULL,
+    rows INTEGER NOT NULL, size INTEGER NOT NULL, written INTEGER NOT NULL
+);
+CREATE VIEW agent_memory AS SELECT
+    p.entry AS id, p.session AS session_id, p.category AS memory_type, p.text AS content,
+    (SELECT v.vector FROM models AS m CROSS JOIN embeddings AS v ON v.model=m.id AND v.text=p.dense
+        ORDER BY m.id DESC LIMIT 1) AS vector,
+    p.score AS importance, coalesce(e.hits, 0) AS access_count, p.activated AS last_accessed,
+    coalesce(e.metadata, '{{}}') AS metadata, e.created AS created_at, p.activated AS updated_at, p.id AS passage
+FROM passages AS p LEFT JOIN entries AS e ON e.path=p.path AND e.entry=p.entry WHERE p.source='entry';
+INSERT INTO meta VALUES
+    ('born', lower(hex(randomblob(8)))), ('generation', 0), ('last', 0), ('altered', 0),
+    ('passages', 0), ('words', 0), ('terms', 0);
+"""
+
+
+def open_index(path: str, setup: Callable[[apsw.Connection], None] | None = None) -> Connection:
+    """The index at `path`, made empty if there is none or it is of another version; `setup` as in `connect`.
+
+    Raises:
+        Unavailable, Damaged: It cannot be opened, or is another program's database.
+    """
+    connection = connect(path, durable=False, setup=setup)
+    if _is_current(connection):
+        return connection
+    try:
+        with immediate(connection):
+            if not _is_current(connection):
+                _create(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_current(connection: Connection) -> bool:
+    [(application,)] = connection.execute("PRAGMA application_id")
+    [(version,)] = connection.execute("PRAGMA user_version")
+    return (application, version) == (APPLICATION, VERSION)
+
+
+def _create(connection: Connection) -> None:
+    [(application,)] = connection.execute("PRAGMA application_id")
+    if application == APPLICATION:
+        _drop(connection)
+    elif connection.first("SELECT name FROM sqlite_schema LIMIT 1") is not None:
+        raise Unavailable(
+            f"{connection.path!r} is the database of another program; choose another path for the index (db_path)"
+        )
+    connection.execute(f"{SCHEMA}; PRAGMA application_id={APPLICATION}; PRAGMA user_version={VERSION}")
+
+
+def _drop(connection: Connection) -> None:
+    """Everything out, virtual tables first: they take their own tables along."""
+    for kind in ("view", "virtual", "table"):
+        rows = connection.execute(
+            "SELECT name, CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 'virtual' ELSE type END AS kind FROM sqlite_schema"
+            " WHERE kind=? AND name NOT LIKE 'sqlite_%'",
+            (kind,),
+        )
+        for name, _ in sorted(rows, reverse=True):
+            connection.execute(f'DROP {"VIEW" if kind == "view" else "TABLE"} IF EXISTS "{name}"')
+
+
+def inode(path: str) -> tuple[int, int] | None:
+    """What the path names now, to compare with what was opened; None if nothing."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def throw_away(path: str, opened: tuple[int, int] | None, *, ours: bool) -> None:
+    """Clear the way for a new file, unless another process did so already.
+
+    Args:
+        path: The database file.
+        opened: `inode` of the file that proved to be damaged; None if it could not even be opened.
+        ours: Whether it was known for an index of ours; else it is moved aside rather than unlinked.
+
+    Raises:
+        OSError: The folder does not let us.
+    """
+    from fcntl import LOCK_EX, flock
+
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # one process at a time: unlinking the log of a file that another has just made would damage it
+        flock(descriptor, LOCK_EX)
+        now = inode(path)
+        if now is None or (opened is not None and now != opened):
+            return
+        for suffix in ("-wal", "-shm"):
+            if os.path.lexists(path + suffix):
+                os.unlink(path + suffix)
+        if ours and not os.path.isdir(path):
+            os.unlink(path)
+        else:
+            os.rename(path, _free_name(path))
+    finally:
+        os.close(descriptor)
+
+
+def _free_name(path: str) -> str:
+    number = 1
+    while os.path.lexists(f"{path}.damaged-{number}"):
+        number += 1
+    return f"{path}.damaged-{number}"
+
+
+# --- what is noted of the whole ------------------------------------------------------------------
+
+
+def noted(connection: Connection, name: str) -> Any:
+    """What `meta` says under a name that every index has. Raises apsw.CorruptError if it is not there."""
+    return _only(connection.first("SELECT value FROM meta WHERE name=?", (name,)), name)
+
+
+def counted_up(connection: Connection, name: str, by: int) -> int:
+    """A number of `meta`, raised by so much, within a transaction. Raises apsw.CorruptError if it is not there."""
+    return int(_only(connection.first("UPDATE meta SET value=value+? WHERE name=? RETURNING value", (by, name)), name))
+
+
+def _only(row: Row | None, name: str) -> Any:
+    if row is None:
+        raise apsw.CorruptError(f"the index does not say its {name!r}")
+    return row[0]
+
+
+def born(connection: Connection) -> str:
+    """Changes when the database is made anew, and with it the meaning of every id."""
+    return str(noted(connection, "born"))
+
+
+# --- passages as rows ----------------------------------------------------------------------------
+
+
+def passage_of(row: Sequence[Value]) -> Passage:
+    """The passage in a row of `COLUMNS`."""
+    if not _BYTES.isdisjoint(map(type, row)):
+        row = [readable(value) if type(value) is bytes else value for value in row]
+    return tuple.__new__(Passage, (*row[:-2], row[-2] == 1, row[-1] or 0))  # `_make` takes three times as long
+
+
+def row_of(passage: Passage) -> tuple[Value, ...]:
+    """What to bind for `FIELDS`."""
+    return tuple([bindable(value) if type(value) is str and not value.isascii() else value for value in passage])
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Numbers as one value to bind, for `IN (SELECT value FROM json_each(?))`."""
+    return str(list(numbers))
+
+
+def passages(connection: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+    """Passages by id; those that do not exist are missing."""
+    rows: list[Row] = connection.execute(
+        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.id IN (SELECT value FROM json_each(?))", (listed(numbers),)
+    )
+    return {row[0]: passage_of(row[1:]) for row in rows}

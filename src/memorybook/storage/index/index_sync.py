@@ -1,0 +1,505 @@
+"""From truth to index: what changed is read, split and tokenised first, then brought in by short transactions.
+
+Nothing here is imported by a search that finds everything as it was, and `text.passages` only to split
+anew, not when a document was merely touched. Several processes may do this at
+once: a transaction only carries out what was worked out from the very row that it still finds, and
+otherwise leaves that document to another round.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from memorybook.errors import MemoryBookError, MissingDocument
+from memorybook.storage.index import postings
+from memorybook.storage.index.candidates import TurnsUnread, changes_of
+from memorybook.storage.index.freshness import is_whole
+from memorybook.storage.index.index_schema import (
+    COLUMNS,
+    FIELDS,
+    born,
+    counted_up,
+    listed,
+    passage_of,
+    passages,
+    row_of,
+)
+from memorybook.storage.sqlite import Connection, Row, Value, bindable, immediate, readable
+from memorybook.text.tokens import text_digest
+
+if TYPE_CHECKING:
+    from memorybook.formats.document import Document, DocumentInfo
+    from memorybook.protocols import Documents, Transcripts
+    from memorybook.search.types import Passage
+    from memorybook.storage.index.freshness import Difference, Known
+
+T = TypeVar("T")
+
+_SOURCE = FIELDS.index("source")
+
+BATCH = 4096
+"""Passages written in one transaction: others that write wait a fraction of a second for it."""
+
+FIRST_BATCH = 16_384
+"""The same while the index never was whole, and nobody has an answer of it to lose: words are touched less often."""
+
+
+class Brought(NamedTuple):
+    """What one round did; `settled` is False if another process came between."""
+
+    changed: int
+    removed: int
+    degraded: list[str]
+    warnings: list[str]
+    settled: bool
+
+
+_Draft = tuple[tuple[Value, ...], bytes, str]
+"""A passage to be inserted: its row, its words (`Words.numbered`), and the digest of what is embedded of it.
+
+Plain tuples, which the garbage collector looks at once and then no more, for thousands wait to be written.
+"""
+
+_DraftedTurn = tuple[str, str, str, _Draft]
+"""Session, turn, the session's name, and the turn as a passage to be inserted."""
+
+
+class _Plan(NamedTuple):
+    """What to do to one document.
+
+    Attributes:
+        path: Of the document.
+        known: The row all this was worked out from.
+        row: (size, stamp, hash, modified) to store; None to remove the document.
+        gone: Ids of passages to delete.
+        moved: Passages whose words stay: id and what the row shall say.
+        drafts: Passages to insert.
+        entries: What `agent_memory` shows of its entries beyond their passages; None if that is as it was.
+    """
+
+    path: str
+    known: Known | None
+    row: tuple[int, str, str, float] | None
+    gone: list[int]
+    moved: list[tuple[int, Passage]]
+    drafts: list[_Draft]
+    entries: set[Row] | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.gone) + len(self.moved) + len(self.drafts) + 1
+
+
+def bring_in(
+    connection: Connection,
+    documents: Documents,
+    transcripts: Transcripts,
+    difference: Difference,
+    progress: Callable[[int], None] | None = None,
+    expect: Callable[[list[str]], None] | None = None,
+) -> Brought:
+    """Carry out a difference.
+
+    `progress` is called with how many documents and turns are done; `expect` with what is to be embedded of passages.
+    """
+    brought = _Outcome(born(connection), progress, expect)
+    plans = _plans(connection, documents, difference, brought)
+    for batch in _batches(plans, lambda plan: plan.size, _batch(connection)):
+        _carry_out(connection, batch, brought)
+        brought.words = postings.Words()
+    if difference.turns[0] != difference.turns[1]:
+        try:
+            _bring_turns(connection, transcripts, difference.turns, brought)
+        except TurnsUnread as error:
+            brought.degraded.append(str(error))
+    if brought.settled:
+        connection.execute("INSERT OR IGNORE INTO meta VALUES ('whole', 1)")
+    return Brought(brought.changed, brought.removed, brought.degraded, brought.warnings, brought.settled)
+
+
+class _Outcome:
+    def __init__(
+        self,
+        age: str,
+        progress: Callable[[int], None] | None,
+        expect: Callable[[list[str]], None] | None = None,
+    ) -> None:
+        self.changed = self.removed = self.done = 0
+        self.degraded: list[str] = []
+        self.warnings: list[str] = []
+        self.settled = True
+        self._age = age  # ids mean something else in a database that was made anew
+        self.words = postings.Words()  # of the batch at hand
+        self._progress = progress
+        self._expect = expect
+        self._coming: list[str] = []  # texts of drafts that nobody was told of yet
+
+    def still(self, connection: Connection) -> bool:
+        """Whether the database is the one that all was worked out from; to be asked in the transaction that writes."""
+        same = born(connection) == self._age
+        self.settled = self.settled and same
+        return same
+
+    def step(self, count: int) -> None:
+        self.done += count
+        if self._progress is not None:
+            self._progress(self.done)
+
+    def draft(self, passage: Passage) -> _Draft:
+        """The passage as a draft of the batch at hand."""
+        indexed_text, dense_text = _texts_of()
+        dense = dense_text(passage)
+        self._coming.append(dense)
+        return row_of(passage), self.words.numbered(indexed_text(passage)), text_digest(dense)
+
+    def foresee(self) -> None:
+        """Tell whoever embeds what is coming."""
+        if self._expect is not None and self._coming:
+            self._expect(self._coming)
+        self._coming = []
+
+
+def _batch(connection: Connection) -> int:
+    return BATCH if is_whole(connection) else FIRST_BATCH
+
+
+def _batches(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    batch: list[T] = []
+    held = 0
+    for item in items:
+        batch.append(item)
+        held += size(item)
+        if held >= limit:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
+# --- documents -------------------------------------------------------------------------------------
+
+
+def _plans(connection: Connection, documents: Documents, difference: Difference, brought: _Outcome) -> Iterator[_Plan]:
+    # what another thread or process wrote and brought in since the documents were listed is not gone
+    present = {info.path for info in documents.list()} if difference.removed else set()
+    for path, gone in difference.removed:
+        if path in present or (path == "MEMORY.md" and _is_back(documents, path)):
+            brought.settled = False
+        else:
+            yield _removal(connection, path, gone)
+    for info, known in difference.changed:
+        try:
+            plan = _plan(connection, documents, info, known, brought)
+        except MissingDocument:
+            plan = _removal(connection, info.path, known) if known is not None else None
+        except (MemoryBookError, OSError) as error:
+            kept = "its earlier text answers" if known is not None else "nothing in it can be found"
+            brought.degraded.append(f"{info.path} cannot be read ({error}): {kept}")
+            plan = None
+        if plan is not None:
+            brought.foresee()
+            yield plan
+
+
+def _is_back(documents: Documents, path: str) -> bool:
+    try:
+        documents.read(path)
+    except (MemoryBookError, OSError):
+        return False
+    return True
+
+
+def _removal(connection: Connection, path: str, known: Known) -> _Plan:
+    return _Plan(path, known, None, [number for number, _ in _stored(connection, path)], [], [], set())
+
+
+def _plan(
+    connection: Connection, documents: Documents, info: DocumentInfo, known: Known | None, brought: _Outcome
+) -> _Plan | None:
+    document = documents.read(info.path)
+    row = (info.size, info.stamp if document.revision else "", document.revision, document.modified)
+    if known is not None and (known.hash, known.modified) == row[2:]:
+        return _Plan(info.path, known, row, [], [], []) if row[:2] != (known.size, known.stamp) else None
+    added = _added(info.path, document.text, known) if known is not None else None
+    if added is not None:
+        return _Plan(info.path, known, row, [], [], [*map(brought.draft, added)])
+    from memorybook.text.splitting import split
+
+    made = split(info.path, document.text, document.modified)
+    brought.warnings += made.warnings
+    stored = _stored(connection, info.path) if known is not None else []
+    gone, moved, fresh = _differing(stored, made.passages)
+    plan = _Plan(info.path, known, row, gone, moved, [*map(brought.draft, fresh)])
+    if any(passage.source == "entry" for passage in (*made.passages, *(passage for _, passage in stored))):
+        plan = plan._replace(entries=_entries(info.path, document))
+    return plan
+
+
+def _added(path: str, text: str, known: Known) -> tuple[Passage, ...] | None:
+    """The passages that came with what was appended, if the document is as the index has it but for that."""
+    from memorybook.storage.safe_open import digest
+    from memorybook.text.splitting import split_added
+
+    data = text.encode("utf-8", "surrogatepass")
+    if not 0 < known.size < len(data) or digest(data[: known.size]) != known.hash:
+        return None
+    before = data[: known.size].decode("utf-8", "surrogatepass")
+    return split_added(path, before, text[len(before) :])
+
+
+def _entries(path: str, document: Document) -> set[Row]:
+    """(path, id, hits, created, metadata) of a document's entries; it is read again, but its blocks are cached."""
+    from datetime import UTC, datetime
+    from json import dumps
+
+    from memorybook.formats import memory_md
+
+    parsed = memory_md.parse(document.text, modified=datetime.fromtimestamp(document.modified, UTC))
+    return {
+        (
+            bindable(path),
+            bindable(entry.id),
+            entry.hits,
+            entry.created.isoformat() if entry.created is not None else None,
+            bindable(dumps(dict(entry.metadata), ensure_ascii=False)),
+        )
+        for entry in parsed.entries
+    }
+
+
+def _stored(connection: Connection, path: str) -> list[tuple[int, Passage]]:
+    rows = connection.execute(
+        f"SELECT p.id, {COLUMNS} FROM passages AS p WHERE p.path=? AND p.source<>'turn' ORDER BY p.id",
+        (bindable(path),),
+    )
+    return [(number, passage_of(fields)) for number, *fields in rows]
+
+
+def _differing(
+    stored: list[tuple[int, Passage]], wanted: Iterable[Passage]
+) -> tuple[list[int], list[tuple[int, Passage]], Iterable[Passage]]:
+    """What to delete, to move and to insert: a passage is what is indexed and embedded of it, wherever it stands."""
+    if not stored:
+        return [], [], wanted
+    waiting: dict[tuple[str, str], deque[tuple[int, Passage]]] = {}
+    for number, passage in stored:
+        waiting.setdefault(_content(passage), deque()).append((number, passage))
+    moved: list[tuple[int, Passage]] = []
+    fresh: list[Passage] = []
+    for passage in wanted:
+        same = waiting.get(_content(passage))
+        if not same:
+            fresh.append(passage)
+            continue
+        number, before = same.popleft()
+        if before != passage:
+            moved.append((number, passage))
+    return [number for same in waiting.values() for number, _ in same], moved, fresh
+
+
+def _content(passage: Passage) -> tuple[str, str]:
+    """What is indexed and what is embedded of a passage."""
+    indexed_text, dense_text = _texts_of()
+    return indexed_text(passage), dense_text(passage)
+
+
+@lru_cache(maxsize=1)
+def _texts_of() -> tuple[Callable[[Passage], str], Callable[[Passage], str]]:
+    """Only what is split anew needs `text.passages`."""
+    from memorybook.text.passages import dense_text, indexed_text
+
+    return indexed_text, dense_text
+
+
+def _carry_out(connection: Connection, plans: list[_Plan], brought: _Outcome) -> None:
+    with immediate(connection):
+        known = plans if brought.still(connection) else []
+        current = [plan for plan in known if _stored_row(connection, plan.path) == plan.known]
+        for plan in current:
+            _record(connection, plan)
+        _delete(connection, [number for plan in current for number in plan.gone])
+        _move(connection, [moved for plan in current for moved in plan.moved])
+        _insert(connection, brought.words, [draft for plan in current for draft in plan.drafts])
+    brought.settled = brought.settled and len(current) == len(plans)
+    brought.removed += sum(plan.row is None for plan in current)
+    brought.changed += sum(plan.row is not None and not _is_restamp(plan) for plan in current)
+    brought.step(len(plans))
+
+
+def _is_restamp(plan: _Plan) -> bool:
+    return plan.known is not None and plan.row is not None and plan.known.hash == plan.row[2]
+
+
+def _stored_row(connection: Connection, path: str) -> Row | None:
+    return connection.first("SELECT id, size, stamp, hash, modified FROM documents WHERE path=?", (bindable(path),))
+
+
+def _record(connection: Connection, plan: _Plan) -> None:
+    path = bindable(plan.path)
+    connection.execute("DELETE FROM documents WHERE path=?", (path,))
+    if plan.row is not None:
+        size, stamp, content, modified = plan.row
+        connection.execute(
+            "INSERT INTO documents (path, size, stamp, hash, modified) VALUES (?, ?, ?, ?, ?)",
+            (path, size, stamp, content, modified),
+        )
+    if plan.entries is not None:
+        stored = set(connection.execute("SELECT * FROM entries WHERE path=?", (path,)))
+        gone = [row[:2] for row in stored - plan.entries]
+        connection.executemany("DELETE FROM entries WHERE path=? AND entry=?", gone)
+        connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", list(plan.entries - stored))
+
+
+# --- turns -----------------------------------------------------------------------------------------
+
+
+def _bring_turns(
+    connection: Connection, transcripts: Transcripts, revisions: tuple[int | None, int | None], brought: _Outcome
+) -> None:
+    """Turns since the index's revision; all of them, and none but them, if it is ahead of the transcripts."""
+    from memorybook.text.passages import turn_passage
+
+    before, now = revisions
+    if now is None:  # there are transcripts that cannot be read
+        return
+    afresh = before is not None and now < before
+    changes = changes_of(transcripts, 0 if afresh or before is None else before)
+    drafted = (
+        (session.uuid, turn.id, session.name, brought.draft(turn_passage(session, turn)))
+        for session, turn in changes.turns
+    )
+    present: set[tuple[str, str]] = set()
+    for batch in _batches(drafted, lambda _: 1, _batch(connection)):
+        brought.foresee()
+        with immediate(connection):
+            if not brought.still(connection):  # what was placed before is gone, and will have to be placed again
+                return
+            _place_turns(connection, brought.words, batch)
+        present.update((session, turn) for session, turn, _, _ in batch)
+        brought.words = postings.Words()
+        brought.step(len(batch))
+    removed = set(changes.removed)
+    with immediate(connection):
+        if not brought.still(connection):
+            return
+        if afresh:
+            removed |= _turn_keys(connection)
+        _delete(connection, [number for number, _ in _turn_rows(connection, removed - present).values()])
+        brought.settled = brought.settled and _revision(connection) == before
+        # another process finished meanwhile, and this may have put older turns over its newer ones: once more
+        revision = changes.revision if _revision(connection) == before else before
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('turns', ?)", (revision,))
+    brought.changed += len({session for session, _ in removed | present} if not afresh else {s for s, _ in present})
+
+
+def _place_turns(connection: Connection, words: postings.Words, batch: list[_DraftedTurn]) -> None:
+    """Insert what is new and replace what is different, whoever stored it."""
+    names = {bindable(session): bindable(name) for session, _, name, _ in batch}
+    connection.executemany("INSERT OR REPLACE INTO sessions VALUES (?, ?)", list(names.items()))
+    gone: list[int] = []
+    moved: list[tuple[int, Passage]] = []
+    fresh: dict[tuple[str, str], _Draft] = {}
+    known = _turn_rows(connection, [(session, turn) for session, turn, _, _ in batch])
+    for session, turn, _, draft in batch:
+        number, stored = known.get((session, turn), (0, None))
+        if stored is None:
+            fresh[session, turn] = draft
+        elif _content(stored) == _content(passage := passage_of(draft[0])):
+            moved += [(number, passage)] if stored != passage else []
+        else:
+            gone.append(number)
+            fresh[session, turn] = draft
+    _delete(connection, gone)
+    _move(connection, moved)
+    _insert(connection, words, list(fresh.values()))
+
+
+def _turn_rows(connection: Connection, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[int, Passage]]:
+    """Those of these turns (session, turn) that are there, with their ids."""
+    rows = connection.executemany(
+        f"SELECT p.session, p.turn, p.id, {COLUMNS} FROM passages AS p"
+        " WHERE p.session=? AND p.turn=? AND p.source='turn'",
+        [(bindable(session), bindable(turn)) for session, turn in keys],
+    )
+    return {(readable(session), readable(turn)): (id, passage_of(row)) for session, turn, id, *row in rows}
+
+
+def _turn_keys(connection: Connection) -> set[tuple[str, str]]:
+    rows = connection.execute("SELECT session, turn FROM passages WHERE source='turn'")
+    return {(readable(session), readable(turn)) for session, turn in rows}
+
+
+def _revision(connection: Connection) -> int | None:
+    row = connection.first("SELECT value FROM meta WHERE name='turns'")
+    return row[0] if row is not None else None
+
+
+# --- passages and their words ----------------------------------------------------------------------
+
+
+def _delete(connection: Connection, numbers: list[int]) -> None:
+    if not numbers:
+        return
+    indexed_text, _ = _texts_of()
+    gone = listed(numbers)
+    held = passages(connection, numbers)
+    words = postings.Words()
+    postings.remove(connection, words, {number: words.numbered(indexed_text(held[number])) for number in held})
+    texts = listed(
+        text
+        for (text,) in connection.execute(
+            "SELECT DISTINCT dense FROM passages WHERE id IN (SELECT value FROM json_each(?))", (gone,)
+        )
+    )
+    for table, key in (("words", "rowid"), ("passages", "id")):
+        connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))", (gone,))
+    connection.execute(
+        "DELETE FROM pending WHERE text IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM passages WHERE dense=pending.text)",
+        (texts,),
+    )
+
+
+def _move(connection: Connection, moved: list[tuple[int, Passage]]) -> None:
+    connection.executemany(
+        f"UPDATE passages SET ({', '.join(FIELDS)})=({', '.join('?' * len(FIELDS))}) WHERE id=?",
+        [[*row_of(passage), number] for number, passage in moved],
+    )
+
+
+def _insert(connection: Connection, words: postings.Words, drafts: list[_Draft]) -> None:
+    if not drafts:
+        return
+    texts = _texts(connection, [digest for _, _, digest in drafts])
+    last = counted_up(connection, "last", len(drafts))
+    numbered = [*enumerate(drafts, last - len(drafts) + 1)]
+    marks = ", ".join("?" * (len(FIELDS) + 2))
+    connection.executemany(
+        f"INSERT INTO passages (id, dense, {', '.join(FIELDS)}) VALUES ({marks})",
+        ((number, texts[digest], *row) for number, (row, _, digest) in numbered),
+    )
+    postings.add(connection, words, {number: held for number, (_, held, _) in numbered})
+    entries = [(number, held) for number, (row, held, _) in numbered if row[_SOURCE] == "entry"]
+    known = words.all() if entries else []
+    connection.executemany(
+        "INSERT INTO words (rowid, text) VALUES (?, ?)",
+        [(number, " ".join([known[word] for word in memoryview(held).cast("I")])) for number, held in entries],
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO pending SELECT models.id, new.value FROM models, json_each(?) AS new WHERE NOT EXISTS"
+        " (SELECT 1 FROM embeddings WHERE model=models.id AND text=new.value)",
+        (listed(set(texts.values())),),
+    )
+
+
+def _texts(connection: Connection, digests: list[str]) -> dict[str, int]:
+    """The number of each text that is embedded, given now or long ago."""
+    rows = connection.execute(
+        "INSERT INTO texts (digest) SELECT value FROM json_each(?) WHERE true"
+        " ON CONFLICT DO UPDATE SET digest=digest RETURNING digest, id",
+        ('["' + '","'.join(digests) + '"]',),
+    )
+    return dict(rows)

@@ -1,0 +1,515 @@
+"""The index in SQLite: postings for words, an exact scan for vectors, healed from the truth when it is damaged."""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+from itertools import islice
+from math import inf
+from time import time
+
+import apsw
+
+from memorybook._light import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from memorybook.errors import EmbedderFailed, Unavailable
+from memorybook.search.types import Candidate, Candidates, Passage, Query, SyncReport
+from memorybook.storage.index import bm25, vector_leg
+from memorybook.storage.index.candidates import (
+    filters,
+    idf,
+    inline,
+    neighbour_places,
+    paused_reason,
+    question_vector,
+    revision_of,
+    searched,
+)
+from memorybook.storage.index.freshness import LEFT, ROUNDS, TURN, Table, bring_up_to_date, is_whole
+from memorybook.storage.index.index_schema import (
+    COLUMNS,
+    born,
+    inode,
+    listed,
+    noted,
+    open_index,
+    passage_of,
+    passages,
+    throw_away,
+)
+from memorybook.storage.sqlite import Connection, Value, bindable, readable, reading
+from memorybook.text.tokens import query_words
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+    from memorybook.protocols import Documents, Embedder, Progress, Transcripts
+    from memorybook.storage.index.vec_extension import VecExtension
+
+TRIED = 8
+"""How many times the pool the best passages are looked at in search of those that a query admits."""
+
+KEPT = 16_384
+"""Passages kept in memory from one search to the next, the last ones read, about a kilobyte each."""
+
+
+class SqliteIndex:
+    """`Index` in one SQLite file beside a few vector files; all of it may be deleted at any moment.
+
+    A file that is missing, damaged or of another version is made anew from the documents and
+    transcripts of the last `sync`. Safe to share between threads and with other processes. Any
+    method may raise Unavailable: the file cannot be read or written (disk full, no rights, locked
+    for 30 s, another program's database) and could not be made anew.
+
+    For people who like SQL, the view `agent_memory` shows the entries: `id, session_id,
+    memory_type, content, vector` (little-endian float32, NULL without one), `importance` (the
+    score), `access_count` (the entry's hits), `last_accessed` (day of the last activation),
+    `metadata` (the caller's, JSON), `created_at, updated_at, passage`. Full text: `passage IN
+    (SELECT rowid FROM words WHERE words MATCH '"word"')` with words as `text.tokens` makes them;
+    `words` has the entries alone. Read only in meaning: it is rebuilt from the documents.
+
+    Args:
+        path: The database file; it and its folder are created when needed.
+        embedder: None for words alone. Its `close`, if it has one, is called with this one's; it may be used again.
+        words_only: Leave the vector leg out although there is an embedder.
+        vectors_dir: Folder of the vector files, which bear the database's name; None for the database's own.
+        sqlite_vec: A sqlite-vec library to find the nearest vectors with; "", or one that cannot be loaded,
+            for the built-in scan.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        embedder: Embedder | None = None,
+        words_only: bool = False,
+        vectors_dir: str | None = None,
+        sqlite_vec: str = "",
+    ) -> None:
+        self._path = os.path.abspath(path)
+        self._embedder = None if words_only else embedder
+        folder, name = os.path.split(self._path)
+        self._vectors = vector_leg.Vectors(vectors_dir or folder, name)
+        self._extension = _extension(sqlite_vec) if self._embedder is not None and sqlite_vec else None
+        self._opened: _Opened | None = None
+        self._opening = allocate_lock()
+        self._age: str | None = None
+        self._truth: tuple[Documents, Transcripts] | None = None
+        self.most = inf
+        """Bytes of new text, about, that a sync brings in; it leaves more (see `freshness.Difference.is_more`)."""
+        self.behind = False
+        """Whether the last sync left something."""
+        self._blank = False
+        self._table = Table()
+        self._rows = _Rows()
+
+    # --- the seam ---
+
+    def sync(self, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        """Bring in what changed since the last time, whoever changed it and in whatever way."""
+        self._truth = (documents, transcripts)
+        self._blank = self._absent and not revision_of(transcripts, None)[0] and not any(True for _ in documents.list())
+        if self._blank:
+            return SyncReport()
+        opened = self._opened
+        if opened is not None and inode(self._path) != opened.inode:
+            self._let_go(opened)
+        return self._mended(lambda db: self._sync(db, documents, transcripts))
+
+    def candidates(self, query: Query) -> Candidates:
+        """What both legs find, as of the last sync, all from one snapshot."""
+        if self._blank and self._absent:
+            return Candidates((), (), {}, None, "sqlite_fts" if self._embedder is None else "sqlite_hybrid")
+        return self._mended(lambda db: self._find(db, query))
+
+    def turns(self, spans: Iterable[tuple[str, int, int]]) -> Sequence[Passage]:
+        """Turns of sessions (uuid), see `Index.turns`."""
+        if self._blank and self._absent:
+            return ()
+        wanted = list(spans)
+        return self._mended(lambda db: _turns(db, wanted)) if wanted else ()
+
+    def embed_pending(self, *, limit: int | None = None, progress: Progress | None = None) -> int:
+        """Embed up to `limit` texts that wait for a vector; returns how many passages still wait.
+
+        Raises EmbedderFailed; what was embedded before stays, and searches leave a remote embedder
+        alone for 30 s. This itself always tries.
+        """
+        return self._mended(lambda db: self._embed(db, limit, progress))
+
+    def rebuild(
+        self, documents: Documents, transcripts: Transcripts, *, progress: Progress | None = None
+    ) -> SyncReport:
+        """Make it anew beside the old one, which answers meanwhile, and put it in its place at one stroke.
+
+        Vectors of texts that are still there are kept, those of others are gone for good; so are those of other
+        models than the one in use, if one is.
+        """
+        from memorybook.storage.index.index_rebuild import rebuild
+
+        self._truth = (documents, transcripts)
+        model = self._embedder.name if self._embedder is not None else None
+        report = self._mended(lambda db: rebuild(db, documents, transcripts, progress, self._expected(db), model))
+        self._vectors.forget()
+        self._table, self._rows = Table(), _Rows()
+        self._mended(self._vectors.discard_uncounted)
+        after = self.sync(documents, transcripts)
+        self._mended(self._fold)  # the new database counts on no vector files yet
+        return after._replace(
+            changed=report.changed + after.changed, warnings=tuple(dict.fromkeys(report.warnings + after.warnings))
+        )
+
+    def vacuum(self) -> bool:
+        """Let no byte of before the last `rebuild` be left; False if another process still needs some."""
+        from memorybook.storage.vacuum import checkpoint
+
+        return self._mended(checkpoint)
+
+    def stats(self) -> Mapping[str, Any]:
+        """`backend`, `passages`, `by_source`, `vectors`, `pending`, `bytes`, `embedder`, `generation`, `path`."""
+        return self._mended(self._stats)
+
+    def close(self) -> None:
+        """Release the files, and the embedder's connections if it has a `close`. Using it again opens them again."""
+        self._let_go(self._opened)
+        close = getattr(self._embedder, "close", None)
+        if close is not None:
+            close()
+
+    # --- opening and mending ---
+
+    @property
+    def _absent(self) -> bool:
+        """Whether there is no file; searching an empty book must not make one."""
+        return self._opened is None and inode(self._path) is None
+
+    def _open(self) -> Connection:
+        opened = self._opened
+        if opened is None:
+            connection = open_index(self._path, self._extension.load if self._extension is not None else None)
+            made = _Opened(connection, inode(self._path))
+            with self._opening:  # for no longer than this, so that no fork comes between
+                opened = self._opened = self._opened or made
+            if opened is not made:
+                connection.close()
+        return opened.connection
+
+    def _let_go(self, opened: _Opened | None) -> None:
+        """Close it; another one that was opened since stays."""
+        with self._opening:
+            if self._opened is opened:
+                self._opened = None
+        self._vectors.forget()
+        if opened is not None:
+            opened.connection.close()
+
+    def _mended(self, action: Callable[[Connection], T]) -> T:
+        """Do it; if the file proves to be no good, make it anew from the truth and do it once more."""
+        known = self._opened
+        before = inode(self._path) if known is None else known.inode
+        try:
+            return action(self._open())
+        except (Unavailable, apsw.Error) as error:
+            if not _is_damage(error):
+                raise
+            self._start_over(error, known or self._opened, before)
+        try:
+            db = self._open()
+            if self._truth is not None:
+                self._sync(db, *self._truth)
+            return action(db)
+        except apsw.Error as error:
+            raise Unavailable(f"the index {self._path!r} cannot be used: {error}; delete it") from error
+
+    def _start_over(self, error: Exception, opened: _Opened | None, before: tuple[int, int] | None) -> None:
+        self._let_go(opened)
+        try:
+            throw_away(self._path, before if opened is None else opened.inode, ours=opened is not None)
+        except OSError as hindrance:
+            raise Unavailable(
+                f"the index {self._path!r} is damaged ({error}) and cannot be replaced: {hindrance.strerror}"
+            ) from error
+        if self._truth is None:
+            raise Unavailable(f"the index {self._path!r} was damaged ({error}); sync makes it anew") from error
+
+    # --- freshness ---
+
+    def _sync(self, db: Connection, documents: Documents, transcripts: Transcripts) -> SyncReport:
+        expect = getattr(self._embedder, "expect", None)
+        age = born(db)
+        report = bring_up_to_date(db, documents, transcripts, table=self._table, expect=expect, most=self.most)
+        self._age, self.behind = age, LEFT in report.degraded
+        if self._embedder is None:
+            return report
+        model = vector_leg.register(db, self._embedder)
+        waiting = vector_leg.pending(db, model)
+        degraded = (*report.degraded, *self._unloaded())
+        if 0 < waiting <= min(inline(self._embedder), self.most / TURN):
+            try:
+                vector_leg.embed_pending(db, self._embedder, self._vectors)
+            except EmbedderFailed as error:
+                degraded = (*degraded, paused_reason(self._embedder.name, str(error), 0))
+            waiting = vector_leg.pending(db, model)
+        elif 0 < waiting <= inline(self._embedder):
+            self.behind = True
+        elif not self._vectors.intact(db, model):
+            vector_leg.tidy(db, model, self._vectors)
+        if expect is not None and not waiting:
+            expect([])
+        return report._replace(pending_vectors=waiting, degraded=degraded)
+
+    def _expected(self, db: Connection) -> Callable[[list[str]], None] | None:
+        """Who is told what a rebuild will have to embed; nobody if there are vectors already, for they are kept."""
+        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        kept = model is not None and vector_leg.any_vector(db, model)
+        return None if kept else getattr(self._embedder, "expect", None)
+
+    def _fold(self, db: Connection) -> None:
+        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        if model is not None:
+            vector_leg.tidy(db, model, self._vectors)
+
+    def _embed(self, db: Connection, limit: int | None, progress: Progress | None) -> int:
+        if self._embedder is None:
+            return 0
+        vector_leg.embed_pending(db, self._embedder, self._vectors, limit=limit, progress=progress)
+        return vector_leg.pending(db, vector_leg.known_model(db, self._embedder))
+
+    # --- finding ---
+
+    def _find(self, db: Connection, query: Query) -> Candidates:
+        truth, rounds = self._truth, 0
+        if truth is not None and not is_whole(db):
+            self._sync(db, *truth)
+        leg = self._ask(db, query.text)
+        while True:
+            with reading(db):
+                if truth is None or born(db) == self._age or rounds == ROUNDS:
+                    return self._candidates(db, query, leg)
+            self._sync(db, *truth)  # a rebuild has ended since the last one, and put what it began with in its place
+            rounds += 1
+
+    def _candidates(self, db: Connection, query: Query, leg: _Leg) -> Candidates:
+        asked = query_words(query.text)
+        scanning = self._scanning(db, leg)  # goes on by itself
+        total = bm25.statistics(db)
+        terms = bm25.terms(db, asked)
+        postings = bm25.Postings(db)
+        words = _words(db, postings, terms, total, query)
+        cosines = self._cosines(db, leg, scanning, query)
+        found = self._rows.passages(db, {*words, *cosines})
+        if len(found) < len({*words, *cosines}):
+            raise apsw.CorruptError("the words of passages are indexed that do not exist")
+        beside = self._rows.passages(db, _neighbours(db, found, neighbour_places(found, words, cosines), query))
+        holds = bm25.holding(postings, map(terms.get, asked), found.keys() | beside.keys())
+        waiting = vector_leg.pending(db, leg.model) if self._embedder is not None else 0
+        return Candidates(
+            tuple(Candidate(found[n], words.get(n), cosines.get(n), holds[n]) for n in found),
+            tuple(Candidate(passage, None, None, holds[n]) for n, passage in beside.items()),
+            {word: idf(total.passages, terms[word].holding if word in terms else 0) for word in asked},
+            self._embedder.name if self._embedder is not None and leg.vector is not None else None,
+            "sqlite_hybrid" if self._embedder is not None and not leg.degraded else "sqlite_fts",
+            (*leg.degraded, *self._unloaded(), *_unfinished(db)),
+            waiting,
+        )
+
+    def _ask(self, db: Connection, question: str) -> _Leg:
+        """The question as a vector, unless there is nothing to compare it with or the embedder does not answer."""
+        embedder = self._embedder
+        if embedder is None:
+            return _Leg(None, None, ())
+        model = vector_leg.known_model(db, embedder)
+        if model is None or not vector_leg.any_vector(db, model):
+            waiting = vector_leg.pending(db, model)
+            reason = f"searched by words alone: {waiting} passages wait for a vector of {embedder.name!r}"
+            return _Leg(model, None, (reason,) if waiting else ())
+        left = model.paused - time()
+        if left > 0 and not embedder.local:
+            return _Leg(model, None, (paused_reason(embedder.name, model.reason, left),))
+        try:
+            vector = question_vector(embedder, question, _speakers(db))
+        except EmbedderFailed as error:
+            if not embedder.local:
+                vector_leg.pause(db, model, str(error))
+            return _Leg(model, None, (paused_reason(embedder.name, str(error), 0),))
+        if vector is None or len(vector) == 4 * model.dimensions:
+            return _Leg(model, vector, ())
+        reason = (
+            f"searched by words alone: {embedder.name!r} has {len(vector) // 4} dimensions by now and had"
+            f" {model.dimensions}, so its vectors are made again"
+        )
+        return _Leg(vector_leg.register(db, embedder), None, (reason,))
+
+    def _scanning(self, db: Connection, leg: _Leg) -> vector_leg.Scanning | None:
+        """The built-in scan, begun; None if it is not what finds the nearest."""
+        if leg.model is None or leg.vector is None or (self._extension is not None and not self._extension.failure):
+            return None
+        return self._vectors.scan(db, leg.model, vector_leg.Question(leg.vector))
+
+    def _cosines(
+        self, db: Connection, leg: _Leg, scanning: vector_leg.Scanning | None, query: Query
+    ) -> dict[int, float]:
+        """Cosine by passage of the `pool` nearest that the query admits."""
+        where, values = filters(query)
+        if scanning is not None:
+            return vector_leg.nearest(db, scanning, query.pool, where, values)
+        if self._extension is None or leg.model is None or leg.vector is None:
+            return {}
+        near = self._extension.nearest(db, leg.model.id, leg.vector, query.pool, where, values)
+        return vector_leg.passages_of(db, near, where, values, query.pool)
+
+    def _unloaded(self) -> tuple[str, ...]:
+        return (self._extension.failure,) if self._extension is not None and self._extension.failure else ()
+
+    def _stats(self, db: Connection) -> Mapping[str, Any]:
+        model = vector_leg.known_model(db, self._embedder) if self._embedder is not None else None
+        with reading(db):
+            by_source: dict[str, int] = dict(
+                db.execute("SELECT source, count(*) FROM passages GROUP BY source ORDER BY source")
+            )
+            generation = noted(db, "generation")
+            waiting = vector_leg.pending(db, model) if self._embedder is not None else 0
+        total = sum(by_source.values())
+        return {
+            "backend": "sqlite_hybrid" if self._embedder is not None else "sqlite_fts",
+            "passages": total,
+            "by_source": by_source,
+            "vectors": total - waiting if self._embedder is not None else 0,
+            "pending": waiting,
+            "bytes": self._vectors.bytes() + sum(_size(self._path + suffix) for suffix in ("", "-wal", "-shm")),
+            "embedder": self._embedder.name if self._embedder is not None else None,
+            "generation": generation,
+            "path": self._path,
+        }
+
+
+class _Opened(NamedTuple):
+    """The database, and what its path named when it was opened."""
+
+    connection: Connection
+    inode: tuple[int, int] | None
+
+
+class _Leg(NamedTuple):
+    """The vector leg of one query; it does not run without a vector."""
+
+    model: vector_leg.Model | None
+    vector: bytes | None
+    degraded: tuple[str, ...]
+
+
+class _Rows:
+    """Passages that searches have looked at, kept for as long as none is altered: new ones have ids of their own."""
+
+    def __init__(self) -> None:
+        # one value, for another thread may use another connection
+        self._kept: tuple[tuple[Connection, str, int] | None, dict[int, Passage]] = (None, {})
+
+    def passages(self, db: Connection, numbers: Iterable[int]) -> dict[int, Passage]:
+        """Passages by id, ascending; those that do not exist are missing. To be called in a transaction that reads."""
+        # the connection too: a file that is put back from elsewhere may say the same of itself
+        version, kept = (db, born(db), noted(db, "altered")), self._kept
+        if version != kept[0]:
+            kept = self._kept = (version, {})
+        held, wanted = kept[1], sorted(numbers)
+        found = {number: passage for number in wanted if (passage := held.get(number)) is not None}
+        read = passages(db, [number for number in wanted if number not in found])
+        for number in [*islice(held, max(0, len(held) + len(read) - KEPT))]:
+            held.pop(number, None)
+        held.update(read)
+        found.update(read)
+        return {number: found[number] for number in wanted if number in found}
+
+
+def _extension(path: str) -> VecExtension:
+    from memorybook.storage.index.vec_extension import VecExtension
+
+    return VecExtension(path)
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether a new file would help; not if the disk is full, rights are missing or somebody else writes."""
+    cause = error if isinstance(error, apsw.Error) else error.__cause__
+    if isinstance(cause, apsw.ReadOnlyError):
+        return getattr(cause, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED
+    damage = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, apsw.CantOpenError, apsw.FormatError)
+    return isinstance(cause, (*damage, apsw.ConstraintError, apsw.MismatchError, apsw.SchemaChangeError))
+
+
+def _words(
+    db: Connection, postings: bm25.Postings, terms: Mapping[str, bm25.Term], total: bm25.Statistics, query: Query
+) -> dict[int, float]:
+    """BM25 by passage of the `pool` best that the query admits.
+
+    Most queries admit everything, and most of the others enough of the best. One that does not is asked
+    what it admits.
+    """
+    asked = [terms[word] for word in searched({word: term.holding for word, term in terms.items()}, total.passages)]
+    where, values = filters(query)
+    if not where:
+        return bm25.best(postings, asked, total, query.pool)
+    tried = bm25.best(postings, asked, total, query.pool * TRIED)
+    admitted = _admitted(db, f"p.id IN (SELECT value FROM json_each(?)) AND {where}", [listed(tried), *values])
+    if len(admitted) < query.pool and len(tried) == query.pool * TRIED:
+        return bm25.best(postings, asked, total, query.pool, _admitted(db, where, values))
+    found = sorted(((tried[number], number) for number in admitted), reverse=True)
+    return {number: score for score, number in found[: query.pool]}
+
+
+def _admitted(db: Connection, where: str, values: Sequence[Value]) -> list[int]:
+    return [number for (number,) in db.execute(f"SELECT p.id FROM passages AS p WHERE {where}", values)]
+
+
+def _neighbours(db: Connection, found: Mapping[int, Passage], places: set[tuple[str, int]], query: Query) -> list[int]:
+    own = {(p.session, p.position): number for number, p in found.items() if p.source == "turn"}
+    places = places - own.keys()
+    if not places:
+        return []
+    # each by the turn that it stands before (even) or after (odd), so that the statement is always the same
+    beside = [
+        2 * before + 1 if (before := own.get((session, at - 1))) else 2 * own[session, at + 1] for session, at in places
+    ]
+    where, values = filters(query)
+    rows = db.execute(
+        "SELECT p.id FROM json_each(?) AS place CROSS JOIN passages AS o ON o.id=place.value>>1"
+        " CROSS JOIN passages AS p ON p.session=o.session AND p.position=o.position+2*(place.value&1)-1"
+        f" WHERE p.source='turn' {'AND ' + where if where else ''}",
+        (listed(beside), *values),
+    )
+    return [number for (number,) in rows]
+
+
+def _turns(db: Connection, spans: Iterable[tuple[str, int, int]]) -> list[Passage]:
+    question = (
+        f"SELECT {COLUMNS} FROM passages AS p WHERE p.session=?1 AND p.source='turn' AND p.position BETWEEN"
+        " ?2 + (?2<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
+        " AND ?3 + (?3<0)*(SELECT 1+max(position) FROM passages WHERE session=?1)"
+    )
+    with reading(db):
+        return [
+            passage_of(row)
+            for session, first, last in spans
+            for row in db.execute(question, (bindable(session), first, last))
+        ]
+
+
+def _speakers(db: Connection) -> list[str]:
+    """Everybody who ever spoke; jumps from name to name in the index instead of reading it."""
+    rows = db.execute(
+        "WITH RECURSIVE named (speaker) AS (SELECT min(speaker) FROM passages WHERE source='turn' UNION ALL SELECT"
+        " (SELECT min(speaker) FROM passages WHERE source='turn' AND passages.speaker>named.speaker)"
+        " FROM named WHERE named.speaker IS NOT NULL) SELECT speaker FROM named WHERE speaker IS NOT NULL"
+    )
+    return [readable(speaker) for (speaker,) in rows]
+
+
+def _unfinished(db: Connection) -> tuple[str, ...]:
+    return () if is_whole(db) else ("the index has not been synced to its end yet: the answer may lack something",)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

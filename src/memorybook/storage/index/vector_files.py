@@ -1,0 +1,409 @@
+"""The vector files of the SQLite index: which there are, how they grow, what they let go.
+
+Every file holds the embeddings of one model in a range of ids; the table `segments` says which files count.
+Rows after the last file are the tail.
+"""
+
+from __future__ import annotations
+
+import os
+from time import time
+
+from memorybook._light import Iterable, Iterator, NamedTuple, Sequence
+from memorybook.storage.index.index_schema import born, counted_up, listed, noted
+from memorybook.storage.index.vectors import (
+    Block,
+    Question,
+    Scan,
+    Stamp,
+    Tail,
+    VectorFile,
+    block_of,
+    discard,
+    stamp_of,
+    write,
+)
+from memorybook.storage.sqlite import Connection, immediate, reading
+
+FOLD = 256
+"""Vectors that gather in the tail before a file is written: a cold process reads them from SQLite one by one."""
+
+LARGEST = 65_536
+"""Rows of a vector file at most."""
+
+COPIED = 16_384
+"""Rows of the file that a fold writes for the sake of a few new ones: what an append may have to wait for."""
+
+KEPT = 4096
+"""Texts that no passage has any longer keep their vectors, should they come back: so many, or as many as passages."""
+
+DROPPED = 2048
+"""Vectors of such texts that go at a time."""
+
+_MANY = 20_000
+"""Rows from which a second processor is worth a thread."""
+
+_COPIED_EACH = 8
+_READ = 4096
+_STALE = 600.0
+ALL = 2**63 - 1
+
+
+class Model(NamedTuple):
+    """An embedder as the index knows it. `paused` is the time until which it is left alone, 0 if it is not."""
+
+    id: int
+    dimensions: int
+    paused: float
+    reason: str
+
+
+class Segment(NamedTuple):
+    """A vector file that holds the embeddings `after < id <= upto` of one model."""
+
+    generation: int
+    after: int
+    upto: int
+    rows: int
+    stamp: Stamp
+
+
+class _Known(NamedTuple):
+    """What must be as it was when a file that was written meanwhile is made to count; the files it replaces."""
+
+    born: str
+    dimensions: int
+    after: int
+    segments: list[Segment]
+
+
+class Scanning:
+    """Files being compared with a question; of many rows, by another thread while this one does something else.
+
+    Attributes:
+        question: What they are compared with.
+
+    Args:
+        files: The files.
+        question: See above.
+        others: Other rows, compared already.
+    """
+
+    def __init__(self, files: Sequence[VectorFile], question: Question, others: Iterable[Scan] = ()) -> None:
+        from _thread import allocate_lock
+
+        self.question = question
+        self._left = list(enumerate(files))[::-1]
+        self._found = [[*others], *([] for _ in files)]
+        self._failed: list[BaseException] = []
+        self._busy = allocate_lock()
+        if sum(file.block.rows for file in files) >= _MANY and (os.cpu_count() or 1) > 1:
+            self._start()
+
+    def _start(self) -> None:
+        from _thread import start_new_thread
+
+        self._busy.acquire()
+        try:
+            start_new_thread(self._aside, ())
+        except RuntimeError:  # no more threads to be had
+            self._busy.release()
+
+    def _aside(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # raised again where it is waited for
+            self._failed.append(error)
+        finally:
+            self._busy.release()
+
+    def _work(self) -> None:
+        # comparing lets other threads run; whoever is ready takes the next file, so that a slow one delays nobody
+        while self._left:
+            try:
+                number, file = self._left.pop()
+            except IndexError:
+                return
+            self._found[1 + number] = file.scan(self.question)
+
+    def finished(self) -> list[Scan]:
+        """All rows compared, with this thread's help; once only."""
+        try:
+            self._work()
+        finally:
+            self._busy.acquire()
+        if self._failed:
+            raise self._failed[0]
+        return [scan for scans in self._found for scan in scans]
+
+
+class Vectors:
+    """The mapped files and the tail in memory; one per index, shared by its threads.
+
+    Args:
+        folder: Where the vector files are; it may be the user's, with other files and other indexes'.
+        name: Of the index; the files are `<name>.vectors.<generation>`.
+    """
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder = folder
+        self._prefix = f"{name}.vectors."
+        self._files: dict[tuple[str, int], VectorFile] = {}
+        self._tails: dict[tuple[str, int, int, int], Tail] = {}
+
+    def path(self, generation: int) -> str:
+        """The file of that generation."""
+        return os.path.join(self._folder, f"{self._prefix}{generation}")
+
+    def forget(self) -> None:
+        """Unmap everything, as after the database was made anew."""
+        self._files, self._tails = {}, {}
+
+    def scan(self, connection: Connection, model: Model, question: Question) -> Scanning:
+        """All vectors of the model being compared with the question.
+
+        Args:
+            connection: In a transaction that reads.
+            model: Whose vectors.
+            question: A vector of that model.
+        """
+        age, held = born(connection), segments(connection, model.id)
+        files: list[VectorFile] = []
+        rest: list[Scan] = []
+        for segment in held:
+            file = self._file(age, segment, model.dimensions, held)
+            if file is not None:
+                files.append(file)
+                continue
+            lost = Tail()
+            lost.add(_rows(connection, model, segment.after, -1, segment.upto))
+            rest += lost.scan(question)
+        last = held[-1].upto if held else 0
+        tail = self._tail(age, model, last)
+        tail.add(_rows(connection, model, max(last, tail.last), -1))
+        return Scanning(files, question, rest + tail.scan(question))
+
+    def _file(self, born: str, segment: Segment, dimensions: int, held: Sequence[Segment]) -> VectorFile | None:
+        path, key = self.path(segment.generation), (born, segment.generation)
+        file = self._files.get(key)
+        if file is None:
+            try:
+                if stamp_of(path) != segment.stamp:
+                    return None
+                file = VectorFile(path, dimensions)
+            except (OSError, ValueError):
+                return None
+            # a file that is merged by now takes its place on the disk as long as it is mapped
+            present = {(born, other.generation) for other in held}
+            self._files = {**{known: mapped for known, mapped in self._files.items() if known in present}, key: file}
+        return file
+
+    def _tail(self, born: str, model: Model, last: int) -> Tail:
+        key = (born, model.id, model.dimensions, last)
+        tail = self._tails.get(key)
+        if tail is None:
+            tail = Tail()
+            self._tails = {key: tail}
+        return tail
+
+    def fold(self, connection: Connection, model: Model, made: int = ALL) -> None:
+        """Move the tail into files once it is long, with files not much larger; make damaged files anew.
+
+        So there are few files, and each vector is copied a few times only. Without the files answers are
+        the same, only slower.
+
+        Args:
+            connection: Not in a transaction.
+            model: Whose vectors.
+            made: How many vectors were made just now: where few were, little is copied, so that nobody waits.
+
+        Raises:
+            OSError: The folder cannot be written to.
+        """
+        for segment in self._harmed(connection, model):
+            self._write(connection, model, segment.after, segment.upto)
+        written = True
+        while written and (place := self._place(connection, model, made)) is not None:
+            written = self._write(connection, model, place, ALL)
+            self._drop_gone(connection, model)
+
+    def _place(self, connection: Connection, model: Model, made: int) -> int | None:
+        """After which id the next file is to begin; None if the tail is short enough."""
+        held = segments(connection, model.id)
+        after = held[-1].upto if held else 0
+        rows = _count(connection, model, after, ALL)
+        if rows < FOLD:
+            return None
+        most = min(LARGEST, max(COPIED, _COPIED_EACH * made))
+        while held and held[-1].rows <= 2 * rows and held[-1].rows + rows <= most:
+            segment = held.pop()
+            after, rows = segment.after, rows + segment.rows
+        return after
+
+    def intact(self, connection: Connection, model: Model) -> bool:
+        """Whether every file that the database counts on is there as it was written, and can be read."""
+        return not self._harmed(connection, model)
+
+    def _harmed(self, connection: Connection, model: Model) -> list[Segment]:
+        with reading(connection):
+            age, held = born(connection), segments(connection, model.id)
+        return [
+            segment
+            for segment in held
+            if stamp_of(self.path(segment.generation)) != segment.stamp
+            or self._file(age, segment, model.dimensions, held) is None
+        ]
+
+    def _write(self, connection: Connection, model: Model, after: int, upto: int, *, thinned: bool = False) -> bool:
+        """Have one file for the embeddings `after < id <= upto`; returns whether there is, and nobody came between.
+
+        Files in that range are copied into it, `thinned` of what is in the database no longer.
+        """
+        known = _known(connection, model, after, upto)
+        blocks: list[Block] = []
+        last = after
+        for segment in known.segments:
+            whole = stamp_of(self.path(segment.generation)) == segment.stamp
+            file = self._file(known.born, segment, model.dimensions, known.segments) if whole else None
+            if file is None:
+                blocks += [block for _, block in _read(connection, model, segment.after, segment.upto)]
+            else:
+                blocks.append(file.only(_embedded(connection, model, file.block)) if thinned else file.block)
+            last = segment.upto
+        rows = sum(block.rows for block in blocks)
+        for number, block in _read(connection, model, last, upto) if rows < LARGEST else ():
+            blocks.append(block)
+            last, rows = number, rows + block.rows
+            if rows >= LARGEST:
+                break
+        return self._put(connection, model, known, blocks, last)
+
+    def _put(self, connection: Connection, model: Model, known: _Known, blocks: list[Block], upto: int) -> bool:
+        rows, generation, stamp = sum(block.rows for block in blocks), 0, Stamp(0, 0)
+        if rows:
+            generation = _next_generation(connection)
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            stamp = write(self.path(generation), model.dimensions, blocks)
+        with immediate(connection):
+            unchanged = known == _known(connection, model, known.after, upto)
+            if unchanged:
+                for segment in known.segments:
+                    connection.execute("DELETE FROM segments WHERE generation=?", (segment.generation,))
+                if rows:
+                    values = (generation, model.id, known.after, upto, rows, *stamp)
+                    connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        for gone in [segment.generation for segment in known.segments] if unchanged else [generation]:
+            discard(self.path(gone))
+        self._sweep(connection)
+        return unchanged and rows > 0
+
+    def _drop_gone(self, connection: Connection, model: Model) -> None:
+        """Drop some of the vectors whose texts no passage has any longer, the oldest first, if there are too many."""
+        [(gone,)] = connection.execute("SELECT count(*) FROM gone")
+        if gone <= KEPT or gone <= passage_count(connection):
+            return
+        with immediate(connection):
+            texts = connection.execute("SELECT text FROM gone ORDER BY text LIMIT ?", (DROPPED,))
+            numbers = listed(text for (text,) in texts)
+            for table, key in (
+                ("embeddings", "model IN (SELECT id FROM models) AND text"),
+                ("texts", "id"),
+                ("gone", "text"),
+            ):
+                connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))", (numbers,))
+        for segment in segments(connection, model.id):
+            if 4 * _count(connection, model, segment.after, segment.upto) < 3 * segment.rows:
+                self._write(connection, model, segment.after, segment.upto, thinned=True)
+                return
+
+    def bytes(self) -> int:
+        """What the vector files take on disk."""
+        return sum(stamp.size for _, stamp in self._present())
+
+    def discard_uncounted(self, connection: Connection) -> None:
+        """Unlink every finished file that the database does not count on, as after it was made anew."""
+        counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
+        for path, _ in self._present():
+            if path not in counted and path.rpartition(".")[2].isdecimal():
+                discard(path)
+
+    def _sweep(self, connection: Connection) -> None:
+        """Unlink what crashes left; a young file may be another process's that is still at work on it."""
+        counted = {self.path(g) for (g,) in connection.execute("SELECT generation FROM segments")}
+        for path, stamp in self._present():
+            if path not in counted and time() - stamp.written / 1e9 > _STALE:
+                discard(path)
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether it is a name that we give: with a generation, and a process that is at work on it."""
+        number, *rest = name.removeprefix(self._prefix).split(".")
+        process = len(rest) == 2 and rest[0].isdecimal() and rest[1] == "tmp"
+        return name.startswith(self._prefix) and number.isdecimal() and (not rest or process)
+
+    def _present(self) -> list[tuple[str, Stamp]]:
+        try:
+            names = [name for name in os.listdir(self._folder) if self._is_ours(name)]
+        except OSError:
+            return []
+        paths = [os.path.join(self._folder, name) for name in names]
+        return [(path, stamp) for path in paths if (stamp := stamp_of(path)) is not None]
+
+
+def _known(connection: Connection, model: Model, after: int, upto: int) -> _Known:
+    with reading(connection):
+        [(dimensions,)] = connection.execute("SELECT dimensions FROM models WHERE id=?", (model.id,)) or [(0,)]
+        held = [s for s in segments(connection, model.id) if s.upto > after and s.after < upto]
+        return _Known(born(connection), dimensions, after, held)
+
+
+def _next_generation(connection: Connection) -> int:
+    return counted_up(connection, "generation", 1)
+
+
+def segments(connection: Connection, model: int) -> list[Segment]:
+    """The vector files of a model, in the order of their ids."""
+    rows = connection.execute(
+        "SELECT generation, after, upto, rows, size, written FROM segments WHERE model=? ORDER BY after", (model,)
+    )
+    return [Segment(generation, after, upto, held, Stamp(*stamp)) for generation, after, upto, held, *stamp in rows]
+
+
+def _count(connection: Connection, model: Model, after: int, upto: int) -> int:
+    [(rows,)] = connection.execute(
+        "SELECT count(*) FROM embeddings WHERE model=? AND vector IS NOT NULL AND id>? AND id<=?",
+        (model.id, after, upto),
+    )
+    return int(rows)
+
+
+def _embedded(connection: Connection, model: Model, block: Block) -> set[int]:
+    """Those of its texts, and maybe others, that have a vector in the database."""
+    texts = block.texts
+    rows = connection.execute(
+        "SELECT text FROM embeddings WHERE model=? AND text BETWEEN ? AND ?", (model.id, min(texts), max(texts))
+    )
+    return {text for (text,) in rows}
+
+
+def _rows(
+    connection: Connection, model: Model, after: int, count: int, upto: int = ALL
+) -> list[tuple[int, int, bytes]]:
+    """(id, text, vector) of the first `count` vectors with `after < id <= upto`, all for -1."""
+    # of its length, for another process may just have found other dimensions and made them again
+    return connection.execute(
+        "SELECT id, text, vector FROM embeddings WHERE model=? AND vector IS NOT NULL AND id>? AND id<=?"
+        " AND length(vector)=? ORDER BY id LIMIT ?",
+        (model.id, after, upto, 4 * model.dimensions, count),
+    )
+
+
+def _read(connection: Connection, model: Model, after: int, upto: int) -> Iterator[tuple[int, Block]]:
+    """The vectors of a range as blocks for a file, each with its last id; others may use the connection in between."""
+    while rows := _rows(connection, model, after, _READ, upto):
+        after = rows[-1][0]
+        yield after, block_of((text for _, text, _ in rows), b"".join(vector for _, _, vector in rows))
+
+
+def passage_count(connection: Connection) -> int:
+    """How many passages there are."""
+    return int(noted(connection, "passages"))

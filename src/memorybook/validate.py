@@ -1,0 +1,254 @@
+"""What callers give, checked once at the edge; everything behind it is valid.
+
+All raise InvalidInput with the name of the argument and the value.
+"""
+
+from __future__ import annotations
+
+from memorybook._light import TYPE_CHECKING, UTC, Any, Iterable, Mapping, Sequence, date, datetime, lazily
+from memorybook.errors import InvalidInput
+from memorybook.search.types import Query
+
+if TYPE_CHECKING:
+    from memorybook.model import Category
+
+_IMPORTANCE = lazily(
+    r"(?i)\b(?:(?:set|change|raise|lower|make|put|update)\s+)?(?:(?:the|its)\s+)?importance\s*(?:to|=|:|be|is|as|at|of)?\s*"
+    r"(?P<en>high|medium|low|[01](?:\.\d+)?|\.\d+)\b"
+    r"|(?:请?(?:把|将))?(?:它的)?重要(?:性|程度|度)(?:改|设|调|提|降|定)?(?:高|低)?(?:成|为|到|至|[:：=])?\s*(?P<zh>[高中低]|[01](?:\.\d+)?)"
+)
+_AROUND = " \t\n,.;，。；"
+
+MAX_TEXT = 20_000
+"""Longest statement, characters; longer texts are for `flush` and `import`."""
+
+MAX_QUERY = 100_000
+"""Longest query, characters: the time that a search takes grows with them, to half a second here."""
+
+MAX_LABEL = 1_000
+"""Longest group, kind, heading or tag, characters."""
+
+PROMPT_TOKENS = 2000
+"""Size of a recalled block unless the caller says otherwise."""
+
+_ALL = 1 << 40
+
+DEEPEST = 100
+"""Levels of objects and lists in metadata."""
+
+_PLACE = lazily(r"(?s)(.+\.md)(?:#L([0-9]{1,9})(?:-L?([0-9]{1,9}))?|:([0-9]{1,9})(?:-([0-9]{1,9}))?)")
+"""Lines of a document as doors print them: `PATH#L3-L5`, `PATH:3-5`, of one line `PATH#L3`, `PATH:3`."""
+
+
+def text_of(text: str, name: str, *, limit: int | None = None, instead: str = "") -> str:
+    """The text `name`, which may not be blank, nor longer than `limit` characters (None: any length)."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"{name} must be text, not {text!r}")
+    if not text.strip():
+        raise InvalidInput(f"{name} is blank: give some words")
+    if limit is not None and len(text) > limit:
+        raise InvalidInput(f"{name} has {len(text)} characters, over {limit}: {instead or 'give fewer'}")
+    return text
+
+
+def words_of(text: str, name: str = "query") -> str:
+    """What is looked for: a text of at most `MAX_QUERY` characters."""
+    return text_of(text, name, limit=MAX_QUERY, instead="ask in fewer words")
+
+
+def read_place(text: str) -> tuple[str, int, int] | None:
+    """Path, first and last line of a place such as `PATH#L3-L5` or `PATH:3`; None for whatever else.
+
+    A path ends in .md, so none is taken for a place, whatever is in its name.
+    """
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        return None
+    first, last = found[2] or found[4], found[3] or found[5]
+    return found[1], int(first), int(last or first)
+
+
+def lines_of(target: str, start: int, lines: int | None) -> tuple[str, int, int | None]:
+    """What is to be opened, its first line and how many (None: all that follow), if `target` is a place from there.
+
+    A place of one line may be given with `lines` to go on for. A start of 1 is as good as none.
+    """
+    place = read_place(target)
+    if place is None:
+        return target, start, lines
+    path, first, last = place
+    if last < first:
+        raise InvalidInput(f"{target!r} ends before it begins: write the smaller line first")
+    if start not in (1, first) or (lines not in (None, last - first + 1) and last > first):
+        asked = f"from {start}" + ("" if lines is None else f", {lines} lines")
+        raise InvalidInput(f"{target!r} says other lines than {asked}: say once which lines you want")
+    return path, first, last - first + 1 if lines is None else lines
+
+
+def session_of(session: str | None, name: str = "session_id") -> str | None:
+    """Uuid or name of a session; None for None and ""."""
+    if session is not None and not isinstance(session, str):
+        raise InvalidInput(f"{name} must be text, not {session!r}")
+    return session or None
+
+
+def statement_of(text: str) -> str:
+    """A statement or a note: a text of at most `MAX_TEXT` characters."""
+    return text_of(text, "text", limit=MAX_TEXT, instead="use flush or import for long texts")
+
+
+def size_of(max_results: int | None, default: int, name: str = "max_results") -> int:
+    """How many results are wanted, 1..200."""
+    size = default if max_results is None else max_results
+    if not isinstance(size, int) or isinstance(size, bool):
+        raise InvalidInput(f"{name} must be a whole number, not {size!r}")
+    if not 1 <= size <= 200:
+        raise InvalidInput(f"{name} {size} is not in 1..200")
+    return size
+
+
+def count_of(limit: int | None) -> int | None:
+    """At most how many are wanted, at least 1; None for all. More than any book holds is as good as that."""
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or isinstance(limit, bool):
+        raise InvalidInput(f"limit must be a whole number, not {limit!r}")
+    if limit < 1:
+        raise InvalidInput(f"limit {limit} is below 1")
+    return min(limit, _ALL)
+
+
+def relevance_of(min_score: float | None, default: float) -> float:
+    """The least relevance that is wanted, 0..1."""
+    least = default if min_score is None else min_score
+    if not isinstance(least, (int, float)) or isinstance(least, bool):
+        raise InvalidInput(f"min_score must be a number, not {least!r}")
+    if not 0.0 <= least <= 1.0:
+        raise InvalidInput(f"min_score {least} is not in 0..1: it is a relevance")
+    return least
+
+
+def budget_of(max_tokens: int | None) -> int:
+    """The size of a recalled block, at least 1 token."""
+    budget = PROMPT_TOKENS if max_tokens is None else max_tokens
+    if not isinstance(budget, int) or isinstance(budget, bool):
+        raise InvalidInput(f"max_tokens must be a whole number, not {budget!r}")
+    if budget < 1:
+        raise InvalidInput(f"max_tokens {budget} is below 1")
+    return budget
+
+
+def query_of(
+    query: str,
+    *,
+    limit: int,
+    category: str | None,
+    since: str | date | None,
+    until: str | date | None,
+    session: str | None,
+) -> Query:
+    """What a search that shows `limit` hits looks for."""
+    first, last = days_of(since, until)
+    return Query(
+        words_of(query),
+        pool=max(100, 2 * limit),
+        category=category_of(category) if category else None,
+        since=first,
+        until=last,
+        session=session or None,
+    )
+
+
+def asked_importance(instruction: str) -> tuple[str | float | None, str]:
+    """The importance that an instruction asks for, None for none, and what else it asks; "" for nothing.
+
+    >>> asked_importance("set the importance to 0.9"), asked_importance("把重要性改成高，并写短一点")
+    ((0.9, ''), ('高', '并写短一点'))
+    """
+    found = _IMPORTANCE.search(instruction)
+    if found is None:
+        return None, instruction
+    level = found["en"] or found["zh"]
+    rest = f"{instruction[: found.start()]} {instruction[found.end() :]}".strip(_AROUND)
+    return level.lower() if level[0] not in "01." else float(level), rest
+
+
+def category_of(name: str) -> Category:
+    """The category that a name or alias stands for."""
+    from memorybook.model import CATEGORIES, CATEGORY_ALIASES
+
+    known = CATEGORY_ALIASES.get(name, name)
+    if known not in CATEGORIES:
+        raise InvalidInput(f"category {name!r} is not one of {', '.join(CATEGORIES)}")
+    return known
+
+
+def label_of(label: str, name: str) -> str:
+    """A short text such as a group or a heading: at most `MAX_LABEL` characters."""
+    if len(label) > MAX_LABEL:
+        raise InvalidInput(f"{name} has {len(label)} characters, over {MAX_LABEL}: give a few words")
+    return label
+
+
+def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags without `#` and blanks, each once, in order; at most `MAX_TEXT` characters in all."""
+    if isinstance(tags, str):
+        raise InvalidInput(f"tags must be a list, not the text {tags!r}")
+    cleaned = (tag.strip().lstrip("#") for tag in tags)
+    kept = tuple(dict.fromkeys(label_of(tag, "a tag") for tag in cleaned if tag))
+    if sum(map(len, kept)) > MAX_TEXT:
+        raise InvalidInput(f"there are {len(kept)} tags, over {MAX_TEXT} characters: give a few words")
+    return kept
+
+
+def day_of(day: str | date | None, name: str) -> str | None:
+    """`YYYY-MM-DD`, or None for None and ""."""
+    if day is None or day == "":
+        return None
+    try:
+        time = datetime.fromisoformat(day.strip()) if isinstance(day, str) else day
+        if isinstance(time, datetime):
+            time = (time.astimezone(UTC) if time.tzinfo else time).date()
+        return time.isoformat()
+    except (AttributeError, ValueError, OverflowError):
+        raise InvalidInput(f"{name} {day!r} is not a day: write it as YYYY-MM-DD") from None
+
+
+def days_of(since: str | date | None, until: str | date | None) -> tuple[str | None, str | None]:
+    """The first and the last day of a span, which may be the same; None leaves it open."""
+    first, last = day_of(since, "since"), day_of(until, "until")
+    if first and last and first > last:
+        raise InvalidInput(f"since {first} is after until {last}: no day is in between")
+    return first, last
+
+
+def metadata_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the metadata as JSON holds it: an object of at most `DEEPEST` levels, without NaN and infinity.
+
+    As JSON it has at most `MAX_TEXT` characters.
+    """
+    import json
+
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be an object of names and values, not {metadata!r}")
+    try:
+        written = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        copy: dict[str, Any] = json.loads(written)
+    except (TypeError, ValueError, RecursionError) as problem:
+        reason = "too deep" if isinstance(problem, RecursionError) else problem
+        raise InvalidInput(f"metadata cannot be kept as JSON ({reason}): use texts, numbers, lists, objects") from None
+    if len(written) > MAX_TEXT:
+        raise InvalidInput(f"metadata has {len(written)} characters as JSON, over {MAX_TEXT}: keep less of it")
+    level: list[Any] = [copy]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in _inside(value)]
+    if level:
+        raise InvalidInput(f"metadata is more than {DEEPEST} levels deep: make it flatter")
+    return copy
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """What a JSON value holds, one level down."""
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

@@ -1,1 +1,0 @@
-"""What the verbs of `Memory` do, one file per group, imported when first used."""

@@ -1,0 +1,568 @@
+"""Applying changes: one writer, whole or not at all, whatever a person or a crash does in between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memorybook
+from memorybook.book.book import Book
+from memorybook.config.settings import Config
+from memorybook.errors import Conflict, InvalidInput, NotFound, Unavailable
+from memorybook.model import Add, Append, Archive, Drop, Entry, Put, Reinforce, Remove, Update
+from memorybook.search.types import Query
+
+NOW = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
+
+
+def entry(id: str, text: str = "", **fields: Any) -> Entry:
+    given: dict[str, Any] = {"category": "fact", "score": 0.6, "scored": NOW.date(), "last_activated": NOW.date()}
+    return Entry(id=id, text=text or f"statement {id}", **{**given, **fields})
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Book]:
+    with memorybook.open(str(tmp_path / "book"), config=Config(timezone="UTC"), clock=lambda: NOW) as memory:
+        yield memory.book
+
+
+def apply(book: Book, *changes: Any) -> Any:
+    return book.apply(changes, actor="user", door="test")
+
+
+def memory_md(book: Book) -> str:
+    return Path(book.documents.root, "MEMORY.md").read_text(encoding="utf-8")
+
+
+def test_one_operation_holds_all_its_changes_with_what_was_there_before(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")), Add(entry=entry("bbbbbb")))
+    result = apply(
+        book,
+        Update(id="aaaaaa", fields={"text": "changed"}, reason="edited"),
+        Reinforce(id="bbbbbb"),
+        Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z hello"),
+    )
+    [operation, first] = book.journal.operations()
+    assert operation.id == result.operation.id
+    assert [change.kind for change in operation.changes] == ["update", "reinforce", "append"]
+    assert "statement aaaaaa" in (operation.changes[0].before or "")
+    assert "changed" in (operation.changes[0].after or "")
+    assert operation.changes[0].reason == "edited"
+    assert operation.done
+    assert [change.before for change in first.changes] == [None, None]
+
+
+def test_entries_are_added_updated_archived_and_removed(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")), Add(entry=entry("bbbbbb")), Add(entry=entry("cccccc")))
+    apply(book, Archive(id="bbbbbb"), Remove(id="cccccc"), Update(id="aaaaaa", fields={"tags": ("x",)}))
+    found = {each.id: each for each in book.entries()}
+    assert set(found) == {"aaaaaa", "bbbbbb"}
+    assert found["bbbbbb"].archived
+    assert found["aaaaaa"].tags == ("x",)
+    text = memory_md(book)
+    assert (
+        text.index("## Active Memories") < text.index("[aaaaaa]") < text.index("## Archived") < text.index("[bbbbbb]")
+    )
+
+
+def test_an_id_that_is_taken_is_replaced(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "one")))
+    result = apply(book, Add(entry=entry("aaaaaa", "two")))
+    assert result.outcomes[0].entry.id != "aaaaaa"
+    assert {each.text for each in book.entries()} == {"one", "two"}
+
+
+def test_nothing_is_written_when_one_change_cannot_be(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")))
+    before = memory_md(book)
+    with pytest.raises(NotFound, match="'nope'"):
+        apply(book, Update(id="aaaaaa", fields={"text": "half"}), Remove(id="nope"))
+    with pytest.raises(InvalidInput, match="'mood'"):
+        apply(book, Update(id="aaaaaa", fields={"mood": 1}))
+    with pytest.raises(InvalidInput, match="score"):
+        apply(book, Update(id="aaaaaa", fields={"score": 3.0}))
+    assert memory_md(book) == before
+    assert len(book.journal.operations()) == 1
+
+
+def test_nothing_to_do_is_no_operation(book: Book) -> None:
+    line = Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z hello")
+    assert apply(book, line).operation is not None
+    assert apply(book, line).operation is None
+    assert apply(book, Drop(path="daily/2026-02-24.md", line="not there")).operation is None
+    assert apply(book, Drop(path="sessions/none.md")).operation is None
+
+
+def test_whole_documents_and_lines_come_and_go(book: Book) -> None:
+    apply(book, Put(path="sessions/s.md", text="# one\n"), Append(path="notes.md", line="a"))
+    apply(book, Put(path="sessions/s.md", text="# two\n"), Append(path="notes.md", line="b"))
+    assert book.documents.read("sessions/s.md").text == "# two\n"
+    assert apply(book, Put(path="sessions/s.md", text="# two\n")).operation is None
+    apply(book, Drop(path="notes.md", line="a"), Drop(path="sessions/s.md"))
+    assert book.documents.read("notes.md").text == "b\n"
+    assert [info.path for info in book.documents.list()] == ["notes.md"]
+
+
+def test_a_persons_edit_and_a_change_are_both_kept(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "likes tea")))
+    path = Path(book.documents.root, "MEMORY.md")
+    path.write_text("P.S. hi\n" + path.read_text(encoding="utf-8").replace("likes tea", "likes green tea"), "utf-8")
+    apply(book, Add(entry=entry("bbbbbb")))
+    text = memory_md(book)
+    assert "likes green tea" in text
+    assert "[bbbbbb]" in text
+    assert "P.S. hi" in text
+
+
+def test_a_save_in_the_very_moment_makes_the_change_start_anew(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "likes tea")))
+    path = Path(book.documents.root, "MEMORY.md")
+    write = book.documents.write
+    saves = iter([True, True])
+
+    def interrupted(name: str, text: str, *, expect: str | None) -> str:
+        if next(saves, False):
+            path.write_text("meanwhile\n\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+        return write(name, text, expect=expect)
+
+    monkeypatch.setattr(book.documents, "write", interrupted)
+    apply(book, Reinforce(id="aaaaaa"))
+    [known] = book.entries()
+    assert known.hits == 2
+    assert "meanwhile" in memory_md(book)
+    assert book.journal.pending() == []
+    assert len(book.journal.operations()) == 2
+
+
+def test_a_document_that_never_rests_is_a_conflict(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(*_: object, **__: object) -> str:
+        raise Conflict("changed")
+
+    monkeypatch.setattr(book.documents, "write", always)
+    with pytest.raises(Conflict, match="kept changing"):
+        apply(book, Add(entry=entry("aaaaaa")))
+    assert book.journal.pending() == []
+
+
+def test_over_two_hundred_archived_entries_move_to_the_archive(book: Book) -> None:
+    old = [entry(f"old{n:03d}", archived=True, score=0.1, last_activated=date(2025, 1, 1 + n % 28)) for n in range(205)]
+    apply(book, *(Add(entry=each) for each in old))
+    assert len([each for each in book.memory().entries if each.archived]) == 200
+    assert len(book.entries()) == 205
+    assert Path(book.documents.root, "archive", "2026-02.md").exists()
+    moved = next(each for each in book.entries() if each.id not in {e.id for e in book.memory().entries})
+    assert book.search(Query(moved.text), limit=3).hits
+    apply(book, Update(id=moved.id, fields={"tags": ("found",)}))
+    assert next(each for each in book.entries() if each.id == moved.id).tags == ("found",)
+    apply(book, Update(id=moved.id, fields={"archived": False, "score": 0.5}))
+    assert book.memory().get(moved.id) is not None
+    assert len(book.entries()) == 205
+
+
+@pytest.mark.parametrize("step", ["write", "append", "done"])
+def test_what_a_crash_left_half_done_is_finished_on_opening(tmp_path: Path, step: str) -> None:
+    """A process dies by SIGKILL in the middle of an operation over three documents."""
+    root = str(tmp_path / "book")
+    script = f"""
+import os, signal, sys, memorybook
+from memorybook.model import *
+memory = memorybook.open({root!r})
+memory.remember("first")
+book = memory.book
+target = book.journal if {step!r} == "done" else book.documents
+setattr(target, {step!r}, lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL))
+memory.book.apply(
+    [Put(path="sessions/s.md", text="# s\\n"), Reinforce(id=book.entries()[0].id),
+     Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z kept")],
+    actor="user", door="test")
+"""
+    died = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=False)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    with memorybook.open(root) as memory:
+        assert memory.book.journal.pending() == []
+        assert memory.entries().entries[0].entry.hits == 2
+        assert memory.search("kept").hits
+        assert memory.get("sessions/s.md").json()["text"] == "# s"
+        operations = len(memory.book.journal.operations())
+    with memorybook.open(root) as memory:
+        assert len(memory.book.journal.operations()) == operations
+        assert memory.entries().entries[0].entry.hits == 2
+
+
+def test_recovery_leaves_a_persons_later_edit_alone(tmp_path: Path) -> None:
+    root = tmp_path / "book"
+    with memorybook.open(str(root), clock=lambda: NOW) as memory:
+        memory.book.apply([Add(entry=entry("aaaaaa", "old"))], actor="user", door="test")
+        done = memory.book.journal.done
+        memory.book.journal.done = lambda *a, **k: None  # type: ignore[method-assign]
+        memory.book.apply([Update(id="aaaaaa", fields={"text": "new"})], actor="user", door="test")
+        memory.book.journal.done = done  # type: ignore[method-assign]
+    path = root / "MEMORY.md"
+    path.write_text(path.read_text(encoding="utf-8").replace("\nnew\n", "\nby hand\n"), encoding="utf-8")
+    with memorybook.open(str(root), clock=lambda: NOW) as memory:
+        assert [each.text for each in memory.book.entries()] == ["by hand"]
+        assert memory.book.journal.pending() == []
+
+
+def test_threads_share_a_book(book: Book) -> None:
+    def work(name: str) -> None:
+        for number in range(10):
+            apply(book, Add(entry=entry(f"{name}{number:05d}")))
+            book.search(Query("statement"), limit=5)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(book.entries()) == 40
+
+
+def test_a_dead_index_is_replaced_by_scanning_and_said(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Append(path="notes.md", line="a zebra crossed the road"))
+
+    def broken(*_: object) -> None:
+        raise Unavailable("the disk is gone")
+
+    monkeypatch.setattr(book.index, "sync", broken)
+    for _ in range(2):
+        answer = book.search(Query("zebra"), limit=5)
+        assert answer.backend == "scan"
+        assert "the disk is gone" in answer.state["degraded"][0]
+        assert answer.hits[0].passage.path == "notes.md"
+    monkeypatch.undo()
+    assert book.search(Query("zebra"), limit=5).backend == "sqlite_hybrid"
+
+
+def test_opening_and_searching_never_writes_the_documents(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa")))
+    before = {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")}
+    book.search(Query("statement"), limit=5)
+    with memorybook.open(book.documents.root) as again:
+        again.search("statement")
+        again.status()
+    assert {path: os.stat(path).st_mtime_ns for path in Path(book.documents.root).rglob("*.md")} == before
+
+
+# --- crashes in between --------------------------------------------------------------------------
+
+
+class Crash(BaseException):
+    """The process dies here; nothing may catch it."""
+
+
+def dying(times: int, real: Any, error: BaseException) -> Any:
+    """A function that raises instead of its call number `times`, and works before and after."""
+    left = [None] * times
+
+    def run(*given: Any, **named: Any) -> Any:
+        if left:
+            left.pop()
+            if not left:
+                raise error
+        return real(*given, **named)
+
+    return run
+
+
+def reopened(book: Book) -> Book:
+    return memorybook.open(book.documents.root, config=Config(timezone="UTC"), clock=lambda: NOW).book
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_an_entry_that_comes_back_from_the_archive_is_never_nowhere(
+    book: Book, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    archive = Path(book.documents.root, "archive", "2026-01.md")
+    archive.parent.mkdir(parents=True)
+    archive.write_text("# Archive 2026-01\n\n### [zzzzzz] fact | 0.10 | 2026-01-10 | 2\nold\n", encoding="utf-8")
+    apply(book, Add(entry=entry("aaaaaa")))
+    monkeypatch.setattr(book.documents, "write", dying(times, book.documents.write, Crash()))
+    try:
+        apply(book, Update(id="zzzzzz", fields={"archived": False, "score": 0.9, "scored": NOW.date()}))
+    except Crash:
+        assert times < 3
+    monkeypatch.undo()
+    assert "zzzzzz" in memory_md(book) + archive.read_text(encoding="utf-8")
+    again = reopened(book)
+    assert "[zzzzzz]" in memory_md(again)
+    assert "zzzzzz" not in archive.read_text(encoding="utf-8")
+    assert {each.id: each.score for each in again.entries()}["zzzzzz"] == 0.9
+    again.close()
+
+
+def test_an_entry_that_stands_in_two_documents_is_removed_from_both(book: Book) -> None:
+    apply(book, Add(entry=entry("aaaaaa", "doubled")))
+    archive = Path(book.documents.root, "archive", "2026-01.md")
+    archive.parent.mkdir()
+    archive.write_text("# Archive 2026-01\n\n### [aaaaaa] fact | 0.10 | 2026-01-10 | 2\ndoubled\n", encoding="utf-8")
+    apply(book, Remove(id="aaaaaa"))
+    assert book.entries() == []
+
+
+def test_a_change_that_failed_does_not_come_true_later(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Add(entry=entry("aaaaaa")))
+    monkeypatch.setattr(book.documents, "write", dying(1, book.documents.write, OSError("no space")))
+    with pytest.raises(OSError, match="no space"):
+        apply(book, Add(entry=entry("bbbbbb")))
+    assert book.journal.pending() == []
+    again = reopened(book)
+    assert [each.id for each in again.entries()] == ["aaaaaa"]
+    again.close()
+
+
+def test_a_change_that_failed_half_way_is_finished_by_the_next(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book.documents, "append", dying(1, book.documents.append, OSError("no space")))
+    with pytest.raises(OSError, match="no space"):
+        apply(book, Add(entry=entry("aaaaaa")), Append(path="daily/2026-02-24.md", line="- 2026-02-24T10:00:00Z x"))
+    assert len(book.journal.pending()) == 1
+    apply(book, Add(entry=entry("bbbbbb")))
+    assert book.journal.pending() == []
+    assert book.documents.read("daily/2026-02-24.md").text == "- 2026-02-24T10:00:00Z x\n"
+    assert {each.id for each in book.entries()} == {"aaaaaa", "bbbbbb"}
+
+
+def test_a_save_of_one_document_after_another_was_written_stands(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Put(path="sessions/s.md", text="one\n"))
+    page = Path(book.documents.root, "sessions", "s.md")
+    write = book.documents.write
+
+    def interrupted(path: str, text: str, *, expect: str | None) -> str:
+        if path == "sessions/s.md":
+            page.write_text("by hand\n", encoding="utf-8")
+        return write(path, text, expect=expect)
+
+    monkeypatch.setattr(book.documents, "write", interrupted)
+    result = apply(book, Add(entry=entry("aaaaaa")), Put(path="sessions/s.md", text="two\n"))
+    assert result.operation is not None
+    assert page.read_text(encoding="utf-8") == "by hand\n"
+    assert [each.id for each in book.entries()] == ["aaaaaa"]
+    assert book.journal.pending() == []
+
+
+@pytest.mark.parametrize("text", [None, "two\n"])
+def test_recovery_leaves_a_document_alone_that_a_person_wrote_since(
+    book: Book, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    change = Drop(path="sessions/s.md") if text is None else Put(path="sessions/s.md", text=text)
+    apply(book, Put(path="sessions/s.md", text="one\n"))
+    for name in ("write", "remove"):
+        monkeypatch.setattr(book.documents, name, dying(1, getattr(book.documents, name), Crash()))
+    with pytest.raises(Crash):
+        apply(book, change)
+    monkeypatch.undo()
+    page = Path(book.documents.root, "sessions", "s.md")
+    page.write_text("by hand\n", encoding="utf-8")
+    again = reopened(book)
+    assert page.read_text(encoding="utf-8") == "by hand\n"
+    assert again.journal.pending() == []
+    again.close()
+
+
+def test_items_lines_and_removals_are_finished_after_a_crash(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Add(entry=entry("aaaaaa")), Append(path="notes.md", line="a"), Put(path="sessions/s.md", text="one\n"))
+    monkeypatch.setattr(book.documents, "write", dying(1, book.documents.write, Crash()))
+    with pytest.raises(Crash):
+        apply(
+            book,
+            Remove(id="aaaaaa"),
+            Append(path="MEMORY.md", line="an item", section="TODO"),
+            Drop(path="notes.md", line="a"),
+            Drop(path="sessions/s.md"),
+        )
+    monkeypatch.undo()
+    again = reopened(book)
+    assert again.entries() == []
+    assert "## TODO\n\n- an item\n" in memory_md(again)
+    assert [info.path for info in again.documents.list() if info.path != "MEMORY.md"] == ["notes.md"]
+    assert again.documents.read("notes.md").text == ""
+    again.close()
+
+
+def test_an_intention_that_can_never_be_carried_out_keeps_nobody_out(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book.documents, "append", dying(1, book.documents.append, Crash()))
+    with pytest.raises(Crash):
+        apply(book, Append(path="daily/x.md", line="kept"), Append(path="daily/y.md", line="kept"))
+    monkeypatch.undo()
+    folder = Path(book.documents.root, "daily")
+    folder.mkdir()
+    (folder / "x.md").symlink_to(folder / "elsewhere.md")
+    again = reopened(book)
+    assert again.documents.read("daily/y.md").text == "kept\n"
+    assert again.journal.pending() == []
+    again.close()
+
+
+def test_a_book_that_is_held_is_opened_all_the_same(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply(book, Append(path="notes.md", line="a zebra crossed the road"))
+    monkeypatch.setattr(book.journal, "done", dying(1, book.journal.done, Crash()))
+    with pytest.raises(Crash):
+        apply(book, Append(path="notes.md", line="another zebra"))
+    from memorybook.storage.directory import DirectoryDocuments
+
+    start = DirectoryDocuments.__init__
+    monkeypatch.setattr(DirectoryDocuments, "__init__", lambda self, root: start(self, root, lock_timeout=0.01))
+    with book.documents.lock():
+        again = reopened(book)
+        assert again.search(Query("zebra"), limit=5).hits
+        assert len(again.journal.pending()) == 1
+    apply(again, Append(path="notes.md", line="c"))
+    assert again.journal.pending() == []
+    assert again.documents.read("notes.md").text == "a zebra crossed the road\nanother zebra\nc\n"
+    again.close()
+
+
+# --- the lock ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_nothing_is_embedded_while_the_book_is_locked(tmp_path: Path, local: bool) -> None:
+    """The lock is for writing: a slow embedder, or one on the network, keeps no other writer waiting."""
+    from memorybook.storage.directory import DirectoryDocuments
+    from memorybook.testing import HashEmbedder
+
+    root = str(tmp_path / "book")
+    other = DirectoryDocuments(root, lock_timeout=0)
+
+    class Watching(HashEmbedder):
+        def embed(self, texts: Any) -> Any:
+            with other.lock():  # raises BookLocked while anybody else holds it
+                return super().embed(texts)
+
+    embedder = Watching()
+    embedder.local = local
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "content": "I prefer answers without emojis.", "session": "s"}\n', "utf-8")
+    with memorybook.open(root, config=Config(timezone="UTC"), embedder=embedder) as memory:
+        entry = memory.remember("The heron nests in the reeds").known.entry
+        memory.append("saw a heron")
+        memory.append("look for herons", section="TODO")
+        memory.flush("- We decided to use PostgreSQL.")
+        memory.import_file(str(chat))
+        memory.update(entry.id, text="The heron nests in the willow")
+        memory.sync()
+        memory.search("heron")
+        memory.recall("heron")
+        memory.rebuild()
+        memory.forget(entry.id)
+        memory.status()
+    assert embedder.calls > 2
+
+
+def together(book: Book, *groups: Any) -> Any:
+    return book.apply_each([(f"s{at}", changes) for at, changes in enumerate(groups)], actor="user", door="test")
+
+
+def test_groups_that_are_written_together_are_operations_of_their_own(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    write = book.documents.write
+
+    def counted(path: str, text: str, *, expect: str | None) -> str:
+        written.append(path)
+        return write(path, text, expect=expect)
+
+    monkeypatch.setattr(book.documents, "write", counted)
+    first = [Add(entry=entry("aaaaaa", "tea", session="s0")), Append(path="daily/2026-02-24.md", line="one")]
+    second = [Add(entry=entry("bbbbbb", "Tea.", session="s1")), Append(path="daily/2026-02-24.md", line="two")]
+    results = together(book, first, second, [Append(path="daily/2026-02-24.md", line="one")])
+    assert [[outcome.applied.kind for outcome in result.outcomes if outcome.applied] for result in results] == [
+        ["add", "append"],
+        ["reinforce", "append"],
+        [],
+    ]
+    assert results[2].operation is None
+    assert [(operation.session, operation.done) for operation in book.journal.operations()] == [
+        ("s1", True),
+        ("s0", True),
+    ]
+    assert written == ["MEMORY.md"]
+    assert [known.hits for known in book.entries()] == [2]
+
+
+def test_no_group_is_written_when_one_cannot_be(book: Book) -> None:
+    with pytest.raises(NotFound):
+        together(book, [Add(entry=entry("aaaaaa"))], [Remove(id="zzzzzz")])
+    assert book.entries() == []
+    assert book.journal.operations() == []
+
+
+def test_no_group_is_written_when_the_id_of_an_operation_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "_new_id", lambda now: "20260224-1")
+    with pytest.raises(Conflict, match="20260224-1"):
+        together(book, [Add(entry=entry("aaaaaa"))], [Add(entry=entry("bbbbbb"))])
+    assert book.entries() == []
+    assert book.journal.operations() == []
+
+
+@pytest.mark.parametrize(
+    ("step", "times"), [("begin", 2), ("write", 1), ("write", 2), ("append", 1), ("append", 2), ("done", 2)]
+)
+def test_groups_that_a_crash_cut_short_are_each_there_or_never_begun(
+    book: Book, monkeypatch: pytest.MonkeyPatch, step: str, times: int
+) -> None:
+    part: Any = book.journal if step in ("begin", "done") else book.documents
+    groups = [
+        [
+            Add(entry=entry(id, f"statement {id}", session=id)),
+            Append(path="daily/2026-02-24.md", line=f"line {id}"),
+            Put(path=f"sessions/{id}.md", text=f"{id}\n"),
+        ]
+        for id in ("aaaaaa", "bbbbbb")
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr(part, step, dying(times, getattr(part, step), KeyboardInterrupt()))
+        patch.setattr(book.journal, "discard", lambda id: None)
+        with pytest.raises(KeyboardInterrupt):
+            together(book, *groups)
+    again = reopened(book)
+    begun = ["aaaaaa"] if step == "begin" else ["aaaaaa", "bbbbbb"]
+    assert [known.id for known in again.entries()] == begun
+    assert again.documents.read("daily/2026-02-24.md").text == "".join(f"line {id}\n" for id in begun)
+    assert sorted(info.path for info in again.documents.list() if info.path.startswith("sessions/")) == [
+        f"sessions/{id}.md" for id in begun
+    ]
+    assert again.journal.pending() == []
+
+
+def test_a_large_document_is_read_before_the_lock_is_taken(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memorybook.formats import memory_md as format
+
+    apply(book, *(Add(entry=entry(f"e{n:05d}")) for n in range(50)))
+    other = reopened(book)
+    parsed: list[bool] = []
+    parse, lock = format.parse, other.documents.lock
+    held: list[bool] = []
+
+    def watched(*given: Any, **named: Any) -> Any:
+        parsed.append(bool(held))
+        return parse(*given, **named)
+
+    @contextmanager
+    def holding() -> Iterator[None]:
+        with lock():
+            held.append(True)
+            yield
+            held.pop()
+
+    monkeypatch.setattr(format, "parse", watched)
+    monkeypatch.setattr(other.documents, "lock", holding)
+    apply(other, Add(entry=entry("zzzzzz")))
+    apply(other, Reinforce(id="zzzzzz"))
+    apply(other, Append(path="MEMORY.md", line="an item", section="TODO"))
+    assert parsed
+    assert not any(parsed)
+    other.close()

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memorybook
+from clock import NOW as NOW
+from memorybook.config.settings import Config
+from memorybook.memory import Memory
+
+CONFIG = Config(timezone="UTC")
+
+Reopen = Callable[..., Memory]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with memorybook.open(str(tmp_path / "book"), config=CONFIG, clock=lambda: NOW) as opened:
+        yield opened
+
+
+@pytest.fixture
+def reopen(tmp_path: Path) -> Iterator[Reopen]:
+    """Another opening of the book, with other settings if wanted."""
+    opened: list[Memory] = []
+
+    def again(**settings: Any) -> Memory:
+        config = CONFIG._replace(**settings)
+        opened.append(memorybook.open(str(tmp_path / "book"), config=config, clock=lambda: NOW))
+        return opened[-1]
+
+    yield again
+    for each in opened:
+        each.close()
+
+
+def files(root: str | Path, pattern: str = "*") -> dict[str, bytes]:
+    """Every file of a book by its path."""
+    base = Path(root)
+    return {str(path.relative_to(base)): path.read_bytes() for path in sorted(base.rglob(pattern)) if path.is_file()}

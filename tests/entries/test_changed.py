@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from known import known, told
+from memorybook.entries.changed import claims, replaces
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I work at Acme", "I work at Globex since May"),
+        ("The user works at Acme as a developer.", "The user got a new job at a bank."),
+        ("Ann works for Acme", "Ann has joined Globex."),
+        ("I live in Oslo with my dog", "I moved to Bergen with my wife"),
+        ("The user lives in Oslo.", "The user now lives in Bergen."),
+        ("The user's favourite editor is Helix.", "The user's favourite editor is now Zed."),
+        ("My name is Ann", "My name is Bob"),
+        ("Ann: I live in Oslo.", "Ann: I moved to Bergen."),
+        ("Ann: My boss is Kim", "Ann's boss is Lee"),
+        ("Ann's phone number is 555", "Ann's phone number is 777"),
+        ("The user prefers tabs over spaces.", "The user prefers spaces over tabs."),
+        ("The user prefers tabs over spaces.", "The user prefers spaces."),
+        ("The user prefers spaces.", "The user prefers tabs over spaces."),
+        ("The user prefers dark mode.", "The user prefers light mode."),
+        ("The weekly meeting is on Monday at 10", "The weekly meeting moved from Monday to Tuesday"),
+        ("Search in the app runs on Solr", "We replaced Solr with Lucene for search in the app"),
+        ("用户在银行工作，住在滨江。", "用户在腾讯上班。"),
+        ("用户在银行工作", "用户跳槽去了腾讯。"),
+        ("用户在银行工作", "用户加入了青梭科技。"),
+        ("我住在杭州", "我搬到了上海"),
+        ("I live in Berlin.", "I live in Hamburg."),
+        ("The user lives in Berlin.", "The user lives in New York City."),
+        ("用户住在杭州。", "用户住在上海。"),
+        ("我家在杭州市", "我住在上海"),
+        ("用户的编辑器是 GoLand。", "用户的编辑器换成了 VS Code。"),
+        ("用户的生日是 6 月 25 日", "用户的生日是 6 月 26 日"),
+        ("用户更喜欢深色主题。", "用户更喜欢浅色主题。"),
+        ("用户更喜欢茶而不是咖啡", "用户更喜欢咖啡而不是茶"),
+        ("组里的周会在周一上午", "组里的周会从周一上午改到周二上午"),
+        ("织桥的数据库用 MySQL", "织桥的数据库从 MySQL 换成 PostgreSQL"),
+    ],
+)
+def test_a_new_value_of_the_same_thing_replaces_the_old_one(old: str, new: str) -> None:
+    assert replaces(told(new), known("a", old)) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ann joined a travel club", "Ann joined a church"),
+        ("Ann works at Acme", "Ann joined a gym"),
+        ("我在银行上班", "我加入了读书会"),
+        ("Ann: I live in Oslo", "Kim: I now live in Bergen"),
+        ("Ann: I work at Acme", "I work at Globex"),
+        ("I live in Oslo", "I live in Norway"),
+        ("I live in Oslo", "I now live in a small flat"),
+        ("My boss is Kim", "My boss is angry"),
+        ("My job is hard", "My job is boring"),
+        ("我住在杭州", "我住在浙江"),
+        ("我在青梭科技工作", "我在杭州工作"),
+        ("用户的老板是王总", "用户的老板是个好人"),
+        ("The user works at Acme", "The user works for Acme Inc"),
+        ("我住在杭州滨江", "我住在杭州"),
+        ("Ann works at Acme", "Bob works at Globex"),
+        ("The user might work at Globex", "I work at Acme"),
+        ("I work at Acme", "I might work at Globex"),
+        ("I work at Acme", "Do I work at Globex?"),
+        ("I work at Acme", "I do not work at Globex"),
+        ("My friend is Ann", "My friend is Bob"),
+        ("I live in Oslo", "I lived in Bergen"),
+        ("I live in Oslo", "I used to live in Bergen"),
+        ("The user lives in Oslo.", "The user's sister lives in Bergen."),
+        ("用户住在杭州", "用户的妹妹住在上海"),
+        ("用户住在杭州", "用户打算搬到上海"),
+        ("I live in Berlin", "I also live in Hamburg"),
+        ("I live in Berlin", "I live in Hamburg on weekends"),
+        ("I live in Berlin on weekdays", "I live in Hamburg"),
+        ("I live in Berlin", "I live in Kreuzberg"),
+        ("用户住在杭州", "用户周末住在上海"),
+        ("用户住在杭州", "用户住在浦东"),
+        ("用户住在杭州", "用户住在 Hangzhou"),
+        ("The user prefers tea.", "The user prefers coffee."),
+        ("The user prefers tea over coffee.", "The user prefers juice over water."),
+        ("用户喜欢绿茶", "用户喜欢红茶"),
+        ("The meeting about hiring is on Monday", "The tests moved from Monday to Tuesday"),
+        ("I live in Oslo", "I moved to the next stage"),
+        ("我在吃饭", "我在公司做晚饭"),
+    ],
+)
+def test_what_is_doubtful_is_left_alone(old: str, new: str) -> None:
+    assert replaces(told(new), known("a", old)) is None
+
+
+@pytest.mark.parametrize(
+    ("todo", "said"),
+    [
+        ("Send the tax report to Kim by 2026-07-01", "The tax report was sent to Kim"),
+        ("Renew the domain.", "The domain renew is done"),
+        ("顾怀川要在 2026-06-30 之前完成个税汇算。", "顾怀川 2026-06-19 完成了个税汇算，退税 1860 元。"),
+        ("别忘了买降噪耳机", "降噪耳机已买"),
+    ],
+)
+def test_a_todo_that_is_done_is_no_longer_true(todo: str, said: str) -> None:
+    finished = said.replace("was sent", "is sent")
+    assert replaces(told(finished), known("a", todo, category="todo")) == "the todo is done"
+    assert replaces(told(finished), known("a", todo)) is None
+    assert replaces(told(finished, category="todo"), known("a", todo, category="todo")) is None
+
+
+def test_another_todo_stays() -> None:
+    todo = known("a", "Send the tax report to Kim", category="todo")
+    assert replaces(told("The slides are sent to Bob"), todo) is None
+    assert replaces(told("The tax report to Kim is not sent"), todo) is None
+
+
+def test_a_claim_names_whose_attribute_has_which_value() -> None:
+    [work, live] = claims("My boss is Kim. I live in Oslo, near the sea")
+    assert {tuple(work), tuple(live)} == {
+        ("user", "live", "oslo", "", False),
+        ("user", "boss", "kim", "", False),
+    }
+    assert claims("用户的职位现在是技术负责人") == (("user", "职位", "技术负责人", "", True),)
+    assert claims("If I work at Acme") == ()
+
+
+def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
+    assert claims("x. " * 300 + "I live in Oslo") == ()

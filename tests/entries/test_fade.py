@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memorybook.entries import fade
+from memorybook.errors import InvalidInput
+from memorybook.formats import memory_md
+from memorybook.model import Entry
+
+DAY = date(2026, 2, 1)
+SCORES = st.floats(0, 1)
+DAYS = st.integers(-400, 4000).map(lambda days: DAY + timedelta(days=days))
+
+
+def entry(score: float = 0.5, *, pinned: bool = False) -> Entry:
+    return Entry(
+        id="a1", text="Likes tea.", category="fact", score=score, scored=DAY, last_activated=DAY, pinned=pinned
+    )
+
+
+def after(days: int) -> date:
+    return DAY + timedelta(days=days)
+
+
+def saved_and_read(entry: Entry, today: date) -> Entry:
+    """The entry after a tidied book was written and opened again."""
+    now = datetime(today.year, today.month, today.day, 12, tzinfo=UTC)
+    document = memory_md.parse("", modified=now).with_entry(fade.tidied(entry, today))
+    found = memory_md.parse(document.render(now=now), modified=now).get(entry.id)
+    assert found is not None
+    return found
+
+
+def test_nothing_fades_in_the_days_of_grace() -> None:
+    assert fade.strength(entry(0.5), after(7)) == 0.5
+
+
+def test_after_the_days_of_grace_one_percent_goes_each_day() -> None:
+    assert fade.strength(entry(0.5), after(10)) == pytest.approx(0.5 * 0.99**3, abs=1e-15)
+
+
+def test_a_score_written_later_fades_from_that_day_on() -> None:
+    faded = fade.fade(0.4, scored=after(20), activated=DAY, today=after(23))
+    assert faded == pytest.approx(0.4 * 0.99**3, abs=1e-15)
+
+
+def test_a_clock_that_went_back_leaves_the_score() -> None:
+    assert fade.fade(0.4, scored=after(90), activated=DAY, today=after(30)) == 0.4
+
+
+def test_a_pinned_entry_never_fades() -> None:
+    assert fade.strength(entry(0.5, pinned=True), after(1000)) == 0.5
+
+
+@given(SCORES, DAYS, DAYS, DAYS, DAYS)
+def test_fading_never_grows_and_never_goes_back(
+    score: float, scored: date, activated: date, one: date, two: date
+) -> None:
+    first, second = sorted([one, two])
+    sooner = fade.fade(score, scored=scored, activated=activated, today=first)
+    later = fade.fade(score, scored=scored, activated=activated, today=second)
+    assert 0 <= later <= sooner <= score
+
+
+@pytest.mark.parametrize("every", [1, 7, 60])
+def test_how_often_a_book_is_tidied_makes_no_difference(every: int) -> None:
+    tidied = entry(0.50)
+    for day in range(every, 61, every):
+        tidied = saved_and_read(tidied, after(day))
+    assert fade.strength(tidied, after(60)) == pytest.approx(0.5 * 0.99**53, abs=1e-12)
+
+
+@given(SCORES, st.lists(st.integers(0, 400), max_size=8))
+def test_tidying_on_any_days_reads_the_same(score: float, days: list[int]) -> None:
+    tidied = entry(score)
+    for day in sorted(days):
+        tidied = fade.tidied(tidied, after(day))
+    assert fade.strength(tidied, after(400)) == pytest.approx(fade.strength(entry(score), after(400)), abs=1e-12)
+
+
+def test_tidying_keeps_all_but_the_score_and_its_day() -> None:
+    tidied = fade.tidied(entry(0.5), after(10))
+    assert replace(tidied, score=0.5, scored=DAY) == entry(0.5)
+    assert tidied.scored == after(10)
+
+
+def test_tidying_leaves_an_entry_of_today_or_later() -> None:
+    assert fade.tidied(entry(), DAY) is not None
+    assert fade.tidied(entry(), after(-3)) == entry()
+
+
+def test_a_reinforced_entry_gains_a_fifth_of_what_it_lacks() -> None:
+    reinforced = fade.reinforced(entry(0.5), after(10))
+    assert reinforced.score == pytest.approx(0.5 * 0.99**3 + (1 - 0.5 * 0.99**3) * 0.2)
+    assert (reinforced.hits, reinforced.scored, reinforced.last_activated) == (2, after(10), after(10))
+
+
+@given(SCORES)
+def test_reinforcement_grows_towards_one_and_never_beyond(score: float) -> None:
+    strengthened = entry(score)
+    for _ in range(300):
+        before, strengthened = strengthened, fade.reinforced(strengthened, DAY)
+        assert before.score <= strengthened.score <= 1.0
+    assert strengthened.score > 0.999
+
+
+def test_a_contradicted_entry_halves_and_says_by_what() -> None:
+    contradicted = fade.contradicted(entry(0.8), "b2", after(8))
+    assert contradicted.score == pytest.approx(0.8 * 0.99 * 0.5)
+    assert (contradicted.superseded_by, contradicted.scored, contradicted.state) == ("b2", after(8), "superseded")
+
+
+@pytest.mark.parametrize(
+    ("value", "score"),
+    [
+        ("high", 0.8),
+        (" Medium ", 0.6),
+        ("low", 0.4),
+        ("高", 0.8),
+        ("中", 0.6),
+        ("低", 0.4),
+        ("0.35", 0.35),
+        (1, 1.0),
+        (0.0, 0.0),
+    ],
+)
+def test_importance_is_a_word_or_a_number(value: str | float, score: float) -> None:
+    assert fade.importance_score(value) == score
+
+
+@pytest.mark.parametrize("value", ["urgent", "", "1.5", -0.1, float("nan"), True, "很高", 10**400])
+def test_another_importance_is_refused_by_name(value: str | float) -> None:
+    with pytest.raises(InvalidInput, match="high, medium, low"):
+        fade.importance_score(value)
+
+
+def test_reading_strengths_imports_no_model() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import memorybook.entries.fade\n"
+        "print({'memorybook.model', 'dataclasses'} & (set(sys.modules) - before))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

@@ -1,0 +1,91 @@
+"""What matching and evolving change, carried out by a real book: the same as the laws say."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memorybook
+from entries.test_evolve import DECISIONS
+from entries.test_match import CANDIDATES, CONFLICTS
+from known import NOW, applied, told
+from memorybook.config.settings import Config
+from memorybook.entries.candidate import Candidate
+from memorybook.entries.evolve import evolve
+from memorybook.entries.match import match
+from memorybook.entries.merge_plan import Conflicts
+from memorybook.memory import Memory
+from memorybook.model import Change, Entry
+from memorybook.testing import ScriptedLLM
+
+Step = Callable[[Sequence[Candidate], Sequence[Entry], str], Sequence[Change]]
+
+
+def opened(root: str) -> Memory:
+    return memorybook.open(root, config=Config(timezone="UTC", vector_enabled=False), clock=lambda: NOW)
+
+
+def carried_out(sessions: Sequence[Sequence[Candidate]], step: Step) -> tuple[dict[str, Entry], dict[str, Entry]]:
+    """The entries of a book after these sessions, as it has them on disk and as the laws have them."""
+    expected: dict[str, Entry] = {}
+    with tempfile.TemporaryDirectory() as root:
+        for number, candidates in enumerate(sessions):
+            with opened(root) as memory:
+                before = memory.book.entries()
+                changes = step(candidates, before, f"s{number}")
+                expected = applied(before, changes)
+                memory.book.apply(list(changes), actor="agent", door="python", session=f"s{number}")
+        with opened(root) as memory:
+            return {each.id: each for each in memory.book.entries()}, expected
+
+
+def agree(found: dict[str, Entry], expected: dict[str, Entry]) -> None:
+    assert found.keys() == expected.keys()
+    for id, entry in found.items():
+        law = expected[id]
+        assert (entry.text, entry.hits, entry.superseded_by, entry.archived, entry.links, entry.trust) == (
+            law.text, law.hits, law.superseded_by, law.archived, law.links, law.trust
+        )  # fmt: skip
+        assert entry.score == pytest.approx(law.score)
+
+
+SESSIONS = st.lists(st.lists(CANDIDATES, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(SESSIONS, CONFLICTS)
+def test_a_book_keeps_what_matching_says(sessions: list[list[Candidate]], conflicts: Conflicts) -> None:
+    def step(candidates: Sequence[Candidate], entries: Sequence[Entry], session: str) -> Sequence[Change]:
+        return match(candidates, entries, now=NOW, session=session, conflicts=conflicts).changes
+
+    agree(*carried_out(sessions, step))
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(SESSIONS, st.lists(DECISIONS, max_size=4))
+def test_a_book_keeps_what_evolving_says(sessions: list[list[Candidate]], decisions: list[Any]) -> None:
+    def step(candidates: Sequence[Candidate], entries: Sequence[Entry], session: str) -> Sequence[Change]:
+        model = ScriptedLLM(then={"decisions": decisions})
+        return evolve(
+            candidates, entries, now=NOW, session=session, llm=model, neighbours=lambda text: entries[:8]
+        ).changes
+
+    agree(*carried_out(sessions, step))
+
+
+def test_a_change_of_job_leaves_one_current_and_one_replaced_and_why_tells_both() -> None:
+    with tempfile.TemporaryDirectory() as root, opened(root) as memory:
+        for session, text in enumerate(["用户在青梭科技上班。", "用户在云启科技上班。", "用户在云启科技上班！"]):
+            found = match([told(text, quote=f"说{text}")], memory.book.entries(), now=NOW, session=f"s{session}")
+            memory.book.apply(found.changes, actor="agent", door="python", session=f"s{session}")
+        old, new = sorted(memory.book.entries(), key=lambda each: each.superseded_by is None)
+        assert (old.text, old.state, old.score) == ("用户在青梭科技上班。", "superseded", 0.3)
+        assert (new.text, new.state, new.hits) == ("用户在云启科技上班。", "active", 2)
+        why = memory.why(new.id)
+        assert [id for id, _ in why.supersedes] == [old.id]
+        assert {ground.quote for ground in why.rests_on} == {"说用户在云启科技上班。", "说用户在云启科技上班！"}

@@ -1,0 +1,542 @@
+"""Backups: everything that was acknowledged is in them, and a restore brings back all of it or nothing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memorybook
+from books import CONFIG, NOW, Reopen, files
+from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.exchange.peer_folders import book_id
+from memorybook.memory import Memory
+from memorybook.model import Add, Entry
+from memorybook.storage.snapshot import _copy_pages, _copy_rows
+from memorybook.storage.sqlite import Connection, Store, connect
+from memorybook.storage.transcript_rows import MIGRATIONS
+
+TALK = [{"id": "t1", "role": "user", "content": "I prefer green tea, never coffee."}]
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> str:
+    return str(tmp_path / "book.tar.gz")
+
+
+@pytest.fixture
+def full(memory: Memory) -> Memory:
+    """A book with an entry, notes, a session, a person's page with bytes that are not UTF-8, and an index."""
+    memory.remember("The staging database is called heron.")
+    memory.append("The billing service moved to Frankfurt.")
+    memory.process_session_end(TALK, "tea")
+    page = Path(memory.root, "projects", "港口.md")
+    page.parent.mkdir()
+    page.write_bytes(b"# Harbour\r\n\xff\xfe not UTF-8\n")
+    os.utime(page, ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
+    assert memory.search("heron").hits
+    return memory
+
+
+def truth(root: str | Path) -> dict[str, tuple[bytes, int, int]]:
+    """Bytes, time and permissions of every document."""
+    found = {}
+    for path in sorted(Path(root).rglob("*.md")):
+        if path.is_file():
+            status = path.stat()
+            found[str(path.relative_to(root))] = (path.read_bytes(), status.st_mtime_ns, stat.S_IMODE(status.st_mode))
+    return found
+
+
+def opened(root: str | Path, **settings: Any) -> Memory:
+    return memorybook.open(str(root), config=CONFIG._replace(**settings), clock=lambda: NOW)
+
+
+def test_a_restored_book_is_the_same_book(full: Memory, archive: str, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    found = full.backup(archive, progress=lambda done, total: told.append((done, total)))
+    assert stat.S_IMODE(os.stat(archive).st_mode) == 0o600
+    assert (found.documents, found.left_out) == (len(truth(full.root)), ())
+    assert told[-1] == (found.bytes, found.bytes)
+    before = truth(full.root)
+    restored = full.restore(archive, into=str(tmp_path / "deep" / "other"))
+    assert (restored.documents, restored.bytes, restored.kept) == (found.documents, found.bytes, "")
+    assert truth(restored.root) == before
+    with opened(restored.root) as other:
+        assert "heron" in other.search("what is the staging database called?").hits[0].snippet
+        assert "green tea" in other.get("turn:t1").json()["text"]
+        assert other.history().json()["operations"] == full.history().json()["operations"]
+        assert other.process_session_end(TALK, "tea").operation is None, "what was memorized is known"
+        other.undo(full.history().json()["operations"][0]["id"])
+    machine = Path(restored.root, ".memorybook")
+    assert stat.S_IMODE(machine.stat().st_mode) == 0o700
+    assert stat.S_IMODE((machine / "journal.sqlite").stat().st_mode) == 0o600
+    assert (machine / ".gitignore").read_text() == "*\n"
+    assert sorted(os.listdir(tmp_path)) == ["book", "book.tar.gz", "deep"]
+
+
+WRITER = """
+import sys, memorybook
+from memorybook.config.settings import Config
+memory = memorybook.open(sys.argv[1], config=Config(timezone="UTC", vector_enabled=False))
+for number in range(10_000):
+    memory.append(f"line number {number}.")
+    memory.book.transcripts.append(
+        memorybook.model.Session(uuid="s"),
+        [memorybook.model.Turn(id=f"t{number}", session="s", text=f"turn {number}")],
+    )
+    print(number, flush=True)
+"""
+
+
+def test_every_line_acknowledged_before_its_start_is_in_a_backup_under_load(
+    full: Memory, archive: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", "import memorybook.model\n" + WRITER, full.root]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for round in range(3):
+            acknowledged = [int(writer.stdout.readline()) for _ in range(20)][-1]
+            full.backup(archive)
+            restored = full.restore(archive, into=str(tmp_path / f"r{round}")).root
+            with opened(restored, vector_enabled=False) as other:
+                lines = "".join(path.read_text(encoding="utf-8") for path in Path(restored, "daily").glob("*.md"))
+                turns = {turn.id for turn in other.book.transcripts.turns("s")}
+                assert not [n for n in range(acknowledged + 1) if f"line number {n}." not in lines]
+                assert not [n for n in range(acknowledged + 1) if f"t{n}" not in turns]
+                assert other.status()["pending_operations"] == 0
+        writer.kill()
+
+
+def test_whoever_writes_while_the_databases_are_copied_does_not_wait_and_is_not_in_it(
+    full: Memory, archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations = full.history().json()["operations"]
+    copied: list[str] = []
+
+    def copy_pages(source: Connection, path: str) -> None:
+        with opened(full.root) as other:
+            other.remember(f"Said meanwhile, {len(copied)}.")
+            other.process_session_end([{"id": f"m{len(copied)}", "role": "user", "content": "Said meanwhile."}], "tea")
+        copied.append(os.path.basename(path))
+        _copy_pages(source, path)
+
+    monkeypatch.setattr("memorybook.storage.snapshot._copy_pages", copy_pages)
+    full.backup(archive)
+    monkeypatch.undo()
+    assert sorted(copied) == ["journal.sqlite", "transcripts.sqlite"]
+    restored = full.restore(archive, into=str(tmp_path / "other")).root
+    with opened(restored) as other:
+        assert other.history().json()["operations"] == operations
+        assert [turn.id for turn in other.book.transcripts.turns("tea")] == ["t1"]
+        assert "meanwhile" not in str(truth(restored))
+
+
+def test_an_operation_that_was_under_way_is_finished_in_the_restored_book(
+    full: Memory, archive: str, tmp_path: Path
+) -> None:
+    entry = Entry(id="k1k2k3", text="Begun before the crash.", category="fact", score=0.6, scored=NOW.date(),
+                  last_activated=NOW.date(), created=NOW)  # fmt: skip
+    result = full.book.apply([Add(entry=entry)], actor="user", door="cli")
+    assert result.operation is not None
+    Path(full.root, "MEMORY.md").write_bytes(Path(full.root, "MEMORY.md.bak").read_bytes())
+    journal = connect(os.path.join(full.root, ".memorybook", "journal.sqlite"), durable=True)
+    journal.execute("UPDATE operations SET done=0 WHERE id=?", (result.operation.id,))
+    journal.close()
+    full.backup(archive)
+    restored = full.restore(archive, into=str(tmp_path / "other")).root
+    assert "Begun before the crash." in Path(restored, "MEMORY.md").read_text(encoding="utf-8")
+    with opened(restored) as other:
+        assert other.book.journal.pending() == []
+
+
+def test_what_is_none_of_the_books_is_left_out_and_named(full: Memory, archive: str) -> None:
+    Path(full.root, "photo.jpg").write_bytes(b"x")
+    Path(full.root, ".git").mkdir()
+    Path(full.root, ".git", "config").write_text("x")
+    os.symlink("/etc/passwd", Path(full.root, "link.md"))
+    assert full.backup(archive).left_out == ("link.md", "photo.jpg")
+    assert full.backup(f"{full.root}/in the book.tar.gz").left_out == ("link.md", "photo.jpg")
+    with tarfile.open(archive) as tar:
+        names = tar.getnames()
+    assert names[0] == "backup.json"
+    assert {name for name in names if ".memorybook" in name} == {
+        "book/.memorybook/journal.sqlite", "book/.memorybook/transcripts.sqlite",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["会议\u3000记录", "a\u00a0b", "icon \ue000", "\U000f0000", "\u0378", "a\u2003b", "e\u0301"]
+)
+def test_any_name_that_a_document_may_have_comes_back(memory: Memory, archive: str, tmp_path: Path, name: str) -> None:
+    Path(memory.root, "notes").mkdir(parents=True)
+    Path(memory.root, "notes", f"{name}.md").write_text("# A page\n", encoding="utf-8")
+    assert [info.path for info in memory.book.documents.list()] == [f"notes/{name}.md"]
+    memory.backup(archive)
+    assert Path(memory.restore(archive, into=str(tmp_path / "other")).root, "notes", f"{name}.md").exists()
+
+
+def test_a_document_that_a_person_takes_away_in_the_midst_is_no_failure(
+    full: Memory, archive: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [*full.book.documents.list()]
+    monkeypatch.setattr(full.book.documents, "list", lambda: listed)
+    os.unlink(Path(full.root, "MEMORY.md"))
+    assert full.backup(archive).documents == len(listed) - 1
+    with tarfile.open(archive) as tar:
+        assert "book/MEMORY.md" not in tar.getnames()
+
+
+def test_a_backup_is_replaced_and_anything_else_is_not(full: Memory, archive: str, tmp_path: Path) -> None:
+    full.backup(archive)
+    full.append("one more")
+    full.backup(archive)
+    mine = tmp_path / "mine.txt"
+    mine.write_text("my only copy")
+    with pytest.raises(InvalidInput, match="is no backup of a book"):
+        full.backup(str(mine))
+    assert mine.read_text() == "my only copy"
+    with pytest.raises(NotFound, match="there is no book"):
+        opened(tmp_path / "none").backup(archive)
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/null", str(tmp_path / "pipe")):
+        for write in (full.backup, full.export):
+            with pytest.raises(InvalidInput, match="is no regular file"):
+                write(place)
+    assert sorted(os.listdir(tmp_path)) == ["book", "book.tar.gz", "mine.txt", "pipe"]
+
+
+def test_a_book_that_is_there_gives_way_only_when_asked_and_is_kept(full: Memory, archive: str) -> None:
+    node = book_id(full.root, make=True)
+    full.backup(archive)
+    full.append("said after the backup")
+    Path(full.root).chmod(0o750)
+    before = files(full.root, "*.md")
+    with pytest.raises(Conflict, match="is not empty"):
+        full.restore(archive)
+    assert files(full.root, "*.md") == before
+    restored = full.restore(archive, replace=True)
+    assert "said after the backup" not in "".join(map(str, files(full.root, "*.md").values()))
+    assert files(restored.kept, "*.md") == before
+    assert "heron" in full.search("staging database").hits[0].snippet, "the open memory goes on with the new one"
+    full.append("and it goes on")
+    assert full.restore(archive, replace=True).kept != restored.kept
+    assert [stat.S_IMODE(os.stat(Path(full.root, name)).st_mode) for name in ("", "daily", ".memorybook")] == [
+        0o750, 0o750, 0o700,
+    ]  # fmt: skip
+    copy = full.restore(archive, into=f"{full.root} copy").root
+    assert stat.S_IMODE(os.stat(copy).st_mode) == 0o700
+    assert (book_id(full.root, make=False), book_id(copy, make=False)) == (node, ""), "it goes on to hand out"
+    shutil.rmtree(full.root)
+    full.restore(archive)
+    assert book_id(full.root, make=False) == node
+
+
+def test_turns_kept_elsewhere_are_backed_up_and_not_restored_to_where_nobody_looks(
+    full: Memory, archive: str, tmp_path: Path, reopen: Reopen
+) -> None:
+    elsewhere = CONFIG.transcripts._replace(db_path=str(tmp_path / "turns.sqlite"))
+    memory = reopen(transcripts=elsewhere)
+    memory.process_session_end([{"id": "x1", "role": "user", "content": "The museum opens at ten."}], "museum")
+    memory.backup(archive)
+    with pytest.raises(InvalidInput, match=r"transcripts\.db_path keeps turns outside"):
+        memory.restore(archive, into=str(tmp_path / "other"))
+    restored = full.restore(archive, into=str(tmp_path / "other"))
+    with opened(restored.root) as other:
+        assert other.get("turn:x1").json()["text"] == "The museum opens at ten."
+
+
+def test_rows_of_a_server_are_copied_one_by_one(full: Memory, tmp_path: Path) -> None:
+    store = Store(os.path.join(full.root, ".memorybook", "transcripts.sqlite"), MIGRATIONS)
+    _copy_rows(store, str(tmp_path / "rows.sqlite"))
+    store.close()
+    with opened(full.root, transcripts=CONFIG.transcripts._replace(db_path=str(tmp_path / "rows.sqlite"))) as other:
+        mine = full.book.transcripts
+        assert other.book.transcripts.sessions() == mine.sessions()
+        assert other.book.transcripts.turns("tea") == mine.turns("tea")
+        assert other.book.transcripts.revision() == mine.revision()
+
+
+# --- damaged and crafted ---------------------------------------------------------------------------
+
+Craft = Callable[..., str]
+
+
+@pytest.fixture
+def craft(full: Memory, archive: str, tmp_path: Path) -> Craft:
+    """An archive like a real one, with a change to its manifest and its members."""
+
+    def made(
+        change: Callable[[dict[str, Any], list[tuple[tarfile.TarInfo, bytes]]], None],
+    ) -> str:
+        full.backup(archive)
+        members = []
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                content = tar.extractfile(member)
+                members.append((member, content.read() if content else b""))
+        told = json.loads(members[0][1])
+        change(told, members)
+        crafted = str(tmp_path / "crafted.tar.gz")
+        with tarfile.open(crafted, "w:gz") as tar:
+            members[0] = (members[0][0], json.dumps(told).encode())
+            for member, data in members:
+                member.size = len(data) if member.isreg() else 0
+                tar.addfile(member, io.BytesIO(data))
+        return crafted
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../outside.md", "/etc/outside.md", "a/../../b.md", "a//b.md", ".git/hooks.md", "a\\b.md", "x\n.md", "run.sh",
+     ".memorybook/index.sqlite", ".memorybook/../../x.md", "", 5],
+)  # fmt: skip
+def test_a_path_that_no_book_has_is_refused(full: Memory, craft: Craft, tmp_path: Path, name: Any) -> None:
+    def change(told: dict[str, Any], members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        told["files"][0]["path"] = name
+        members[1][0].name = f"book/{name}"
+
+    crafted = craft(change)
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(InvalidInput, match="which is none of a book's"):
+        full.restore(crafted, into=str(tmp_path / "other"))
+    assert set(tmp_path.rglob("*")) == before
+
+
+def _link(told: dict[str, Any], members: list[Any]) -> None:
+    members[1][0].type, members[1][0].linkname = tarfile.SYMTYPE, "/etc/passwd"
+
+
+def _hard_link(told: dict[str, Any], members: list[Any]) -> None:
+    members[1][0].type, members[1][0].linkname = tarfile.LNKTYPE, "book/MEMORY.md"
+
+
+def _other_bytes(told: dict[str, Any], members: list[Any]) -> None:
+    members[1] = (members[1][0], b"#" * len(members[1][1]))
+
+
+def _more(told: dict[str, Any], members: list[Any]) -> None:
+    members.append((tarfile.TarInfo("book/more.md"), b"more"))
+
+
+def _fewer(told: dict[str, Any], members: list[Any]) -> None:
+    members.pop()
+
+
+def _twice(told: dict[str, Any], members: list[Any]) -> None:
+    told["files"].append(told["files"][0])
+
+
+def _mode(mode: Any) -> Any:
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        told["files"][0]["mode"] = mode
+        members[1][0].mode = mode if isinstance(mode, int) else 0o600
+
+    return change
+
+
+def _member_mode(told: dict[str, Any], members: list[Any]) -> None:
+    members[1][0].mode = 0o4755
+
+
+def _claims(bytes: int, name: str = "") -> Any:
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        told["files"][-1 if name else 0]["bytes"] = bytes
+
+    return change
+
+
+def _database(sql: str = "", *, data: bytes = b"") -> Any:
+    """With other bytes in the place of the last database, or what the SQL makes of it."""
+
+    def change(told: dict[str, Any], members: list[Any]) -> None:
+        member, known = members[-1]
+        file = told["files"][-1]
+        assert file["path"].endswith(".sqlite")
+        made = data or _after(known, sql)
+        members[-1] = (member, made)
+        file |= {"bytes": len(made), "sha256": sha256(made).hexdigest()}
+
+    return change
+
+
+def _after(database: bytes, sql: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "x.sqlite")
+        place.write_bytes(database)
+        with closing(sqlite3.connect(place)) as raw:
+            raw.executescript(f"PRAGMA journal_mode=DELETE; {sql}")
+        return place.read_bytes()
+
+
+def _foreign() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        with closing(sqlite3.connect(Path(folder, "x"))) as raw:
+            raw.executescript("CREATE TABLE contacts (name); INSERT INTO contacts VALUES ('Ada')")
+        return Path(folder, "x").read_bytes()
+
+
+NEVER_WRITTEN = [
+    *((_mode(mode), "permissions") for mode in (0o4644, 0o2644, 0o1644, 0o755, 0o700, 0o100644, -1)),
+    (_member_mode, "is missing or another one"),
+    (_claims(-1), "a size that no backup has"),
+    (_claims((64 << 20) + 1), "a size that no backup has"),
+    (_claims(1 << 40), "a size that no backup has"),
+    (_claims(1 << 63), "a size that no backup has"),
+    (_claims(1 << 60, "database"), "a size that no backup has"),
+    (_claims(1 << 40, "database"), "more than it can"),
+    (_database(data=b"no database at all" * 100), "not a database"),
+    (_database(data=_foreign()), "tables are not those"),
+    (_database("CREATE TABLE more (x)"), "tables are not those"),
+    (_database("CREATE TRIGGER t AFTER INSERT ON turns BEGIN DELETE FROM turns; END"), "tables are not those"),
+    (_database("CREATE VIEW v AS SELECT 1"), "tables are not those"),
+    (_database("DROP TABLE turns"), "tables are not those"),
+    (_database("PRAGMA user_version=99"), "newer memorybook"),
+    (_database("PRAGMA user_version=0"), "tables are not those"),
+]
+
+
+def _newer(told: dict[str, Any], members: list[Any]) -> None:
+    told["version"] = 2
+
+
+def _nonsense(told: dict[str, Any], members: list[Any]) -> None:
+    told["files"][0]["mode"] = "all"
+
+
+def _no_manifest(told: dict[str, Any], members: list[Any]) -> None:
+    members[0][0].name = "other.json"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_link, "is missing or another one"),
+        (_hard_link, "is missing or another one"),
+        (_other_bytes, "has other bytes than it should"),
+        (_more, "more in it than it says"),
+        (_fewer, "is missing or another one"),
+        (_twice, "has a file twice"),
+        (_newer, "made by a newer memorybook"),
+        (_nonsense, "damaged"),
+        (_no_manifest, "is no backup of a book"),
+    ],
+)
+def test_an_archive_that_is_not_whole_restores_nothing(
+    full: Memory, craft: Craft, tmp_path: Path, change: Any, why: str
+) -> None:
+    crafted = craft(change)
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(InvalidInput, match=why):
+        full.restore(crafted, into=str(tmp_path / "other"))
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_permissions_sizes_and_databases_that_no_backup_has_are_refused(
+    full: Memory, craft: Craft, tmp_path: Path
+) -> None:
+    for change, why in NEVER_WRITTEN:
+        crafted = craft(change)
+        before = set(tmp_path.rglob("*"))
+        with pytest.raises(InvalidInput, match=why):
+            full.restore(crafted, into=str(tmp_path / "other"))
+        assert set(tmp_path.rglob("*")) == before
+
+
+def test_no_damage_of_an_archive_goes_unnoticed(full: Memory, archive: str, tmp_path: Path) -> None:
+    full.backup(archive)
+    whole = Path(archive).read_bytes()
+    damaged = tmp_path / "damaged.tar.gz"
+    cuts = [whole[: len(whole) * part // 7] for part in range(7)]
+    flipped = [
+        whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :] for at in range(30, len(whole), len(whole) // 12)
+    ]
+    for data in [*cuts, *flipped, gzip.compress(b"x" * 2000), b"nothing at all"]:
+        damaged.write_bytes(data)
+        with pytest.raises(InvalidInput):
+            full.restore(str(damaged), into=str(tmp_path / "other"))
+        assert not (tmp_path / "other").exists()
+    with pytest.raises(NotFound, match="no file"):
+        full.restore(str(tmp_path / "none.tar.gz"))
+    with pytest.raises(InvalidInput, match="is a folder"):
+        full.restore(str(tmp_path))
+
+
+# --- killed ------------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys, memorybook
+from memorybook.config.settings import Config
+from memorybook.exchange import backup, output_file as outside
+left = [int(sys.argv[4])]
+def counted(real):
+    def call(*args, **options):
+        left[0] -= 1
+        if left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **options)
+    return call
+os.fsync, os.rename, os.mkdir = counted(os.fsync), counted(os.rename), counted(os.mkdir)
+memory = memorybook.open(sys.argv[2], config=Config(timezone="UTC", vector_enabled=False))
+if sys.argv[1] == "restore":
+    memory.restore(sys.argv[3], replace=len(sys.argv) > 5)
+else:
+    memory.backup(sys.argv[3])
+"""
+
+
+def killed_at(step: int, *arguments: str) -> bool:
+    """Whether the work was killed at this of its steps."""
+    done = subprocess.run([sys.executable, "-c", KILLED, *arguments[:3], str(step), *arguments[3:]], check=False)
+    assert done.returncode in (0, -signal.SIGKILL)
+    return done.returncode != 0
+
+
+def test_a_restore_that_is_killed_leaves_nothing_half(full: Memory, archive: str, tmp_path: Path) -> None:
+    full.backup(archive)
+    full.append("said after the backup")
+    wanted = {name: row[0] for name, row in truth(full.restore(archive, into=str(tmp_path / "whole")).root).items()}
+    old = files(full.root, "*.md")
+    root = tmp_path / "target"
+    step = 0
+    while killed_at(step, "restore", str(root), archive):
+        assert not root.exists() or files(root, "*.md") == wanted
+        if root.exists():
+            break
+        step += 4
+    step = 0
+    while killed_at(step, "restore", full.root, archive, "replace"):
+        assert files(full.root, "*.md") in (old, wanted)
+        if files(full.root, "*.md") == wanted:
+            break
+        step += 4
+    assert files(full.root, "*.md") == wanted
+    assert files(root, "*.md") == wanted
+
+
+def test_a_backup_that_is_killed_leaves_the_one_before(full: Memory, archive: str, tmp_path: Path) -> None:
+    full.backup(archive)
+    before = Path(archive).read_bytes()
+    for step in range(3):
+        assert killed_at(step, "backup", full.root, archive)
+        assert Path(archive).read_bytes() == before
+    full.backup(archive)
+    assert sorted(os.listdir(tmp_path)) == ["book", "book.tar.gz"], "what it left is cleared away"

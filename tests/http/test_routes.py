@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jsonschema
+import pytest
+from pydantic import TypeAdapter
+
+from memorybook import tools
+from memorybook.http import memory_routes
+from memorybook.memory import Memory
+from serving import OWNER, Served
+
+
+def user(text: str, **more: str) -> dict[str, str]:
+    return {"role": "user", "content": text, **more}
+
+
+def posted(client: httpx2.Client, path: str, /, **body: Any) -> Any:
+    response = client.post(path, content=json.dumps(body))  # in ASCII, as text may be no UTF-8
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def error_of(response: httpx2.Response, status: int) -> str:
+    """The code of the error, which is told as every error is."""
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert error["request_id"] == response.headers["X-Request-ID"]
+    assert error["message"]
+    assert "Traceback" not in response.text
+    return str(error["code"])
+
+
+# --- tools and verbs -----------------------------------------------------------------------------
+
+
+def test_every_tool_is_a_route_that_answers_as_the_tool_does(one: Served) -> None:
+    made = posted(one.client, "/tools/memory_remember", text="Bob has a blue bike.", tags=["bike"])
+    with one.books.opened("", person=True) as memory:
+        for name, given in (
+            ("memory_get", {"target": made["entry"]["id"]}),
+            ("memory_list", {"category": "fact"}),
+            ("memory_search", {"query": "bike", "explain": True}),
+            ("memory_history", {"limit": 3}),
+        ):
+            assert posted(one.client, f"/tools/{name}", **given) == tools.call(memory, name, given)
+    paths = one.client.get("/openapi.json").json()["paths"]
+    assert {f"/api/v1/tools/{name}" for name in tools.TOOLS} <= paths.keys()
+
+
+def test_a_call_that_cannot_be_is_one_clear_sentence(one: Served) -> None:
+    assert error_of(one.client.post("/tools/memory_search", json={}), 400) == "invalid_input"
+    assert (
+        error_of(one.client.post("/tools/memory_search", json={"query": "x", "max_results": 0}), 400) == "invalid_input"
+    )
+    assert error_of(one.client.post("/tools/memory_search", content=b"{not json"), 400) == "invalid_input"
+    assert error_of(one.client.post("/tools/memory_search", content=b'{"query":' * 2000), 400) == "invalid_input"
+    assert error_of(one.client.post("/tools/memory_search", json=[1]), 400) == "invalid_input"
+    assert (
+        error_of(one.client.post("/memory/remember", content=b'{"text": "x", "importance": NaN}'), 400)
+        == "invalid_input"
+    )
+    assert error_of(one.client.post("/memory/why", json={"id": "nobody"}), 404) == "not_found"
+    for path in ("/memory/revise", "/tools/memory_update"):
+        assert error_of(one.client.post(path, json={"id": "x", "instruction": "y"}), 400) == "no_model"
+    assert error_of(one.client.post("/memory/backup", json={"path": "/tmp/x"}), 404) == "not_found"
+    assert error_of(one.client.get("/entries?limit=many"), 400) == "invalid_input"
+    assert error_of(one.client.get("/memory/search"), 405) == "method_not_allowed"
+    for path, allowed in (
+        ("/documents/a/b.md", "DELETE, GET, HEAD, PUT"),
+        ("/sessions", "GET, HEAD, POST"),
+        ("/sessions/a/b/end", "GET, HEAD, POST"),
+        ("/sync", ""),
+    ):
+        assert one.client.options(path).headers.get("Allow", "") == allowed
+
+
+def closed(schema: Any) -> Any:
+    """The schema, its objects with fields closed to any other."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shut = {"additionalProperties": False} if "properties" in schema else {}
+    return {name: closed(each) for name, each in schema.items()} | shut
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("init", {}),
+    ("remember", {"text": "The user likes green tea in the morning.", "category": "preference", "importance": "high"}),
+    ("append", {"text": "Met at the harbour"}),
+    ("flush", {"text": "- We decided to ship on Friday."}),
+    ("entries", {"limit": None}),
+    ("update", {"id": "ID", "tags": ["tea"]}),
+    ("pin", {"id": "ID"}),
+    ("unpin", {"id": "ID"}),
+    ("revise", {"id": "ID", "instruction": "make it shorter"}),
+    ("get", {"target": "ID"}),
+    ("search", {"query": "green tea"}),
+    ("recall_memory", {"query": "green tea"}),
+    ("recall", {"query": "green tea", "max_tokens": 500}),
+    ("retrieve_and_inject", {"query": "the user likes green tea in the morning", "min_score": 0.1}),
+    ("get_prompt_memories", {"top_k": 5}),
+    ("get_prompt_memories_text", {"top_k": 5}),
+    ("summarize_existing", {}),
+    ("store_if_worthwhile", {"task_goal": "Fix the login test", "task_result": "The root cause was an expired token."}),
+    ("open_session", {"name": "tea"}),
+    ("add_messages", {"session": "tea", "messages": [user("I decided to buy a kettle on Saturday.")]}),
+    ("sessions", {"limit": None}),
+    ("recall_history", {"limit": 3, "max_tokens": 500}),
+    ("recall_topic", {"query": "kettle"}),
+    ("recall_session", {"which": "tea"}),
+    ("recall_within", {"session": "tea", "query": "kettle"}),
+    ("detect", {"text": "What did we decide about the kettle?"}),
+    ("detect", {"text": "Hello"}),
+    ("recollect", {"text": "What did we decide about the kettle?"}),
+    ("end_session", {"session": "tea", "messages": [{"role": "assistant", "content": "Noted."}]}),
+    ("process_session_end", {"messages": [user("I prefer trains to planes.")], "session_id": "trips"}),
+    ("retry_parked", {}),
+    ("close_idle", {"limit": 1}),
+    ("documents", {}),
+    ("write_document", {"path": "plans.md", "text": "# Plans\n", "expect": ""}),
+    ("document", {"path": "plans.md"}),
+    ("rename_document", {"path": "plans.md", "to": "plan.md"}),
+    ("remove_document", {"path": "plan.md"}),
+    ("sync", {}),
+    ("rebuild", {}),
+    ("status", {}),
+    ("tidy", {"dry_run": True}),
+    ("review", {}),
+    ("accept", {"every": True}),
+    ("reject", {"every": True}),
+    ("history", {"limit": None}),
+    ("why", {"id": "ID"}),
+    ("forget", {"target": "ID"}),
+    ("undo", {"operation": "OPERATION"}),
+    ("purge", {"target": "ID"}),
+]
+
+
+def test_every_verb_is_a_route_whose_answer_is_as_openapi_has_it(many: Served) -> None:
+    assert {name for name, _ in CALLS} == set(memory_routes.VERBS)
+    known: dict[str, str] = {}
+    many.client.post("/tenants", json={"name": "verbs"})
+    with many.asking(OWNER, **{"X-Memorybook-Tenant": "verbs"}) as client:
+        for name, given in CALLS:
+            body = {key: known.get(value, value) if isinstance(value, str) else value for key, value in given.items()}
+            found = posted(client, f"/memory/{name}", **body)
+            schema = closed(TypeAdapter(memory_routes.VERBS[name]).json_schema())
+            jsonschema.Draft202012Validator(schema).validate(found)
+            if name == "remember":
+                known["ID"] = found["entry"]["id"]
+            if name == "forget":
+                known["OPERATION"] = found["receipt"]["operation"]
+
+
+def test_null_says_what_none_says_to_the_verb(one: Served) -> None:
+    for number in range(25):
+        posted(one.client, "/memory/append", text=f"line {number}")
+    assert len(posted(one.client, "/memory/history")["operations"]) == 20
+    assert len(posted(one.client, "/memory/history", limit=None)["operations"]) > 20
+    for path in ("/entries", "/sessions"):
+        assert one.client.get(path, params={"limit": 10**30}).status_code == 200
+
+
+def test_what_is_no_utf8_comes_through(one: Served) -> None:
+    text = "caf\udce9 in Köln"
+    made = posted(one.client, "/memory/remember", text=text)
+    assert made["entry"]["text"] == text
+    put = one.client.put("/documents/bytes.md", content=b"# caf\xe9\r\n", headers={"If-None-Match": "*"})
+    assert put.status_code == 200
+    assert one.client.get("/documents/bytes.md").content == b"# caf\xe9\r\n"
+
+
+# --- documents -----------------------------------------------------------------------------------
+
+
+def test_a_document_is_changed_only_by_who_knows_how_it_stands(one: Served) -> None:
+    client = one.client
+    assert error_of(client.put("/documents/notes/a.md", content="# A\n"), 428) == "precondition_required"
+    assert error_of(client.put("/documents/notes/a.md", content="", headers={"If-Match": "A"}), 400) == "invalid_input"
+    made = client.put("/documents/notes/a.md", content="# A\n", headers={"If-None-Match": "*"})
+    assert made.status_code == 200
+    tag = made.headers["ETag"]
+    seen = client.head("/documents/notes/a.md")
+    assert (seen.headers["ETag"], seen.headers["Content-Length"], seen.content) == (tag, "4", b"")
+    assert client.get("/documents/notes/a.md", headers={"If-None-Match": tag}).status_code == 304
+    again = client.put("/documents/notes/a.md", content="# 二\n", headers={"If-Match": tag})
+    assert again.headers["ETag"] != tag
+
+    for refused in (
+        client.put("/documents/notes/a.md", content="# C\n", headers={"If-Match": tag}),
+        client.put("/documents/notes/a.md", content="# C\n", headers={"If-None-Match": "*"}),
+        client.delete("/documents/notes/a.md", headers={"If-Match": tag}),
+    ):
+        assert error_of(refused, 409) == "conflict"
+        assert refused.headers["ETag"] == again.headers["ETag"]
+        assert refused.json()["current"] == {"text": "# 二\n", "etag": again.json()["revision"]}
+
+    gone = client.delete("/documents/notes/a.md", headers={"If-Match": again.headers["ETag"]})
+    assert gone.json()["revision"] is None
+    assert error_of(client.get("/documents/notes/a.md"), 404) == "missing_document"
+    missing = client.put("/documents/notes/a.md", content="x", headers={"If-Match": "*"})
+    assert error_of(missing, 404) == "missing_document"
+    assert "notes/a.md" not in [each["path"] for each in client.get("/documents").json()]
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.md", "%2e%2e/secret.md", "a%00.md", "%ff.md", "notes.txt", ".memorybook/x.md", "/etc/a.md"]
+)
+def test_no_path_leads_out_of_the_book(one: Served, path: str) -> None:
+    read = httpx2.get(f"{one.url}/api/v1/documents/{path}", headers=one.client.headers)
+    assert read.status_code in (400, 404)
+    wrote = httpx2.put(f"{read.url}", content="x", headers=one.client.headers | {"If-None-Match": "*"})
+    assert wrote.status_code in (400, 404, 405)
+
+
+# --- entries -------------------------------------------------------------------------------------
+
+
+def test_an_entry_is_changed_only_by_who_knows_how_it_stands(one: Served) -> None:
+    client = one.client
+    id = posted(client, "/memory/remember", text="The kettle is red.")["entry"]["id"]
+    tag = client.get(f"/entries/{id}").headers["ETag"]
+    posted(client, "/memory/remember", text="The kettle is red.")  # said again: stronger, but the same
+    assert client.get(f"/entries/{id}", headers={"If-None-Match": tag}).status_code == 304
+    assert error_of(client.patch(f"/entries/{id}", json={"tags": ["red"]}), 428) == "precondition_required"
+    changed = client.patch(f"/entries/{id}", json={"tags": ["red"], "pinned": True}, headers={"If-Match": tag})
+    assert changed.status_code == 200, changed.text
+    entry = changed.json()["entry"]
+    assert (entry["tags"], entry["pinned"]) == (["red"], True)
+    assert changed.json()["operation"]
+
+    for refused in (
+        client.patch(f"/entries/{id}", json={"text": "It is blue."}, headers={"If-Match": tag}),
+        client.delete(f"/entries/{id}", headers={"If-Match": tag}),
+    ):
+        assert error_of(refused, 409) == "conflict"
+        assert refused.headers["ETag"] == changed.headers["ETag"]
+        assert refused.json()["current"]["entry"]["tags"] == ["red"]
+
+    current = {"If-Match": changed.headers["ETag"]}
+    assert error_of(client.patch(f"/entries/{id}", json={}, headers=current), 400) == "invalid_input"
+    assert error_of(client.patch(f"/entries/{id}", json={"colour": "x"}, headers=current), 400) == "invalid_input"
+    assert client.get("/entries?category=fact&limit=1").json()["entries"]
+    assert client.delete(f"/entries/{id}", headers=current).json()["receipt"]["entries"] == [id]
+    assert error_of(client.get(f"/entries/{id}"), 404) == "not_found"
+    assert error_of(client.get("/entries/MEMORY.md"), 404) == "not_found"
+
+
+# --- sessions, archives --------------------------------------------------------------------------
+
+
+def test_a_session_is_opened_said_into_and_ended(one: Served) -> None:
+    client = one.client
+    held = client.post("/sessions", json={"name": "the/harbour"}).json()
+    said = posted(client, f"/sessions/{held['session']}/messages", messages=[user("We meet at the harbour.", id="m1")])
+    assert said["turns"] == ["m1"]
+    again = {"messages": [user("We meet at the harbour.", id="m1")]}
+    for named in ("the/harbour", "the%2Fharbour"):
+        assert posted(client, f"/sessions/{named}/messages", **again)["new"] == 0
+    assert [turn["text"] for turn in client.get("/sessions/the/harbour").json()["turns"]] == ["We meet at the harbour."]
+    for path in ("/messages", "/end"):
+        other = client.post(f"/sessions/the/harbour{path}", json=again | {"session": "another"})
+        assert error_of(other, 400) == "invalid_input"
+    assert posted(client, "/sessions/the/harbour/end")["session"] == held["session"]
+    assert error_of(client.post("/sessions/the/harbour/messages", json={"messages": [user("x")]}), 409) == "conflict"
+    assert error_of(client.post("/sessions/nobody/messages", json={"messages": [user("x")]}), 404) == "not_found"
+    listed = client.get("/sessions?limit=200").json()["sessions"]
+    assert [each["open"] for each in listed if each["uuid"] == held["session"]] == [False]
+
+
+def test_a_session_that_nobody_ends_is_closed_by_the_servers_tick(one: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = one.client.post("/sessions", json={}).json()["session"]
+    posted(one.client, f"/sessions/{held}/messages", messages=[user("Hello there.")])
+    one.books.tick()
+    assert one.client.get(f"/sessions/{held}").json()["sessions"][0]["open"]
+    monkeypatch.setattr(Memory, "close_idle", lambda memory, limit: [memory.end_session(held)])
+    monkeypatch.setattr(one.books, "_heard", {"": 0.0})
+    one.books.tick()
+    assert not one.client.get(f"/sessions/{held}").json()["sessions"][0]["open"]
+
+
+def test_a_tenant_is_told_of_no_place_on_the_servers_disk(many: Served, tmp_path: Path) -> None:
+    many.client.post("/tenants", json={"name": "nosy"})
+    owner = {"X-Memorybook-Tenant": "nosy"}
+    shown = many.client.post("/memory/status", json={}, headers=owner).json()
+    assert shown["root"].startswith(many.books.root), "the owner may know"
+    token = many.client.post("/tokens", json={}, headers=owner).json()["token"]
+    with many.asking(token) as nosy:
+        posted(nosy, "/memory/remember", text="Likes tea. 喜欢喝茶。")
+        [place] = Path(many.books.root).glob("server-nosy-*")
+        answers = [nosy.post(path, json={}) for path in ("/memory/status", "/tools/memory_status", "/memory/init")]
+        calling = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        told = {"name": "memory_status", "arguments": {}}
+        headers = {"Accept": "application/json, text/event-stream"}
+        answers.append(nosy.post(many.url + "/mcp", json={**calling, "params": told}, headers=headers))
+        assert {answer.status_code for answer in answers} == {200}
+        assert answers[0].json()["root"] == f".../{place.name}"
+        (place / "MEMORY.md").unlink()
+        (place / "MEMORY.md").mkdir()  # whatever goes wrong names the document, not where it is
+        (place / ".memorybook" / "journal.sqlite").write_bytes(b"no database at all")
+        failing = [
+            ("/memory/remember", {"text": "Likes rye. 喜欢黑麦。"}),
+            ("/memory/document", {"path": "MEMORY.md"}),
+            ("/memory/search", {"query": "tea 茶"}),
+            ("/memory/history", {}),
+            ("/memory/status", {}),
+        ]
+        failed = [nosy.post(path, json=body) for path, body in failing]
+        assert max(answer.status_code for answer in failed) >= 400
+        for answer in (*answers, *failed):
+            assert str(tmp_path.parents[1]) not in answer.text
+            assert many.books.root not in answer.text
+            json.loads(answer.content)
+
+
+def test_a_book_is_taken_along_and_brought(one: Served, many: Served) -> None:
+    posted(one.client, "/memory/process_session_end", messages=[user("I prefer rye bread.")], session_id="bread")
+    exported = one.client.get("/export?session=bread")
+    assert exported.headers["Content-Type"] == "application/json"
+    many.client.post("/tenants", json={"name": "baker"})
+    baker = {"X-Memorybook-Tenant": "baker"}
+    brought = many.client.post("/import?name=sessions.json&dry_run=true", content=exported.content, headers=baker)
+    assert (brought.status_code, brought.json()["new_turns"]) == (200, 1)
+    for name in ("../x", 150 * "é"):
+        bad = many.client.post("/import", params={"name": name}, content=b"", headers=baker)
+        assert error_of(bad, 400) == "invalid_input"
+    unread = many.client.post("/import?name=chat.bin", content=b"\x00", headers=baker)
+    assert error_of(unread, 400) == "invalid_input"
+    assert "'chat.bin' is not a text file" in unread.text, "by the name that it was given"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("chats.json", exported.content)
+        archive.writestr("other.json", "{}")
+    mixed = many.client.post("/import?name=all.zip&dry_run=true", content=packed.getvalue(), headers=baker).json()
+    assert [told.partition(" without")[0] for told in mixed["warnings"]] == ["1 file in 'all.zip'"]
+
+    kept = one.client.get("/backup").content
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(kept))) as book:
+        assert any(name.endswith("MEMORY.md") for name in book.getnames())
+    assert error_of(many.client.get("/backup", headers=baker), 404) == "not_found"
+
+
+def test_a_tenant_that_left_a_session_open_is_looked_after_and_another_is_not(
+    many: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ida", "leo"):
+        many.client.post("/tenants", json={"name": name})
+        named = {"X-Memorybook-Tenant": name}
+        assert many.client.post("/sessions", json={}, headers=named).status_code == 200
+    asked: list[str] = []
+
+    def close_idle(memory: Memory, limit: int) -> tuple[()]:
+        asked.append(memory.root)
+        if "leo" in memory.root:
+            raise OSError("his disk is gone")
+        return ()
+
+    monkeypatch.setattr(Memory, "close_idle", close_idle)
+    monkeypatch.setitem(many.books._heard, "ida", 0.0)
+    many.books.tick()
+    assert any("server-ida-" in root for root in asked)
+    assert not any("server-leo-" in root for root in asked)
+    monkeypatch.setitem(many.books._heard, "leo", 0.0)
+    asked.clear()
+    many.books.tick()
+    many.books.tick()
+    assert not any("server-ida-" in root for root in asked), "nothing of hers is open any more"
+    assert sum("server-leo-" in root for root in asked) == 2, "his is tried again"
+    many.books._heard.pop("leo")
