@@ -11,6 +11,8 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
+from books import memory as memory
+from books import reopen as reopen
 from clock import Clock
 from memorybook.inference import wordpieces
 from memorybook.storage import sqlite

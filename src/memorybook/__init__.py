@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from memorybook.memory import open as open
 
 _HOME = {
-    "Config": ("config", "Config"),
+    "Config": ("config.settings", "Config"),
     "Memory": ("memory", "Memory"),
     "MemoryBookError": ("errors", "MemoryBookError"),
-    "load_config": ("config", "load"),
+    "load_config": ("config.settings", "load"),
     "open": ("memory", "open"),
 }
 

@@ -128,20 +128,20 @@ def _required(kind: Any) -> frozenset[str]:
 # --- what annotations name -------------------------------------------------------------------------
 
 _HOMES = {
-    "answers": "Imported Known Memorized",
-    "documents": "Document DocumentInfo",
-    "hits": "Answer Hit",
+    "results": "Imported Known Memorized",
+    "search.documents": "Document DocumentInfo",
+    "search.types": "Answer Hit",
     "model": "Applied Entry Operation Proposal Shown Turn",
     "text.days.spans": "Span",
-    "recall.detect": "Recall",
-    "recollection": "Held Recollection Talks",
-    "replies": "Usage",
-    "verbs.documents": "Written",
+    "sessions.detect": "Recall",
+    "sessions.recall_types": "Held Recollection Talks",
+    "inference.replies": "Usage",
+    "entries.documents": "Written",
     "prompt.inject": "Injected",
-    "verbs.review": "Review Reviewed",
-    "verbs.revise": "Revised",
-    "verbs.store": "Stored",
-    "verbs.tidy": "Tidied",
+    "entries.review": "Review Reviewed",
+    "entries.revise": "Revised",
+    "entries.store_task": "Stored",
+    "entries.tidy": "Tidied",
 }
 """Where what is imported for type checkers alone is found."""
 
@@ -155,7 +155,7 @@ class _Names(dict[str, Any]):
     """What an annotation may name besides what its module has."""
 
     def __missing__(self, name: str) -> Any:
-        if name == "answers":
+        if name == "results":
             return import_module("memorybook.results")
         if name in _WORDS:
             return str

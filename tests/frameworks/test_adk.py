@@ -16,7 +16,7 @@ from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
-pytest.importorskip("google.adk", reason="run by tests/integrations/run")
+pytest.importorskip("google.adk", reason="run by tests/frameworks/run")
 
 from google.adk.agents import LlmAgent
 from google.adk.events import Event

@@ -16,7 +16,7 @@ from frameworks.steps import STEPS, seeded
 from memorybook.config.settings import Config
 from memorybook.memory import Memory
 
-af = pytest.importorskip("agent_framework", reason="run by tests/integrations/run")
+af = pytest.importorskip("agent_framework", reason="run by tests/frameworks/run")
 
 from agent_framework import BaseChatClient, FunctionInvocationLayer  # noqa: E402
 

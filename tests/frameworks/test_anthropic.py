@@ -22,7 +22,7 @@ from memorybook import tools
 from memorybook.config.settings import Config
 from memorybook.memory import Memory
 
-anthropic = pytest.importorskip("anthropic", reason="run by tests/integrations/run")
+anthropic = pytest.importorskip("anthropic", reason="run by tests/frameworks/run")
 
 from anthropic.lib.tools import ToolError  # noqa: E402
 from anthropic.tools.memory import BetaLocalFilesystemMemoryTool  # noqa: E402

@@ -12,17 +12,17 @@ import pytest
 from memorybook.errors import MissingExtra
 
 ROOT = Path(__file__).parents[2]
-NAMES = sorted(path.stem for path in (ROOT / "src/memorybook/integrations").glob("[!_]*.py"))
+NAMES = sorted(path.stem for path in (ROOT / "src/memorybook/frameworks").glob("[!_]*.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_integration_is_small_and_has_its_extra_its_page_and_its_tests(name: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert name.replace("_", "-") in extras
-    assert (ROOT / f"src/memorybook/integrations/{name}.py").read_text(encoding="utf-8").count("\n") < 100
+    assert (ROOT / f"src/memorybook/frameworks/{name}.py").read_text(encoding="utf-8").count("\n") < 100
     page = (ROOT / f"docs/integrations/{name.replace('_', '-')}.md").read_text(encoding="utf-8")
     assert f"memorybook[{name.replace('_', '-')}]" in page
-    assert (ROOT / f"tests/integrations/test_{name}.py").exists()
+    assert (ROOT / f"tests/frameworks/test_{name}.py").exists()
 
 
 @pytest.mark.parametrize("name", NAMES)

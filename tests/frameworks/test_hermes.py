@@ -17,7 +17,7 @@ from memorybook import tools
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
-pytest.importorskip("hermes_constants", reason="run by tests/integrations/run")
+pytest.importorskip("hermes_constants", reason="run by tests/frameworks/run")
 
 from agent.memory_manager import MemoryManager
 from plugins.memory import discover_memory_providers, load_memory_provider

@@ -15,7 +15,7 @@ from memorybook import tools
 from memorybook.errors import InvalidInput
 from memorybook.memory import Memory
 
-pytest.importorskip("langchain_tests", reason="the framework is not installed: run tests/integrations/run")
+pytest.importorskip("langchain_tests", reason="the framework is not installed: run tests/frameworks/run")
 
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage

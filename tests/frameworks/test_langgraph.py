@@ -18,7 +18,7 @@ from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput, Unavailable
 from memorybook.memory import Memory
 
-pytest.importorskip("langgraph", reason="the framework is not installed: run tests/integrations/run")
+pytest.importorskip("langgraph", reason="the framework is not installed: run tests/frameworks/run")
 
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore

@@ -13,7 +13,7 @@ import memorybook
 from frameworks import page
 from memorybook.config.settings import Config
 
-pytest.importorskip("llama_index", reason="the framework is not installed: run tests/integrations/run")
+pytest.importorskip("llama_index", reason="the framework is not installed: run tests/frameworks/run")
 
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.bridge.pydantic import Field

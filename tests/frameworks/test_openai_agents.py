@@ -19,7 +19,7 @@ from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput, Unavailable
 from memorybook.memory import Memory
 
-agents = pytest.importorskip("agents", reason="run by tests/integrations/run")
+agents = pytest.importorskip("agents", reason="run by tests/frameworks/run")
 
 from agents.memory import Session, SessionSettings, SQLiteSession  # noqa: E402
 from agents.testing import ScriptedModel, assistant_message, function_call  # noqa: E402

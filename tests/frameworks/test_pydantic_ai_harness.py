@@ -17,8 +17,8 @@ from memorybook import tools
 from memorybook.errors import InvalidInput, UnsafePath
 from memorybook.memory import Memory
 
-pydantic_ai = pytest.importorskip("pydantic_ai", reason="run by tests/integrations/run")
-harness = pytest.importorskip("pydantic_ai_harness.memory", reason="run by tests/integrations/run")
+pydantic_ai = pytest.importorskip("pydantic_ai", reason="run by tests/frameworks/run")
+harness = pytest.importorskip("pydantic_ai_harness.memory", reason="run by tests/frameworks/run")
 
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: E402
 from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402

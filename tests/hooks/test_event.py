@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memorybook._light import quoted
 
 import memorybook
 from hosted import SESSION
+from memorybook._light import quoted
 from memorybook.cli import main
 from memorybook.config.settings import Config
 from memorybook.hooks import event, session_context
@@ -33,7 +33,7 @@ from memorybook.text.tokens import count_tokens
 
 Tell = Callable[..., str]
 
-HOOK = Path(event.__file__).parent.parent / "hook.py"
+HOOK = Path(event.__file__).parent / "command.py"
 
 
 def kept(book: Path) -> list[dict[str, str]]:
@@ -577,7 +577,7 @@ def test_an_event_of_which_nothing_comes_is_given_up(monkeypatch: pytest.MonkeyP
     )
     begun = time.monotonic()
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", script, str(HOOK.parent.parent)],
+        [sys.executable, "-I", "-S", "-c", script, str(HOOK.parents[2])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:

@@ -18,6 +18,11 @@ from memorybook.hooks import host_files
 from memorybook.hooks.hosts import HOSTS, entry_of, file_of, install, places, snippet
 
 
+@pytest.fixture(autouse=True)
+def nowhere() -> None:
+    """These tests set up what they need themselves."""
+
+
 def entry(name: str, book: str = "/books/茶 and more") -> dict[str, Any]:
     return entry_of(name, book)
 

@@ -50,7 +50,11 @@ def test_hooks_are_put_beside_everybody_elses_and_taken_out_again(
             ],
             "SessionStart": [
                 {"hooks": [{"type": "command", "command": "memorybook-hook SessionStart"}, {"command": "theirs"}]},
-                {"hooks": [{"command": r'"C:\py\python.exe" -I -S "C:\lib\memorybook\hook.py" SessionStart --host x'}]},
+                {
+                    "hooks": [
+                        {"command": r'"C:\py.exe" -I -S "C:\lib\memorybook\hooks\command.py" SessionStart --host x'}
+                    ]
+                },
             ],
         },
     }

@@ -57,7 +57,7 @@ def test_no_file_is_left_unchecked() -> None:
     assert there - set(MANIFESTS) == {
         *(f"plugins/{name}/skills/memory/SKILL.md" for name in ("claude-code", "codex", "agent-plugins")),
         "plugins/gemini/GEMINI.md",
-        *(f"plugins/hermes/memorybook/{name}" for name in ("__init__.py", "plugin.yaml")),  # run by tests/integrations
+        *(f"plugins/hermes/memorybook/{name}" for name in ("__init__.py", "plugin.yaml")),  # run by tests/frameworks
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from serving import OWNER, Served
 
-PAGE = Path(__file__).parents[3] / "docs" / "server.md"
+PAGE = Path(__file__).parents[2] / "docs" / "server.md"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs curl and bash")

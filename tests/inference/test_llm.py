@@ -722,7 +722,8 @@ def test_a_stream_that_drips_for_ever_is_left(service: Service) -> None:
 
 def test_opening_a_model_imports_no_client() -> None:
     script = (
-        "import sys; from memorybook.config.settings import LLMSettings; from memorybook.inference.llm import open_llm; "
+        "import sys; from memorybook.config.settings import LLMSettings; "
+        "from memorybook.inference.llm import open_llm; "
         "open_llm(LLMSettings(base_url='http://h/v1', model='m')); "
         "print(sorted({'httpx2', 'asyncio', 'pydantic', 'pydantic_ai', 'openai', 'anthropic'} & set(sys.modules)))"
     )

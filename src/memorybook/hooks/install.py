@@ -19,7 +19,7 @@ from memorybook.hooks.host_files import Changed
 from memorybook.hooks.hosts import HOOKED, host_of
 
 _OURS = ("memorybook-hook", "memorybook-hook.exe")
-"""The program of a plugin's commands; those that this module writes start `memorybook/hook.py` with Python."""
+"""The program of a plugin's commands; those that this module writes start `memorybook/hooks/command.py` with Python."""
 
 _WAITS = {"start": 10, "prompt": 10, "said": 5, "compact": 5, "end": 5}
 """Seconds that a host waits for an answer, by kind of event: longer than it is ever worked on, see `event.LIMIT`."""
@@ -30,7 +30,7 @@ def started(name: str, event: str, book: str | None, *, ingest: bool = True) -> 
 
     Raises InvalidInput for a path that is not UTF-8, which no settings file can hold.
     """
-    program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hook.py")
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "command.py")
     # -I: nothing of the folder that a host works in is imported
     words = [os.path.abspath(sys.executable), "-I", "-S", program, event, "--host", name]
     words += ["--book", book] if book else []
@@ -106,7 +106,7 @@ def _is_ours(hook: Any) -> bool:
     started = [word.replace("\\", "/") for word in words if not word.startswith("-")][:2]
     if not started:
         return False
-    return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hook.py")
+    return started[0].rpartition("/")[2] in _OURS or started[-1].endswith("/memorybook/hooks/command.py")
 
 
 def _has_ours(group: Any) -> bool:

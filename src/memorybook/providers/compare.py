@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memorybook.protocols import MemoryProvider
 
 Transcript = str | Sequence[Mapping[str, Any]]
-"""A file in a format of `memorybook.exchange.importers` (`-` reads standard input), or messages, which may name sessions."""
+"""A file in a format of `exchange.importers` (`-` reads standard input), or messages, which may name sessions."""
 
 
 class EntryChange(NamedTuple):

@@ -11,11 +11,11 @@ import typing
 
 import pytest
 
-from memorybook import _light as typed
+from memorybook import _light
 from memorybook.search.types import Passage, Query
 
 
-class Point(typed.NamedTuple):
+class Point(_light.NamedTuple):
     """A place."""
 
     x: int
@@ -95,7 +95,7 @@ def test_a_named_tuple_survives_pickling_and_copying() -> None:
 
 
 def test_cast_gives_the_value_back() -> None:
-    assert typed.cast("int", "x") == "x"  # type: ignore[comparison-overlap]
+    assert _light.cast("int", "x") == "x"  # type: ignore[comparison-overlap]
 
 
 def test_neither_typing_nor_collections_is_imported_for_it() -> None:
@@ -105,7 +105,7 @@ def test_neither_typing_nor_collections_is_imported_for_it() -> None:
 
 
 def _path() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(typed.__file__))}
+    return {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(_light.__file__))}
 
 
 class Labelled(Point):
@@ -130,7 +130,7 @@ def test_what_is_derived_from_a_named_tuple_keeps_its_fields() -> None:
 
 def test_a_named_tuple_without_fields_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="from __future__ import annotations"):
-        type(Point)("Empty", (typed.NamedTuple,), {})  # type: ignore[misc]
+        type(Point)("Empty", (_light.NamedTuple,), {})  # type: ignore[misc]
 
 
 def test_a_value_is_replaced_as_copy_does_it() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memorybook import _light as standard
+from memorybook import _light
 
 
 def _blocks(contextmanager: Any) -> tuple[Callable[..., Any], list[str]]:
@@ -38,7 +38,7 @@ def _raise_in(block: contextlib.AbstractContextManager[Any], error: BaseExceptio
         raise error
 
 
-@pytest.mark.parametrize("contextmanager", [standard.contextmanager, contextlib.contextmanager])
+@pytest.mark.parametrize("contextmanager", [_light.contextmanager, contextlib.contextmanager])
 def test_a_block_gives_its_value_and_is_left_in_order(contextmanager: Any) -> None:
     block, said = _blocks(contextmanager)
     with block() as value:
@@ -47,7 +47,7 @@ def test_a_block_gives_its_value_and_is_left_in_order(contextmanager: Any) -> No
     assert (block.__name__, block.__doc__) == ("block", "Told to the reader.")
 
 
-@pytest.mark.parametrize("contextmanager", [standard.contextmanager, contextlib.contextmanager])
+@pytest.mark.parametrize("contextmanager", [_light.contextmanager, contextlib.contextmanager])
 def test_a_block_may_swallow_an_error_pass_it_on_or_raise_another(contextmanager: Any) -> None:
     block, said = _blocks(contextmanager)
     _raise_in(block(), KeyError("swallowed"))
@@ -61,7 +61,7 @@ def test_a_block_may_swallow_an_error_pass_it_on_or_raise_another(contextmanager
     assert isinstance(other.value.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("suppress", [standard.suppress, contextlib.suppress])
+@pytest.mark.parametrize("suppress", [_light.suppress, contextlib.suppress])
 def test_suppress_ends_a_block_at_the_errors_it_names(suppress: Any) -> None:
     _raise_in(suppress(KeyError, OSError), FileNotFoundError("gone"))
     with suppress():
@@ -72,12 +72,12 @@ def test_suppress_ends_a_block_at_the_errors_it_names(suppress: Any) -> None:
 
 def test_days_are_those_of_datetime() -> None:
     for name in ("UTC", "date", "datetime", "timedelta", "tzinfo"):
-        assert getattr(standard, name) is getattr(datetime, name)
+        assert getattr(_light, name) is getattr(datetime, name)
 
 
 def test_an_answer_that_is_kept_is_worked_out_once() -> None:
     calls: list[None] = []
-    answer = standard.once(lambda: calls.append(None))
+    answer = _light.once(lambda: calls.append(None))
     assert (answer(), answer(), len(calls)) == (None, None, 1)
 
 
@@ -88,7 +88,7 @@ def test_a_memo_asks_for_what_it_does_not_know_and_keeps_its_size() -> None:
         asked.append(number)
         return 2 * number
 
-    memo = standard.Memo(double, 2)
+    memo = _light.Memo(double, 2)
     assert [memo[number] for number in (1, 1, 2, 3, 1)] == [2, 2, 4, 6, 2]
     assert asked == [1, 2, 3, 1]
     assert len(memo) == 2
@@ -101,7 +101,7 @@ def test_nothing_large_is_imported_for_it() -> None:
 
 
 def _no_value() -> Iterator[None]:
-    if not standard:
+    if not _light:
         yield
 
 
@@ -114,7 +114,7 @@ def _two_values(said: list[str]) -> Iterator[None]:
         said.append("closed")
 
 
-@pytest.mark.parametrize("contextmanager", [standard.contextmanager, contextlib.contextmanager])
+@pytest.mark.parametrize("contextmanager", [_light.contextmanager, contextlib.contextmanager])
 def test_a_block_has_to_yield_once(contextmanager: Any) -> None:
     with pytest.raises(RuntimeError, match="yield"), contextmanager(_no_value)():
         pass
@@ -123,5 +123,5 @@ def test_a_block_has_to_yield_once(contextmanager: Any) -> None:
         pass
     with pytest.raises(RuntimeError, match=r"yielded again|didn't stop"):
         _raise_in(contextmanager(_two_values)(said), KeyError("swallowed"))
-    if contextmanager is standard.contextmanager:  # early releases of 3.11 leave contextlib's generator open
+    if contextmanager is _light.contextmanager:  # early releases of 3.11 leave contextlib's generator open
         assert said == ["closed", "closed"]
