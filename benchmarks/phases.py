@@ -262,7 +262,7 @@ def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
         kept = seconds(memory.rebuild)
         passages = memory.status()["index"]["passages"]
         figures = {"passages": passages, "kept_per_s": round(passages / kept)}
-        if memory.embedder is None:
+        if memory.context.embedder is None:
             return figures
         texts = [corpus.passage(number).text for number in range(min(count, EMBEDDED))]
         embed = partial(_embed_anew, folder, given, texts)
@@ -271,7 +271,7 @@ def rebuild(folder: Path, count: int, given: Mapping[str, str]) -> Figures:
         before = _wall_and_cpu(embed)
         with (
             opened(folder, given, embedder=_Again(_new_embedder(folder, given))) as again,
-            opened(folder, given, embedder=_Still(memory.embedder), door="cli") as reader,
+            opened(folder, given, embedder=_Still(memory.context.embedder), door="cli") as reader,
         ):
             taken, answered = _rebuilt_while_searched(again, reader, asked)
         alone = [measure.mean(pair) for pair in zip(before, _wall_and_cpu(embed), strict=True)]
@@ -336,9 +336,9 @@ class _Still:
 def _new_embedder(folder: Path, given: Mapping[str, str]) -> Embedder:
     """Another embedder of the same settings."""
     with opened(folder, given) as memory:
-        if memory.embedder is None:
+        if memory.context.embedder is None:
             raise ValueError(f"no embedder under the settings {dict(given)!r}")
-        return memory.embedder
+        return memory.context.embedder
 
 
 def _embed_anew(folder: Path, given: Mapping[str, str], texts: Sequence[str]) -> None:

@@ -122,7 +122,7 @@ class Distractor:
         self.folder = folder
         self.lang = lang
         with books.opened(folder, {}, now=BEFORE) as memory:
-            memory.missing_ok = True
+            memory.context = memory.context._replace(missing_ok=True)
             self.entries = {known.entry.id for known in memory.entries().entries}
             self.sessions = {one.uuid for one in memory.sessions(limit=None).sessions}
             pages = [memory.document(one.path).text for one in memory.documents()]

@@ -28,7 +28,6 @@ from memorybook.errors import (
     error_of,
 )
 from memorybook.http import memory_routes
-from memorybook.http.books import Through
 from memorybook.memory import Memory
 from memorybook.memory import open as open_memory
 from serving import OWNER, Served, serving
@@ -216,7 +215,7 @@ def test_a_served_memory_answers_as_one_at_hand(served: Served, far: Client, tmp
     config = Config(backend="sqlite_fts", timezone="UTC")
     told = set()
     with open_memory(str(tmp_path / "book"), config=config, door="http", llm=judge) as opened:
-        near = Through(opened, door="http", person=True)
+        near = opened.seen_by(door="http", actor="user")
         for (verb, here), (same, there) in zip(story(near), story(far), strict=True):
             assert verb == same
             assert plain(there, served.books.root) == plain(here, near.root), verb

@@ -472,9 +472,9 @@ def test_forget_wants_one_thing(memory: Memory) -> None:
 
 def test_recall_puts_a_persons_words_facts_and_finds_in_one_block(memory: Memory) -> None:
     memory.init()
-    memory.door = "cli"
+    memory.context = memory.context._replace(door="cli", actor="user")
     memory.append("answers in English", section="Preferences")
-    memory.door = "python"
+    memory.context = memory.context._replace(door="python", actor="agent")
     memory.remember("The user is called Ada.", importance="high")
     memory.append("Paid the rent on Monday")
     recalled = memory.recall("when was the rent paid?")
@@ -631,7 +631,7 @@ def test_every_back_end_answers(tmp_path: Path, backend: str) -> None:
 
 
 def test_a_book_that_is_not_there_may_be_read_as_an_empty_one_and_stays_uncreated(memory: Memory) -> None:
-    memory.missing_ok = True
+    memory.context = memory.context._replace(missing_ok=True)
     answer = memory.search("anything")
     assert answer.hits == ()
     assert not answer.has_relevant

@@ -1,4 +1,4 @@
-"""Memory: a book with everything around it, the public face. `open` is the only place that wires parts."""
+"""Memory, the public face: every verb a method, a docstring and one call. `open` wires the parts together."""
 
 from __future__ import annotations
 
@@ -12,81 +12,59 @@ from memorybook._light import (
     Callable,
     Mapping,
     Sequence,
-    cast,
     date,
     datetime,
-    suppress,
     tzinfo,
-)
+)  # fmt: skip
 from memorybook.book.book import Book, closed
-from memorybook.config.project import Project, copied, keep, locate
-from memorybook.conversations import Conversations
-from memorybook.errors import NotFound, Unavailable
-from memorybook.lifetime import Lifetime
+from memorybook.config.project import copied, keep, locate
+from memorybook.context import MACHINE, Context, Models
+from memorybook.errors import MissingDocument, NotFound
 from memorybook.search.types import Answer, Query
-from memorybook.shelf import Shelf
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    import threading
 
     from memorybook import results
     from memorybook.config.settings import Config
-    from memorybook.entries.background_tasks import Keeper
-    from memorybook.inference.budget import Metered
+    from memorybook.entries.background_tasks import Finished, Keeper, Running
+    from memorybook.entries.documents import Written
+    from memorybook.entries.review import Review, Reviewed
+    from memorybook.entries.revise import Revised
+    from memorybook.entries.store_task import Log, Stored
+    from memorybook.entries.tidy import Tidied
+    from memorybook.exchange.backup import Backup, Restored
+    from memorybook.exchange.collect import Collected
+    from memorybook.exchange.export import Export
+    from memorybook.formats.document import Document, DocumentInfo
     from memorybook.inference.callable import Function
     from memorybook.model import Trust
-    from memorybook.protocols import LLM, Embedder, Index
+    from memorybook.prompt.inject import Injected
+    from memorybook.protocols import LLM, Embedder, Index, Progress
+    from memorybook.results import Memorized
+    from memorybook.sessions.detect import Recall
+    from memorybook.sessions.ingest import Ingested
+    from memorybook.sessions.recall_types import Held, Recollection, Talks
 
-MACHINE = ".memorybook"
-"""Folder of a book for machine state."""
 
-_NAMED = Project()
-
-
-class Memory(Lifetime, Conversations, Shelf):
+class Memory:
     """One open memory: remember, find and keep up a book.
 
     Made by `open`. Safe to share between threads; use it as a context manager or `close` it.
 
-    Args:
-        book: The open book.
-        config: Its settings.
-        door: Where calls come in (`python`, `cli`, `mcp`, `http`); stamped on every operation. What comes
-            through `cli` is trusted as the user's word, the rest as an agent's.
-        embedder: What makes its vectors; None for words alone.
-        llm: A language model, or a function that is one; None takes the configured one.
-        project: What the book was found by, and stays the book of.
-        missing_ok: Whether a book that is not there is read as an empty one.
-
     Attributes:
-        keeper: What stores finished tasks in the background; None before the first.
+        context: What verbs work on; for adapters and doors.
+        keeper: Stores finished tasks in the background; None before the first.
     """
 
-    def __init__(
-        self,
-        book: Book,
-        config: Config,
-        *,
-        door: str = "python",
-        embedder: Embedder | None = None,
-        llm: LLM | Function | None = None,
-        project: Project = _NAMED,
-        missing_ok: bool = False,
-    ) -> None:
-        self.book = book
-        self.root: str = book.documents.root
-        """Where the book is."""
-        self.config = config
-        self.door = door
-        self.embedder = embedder
-        self._given = llm
-        self._llm: LLM | None = None
-        self._others: dict[str, LLM] = {}
-        self._unkept: list[Any] = []  # what the model used while memory was switched off
+    def __init__(self, context: Context) -> None:
+        self.context = context
         self.keeper: Keeper | None = None
-        self.project = project
-        self.missing_ok = missing_ok
-        self._begin()
+        self._came_with: int | None = None
+        if self.config.transcripts.export_on_exit and self.config.enabled:
+            from memorybook.exchange import export
+
+            self._came_with = export.revision(context)
 
     def __enter__(self) -> Memory:
         return self
@@ -95,31 +73,19 @@ class Memory(Lifetime, Conversations, Shelf):
         self.close()
 
     @property
-    def actor(self) -> Trust:
-        """Who acts through this door, `user` or `agent`."""
-        return "user" if self.door == "cli" else "agent"
+    def book(self) -> Book:
+        """The open book."""
+        return self.context.book
 
-    trust = actor
-    """Trust stamped on what comes through this door."""
+    @property
+    def config(self) -> Config:
+        """The settings."""
+        return self.context.config
 
-    def close(self) -> None:
-        """Store finished tasks, release files and connections; then verbs raise Unavailable, closing does nothing."""
-        if self.keeper is not None:
-            self.keeper.close()
-        self._end()
-        self.project = keep(self.root, self.project)
-        opened = [*self._others.values(), *([self._llm] if self._given is None else [])]
-        for close in filter(None, (getattr(llm, "close", None) for llm in opened)):
-            close()
-        self.book = closed(self.book)
-
-    def alone(self, work: str) -> AbstractContextManager[bool]:
-        """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
-        with suppress(Unavailable):  # whoever cannot write shares the work with nobody
-            self.book.documents.prepare()
-        return _claimed(os.path.join(self.root, MACHINE), work)
-
-    # --- the language model --------------------------------------------------------------------
+    @property
+    def root(self) -> str:
+        """Directory of the book."""
+        return self.context.root
 
     @property
     def llm(self) -> LLM | None:
@@ -129,44 +95,41 @@ class Memory(Lifetime, Conversations, Shelf):
             ConfigError: The settings of `llm` cannot be used.
             MissingExtra: The model needs a package that is not installed.
         """
-        if self._llm is None and self._given is not None:
-            from memorybook.inference.callable import as_llm
+        return self.context.models.get(self.config)
 
-            self._llm = as_llm(self._given)
-        elif self._llm is None and self.config.llm.model:
-            from memorybook.inference.llm import open_llm
+    def seen_by(self, *, door: str, actor: Trust, missing_ok: bool = False) -> Memory:
+        """Return the same memory for another caller; it stays its opener's to close."""
+        seen = Memory.__new__(Memory)
+        vars(seen).update(vars(self))
+        seen.context = self.context._replace(door=door, actor=actor, missing_ok=missing_ok)
+        return seen
 
-            self._llm = open_llm(self.config.llm)
-        return self._llm
+    def close(self) -> None:
+        """Store finished tasks, release files and connections; then verbs raise Unavailable, closing does nothing."""
+        if self.keeper is not None:
+            self.keeper.close()
+        if self._came_with is not None:
+            from memorybook.exchange import export
 
-    def metered(self, given: LLM | Function | None = None, *, model: str = "") -> Metered | None:
-        """The language model within the budgets, for one operation; None if there is none. Raises as `llm` does.
+            before, self._came_with = self._came_with, None
+            export.on_exit(self.context, before)
+        project = keep(self.root, self.context.project)
+        self.context.models.close()
+        self.context = self.context._replace(book=closed(self.book), project=project)
 
-        Args:
-            given: Asked in the place of the memory's own; one that is within budgets already stays as it is.
-            model: Asked in the place of the configured one, where neither this call nor `open` was given one.
-        """
-        llm = self._chosen(given, model)
-        if llm is None:
-            return None
-        from memorybook.inference.budget import Metered
+    @property
+    def _on(self) -> Context:
+        """The context of a verb that may write. Raises Unavailable while memory is switched off."""
+        self.config.check_enabled()
+        self.context = self.context._replace(project=keep(self.root, self.context.project))
+        return self.context
 
-        if isinstance(llm, Metered):
-            return llm
-        return Metered(llm, self.config.llm.budget, spent_today=self._spent, record=self._spend)
-
-    def _chosen(self, given: LLM | Function | None, model: str) -> LLM | None:
-        if given is not None:
-            from memorybook.inference.callable import as_llm
-
-            return as_llm(given)
-        if self._given is not None or model in ("", self.config.llm.model):
-            return self.llm
-        if model not in self._others:
-            from memorybook.inference.llm import open_llm
-
-            self._others[model] = cast("LLM", open_llm(self.config.llm._replace(model=model)))
-        return self._others[model]
+    @property
+    def _there(self) -> Context:
+        """The context of a verb that needs a book that is there. Raises NotFound, with the nearest ones."""
+        if self.context.absent and not self.context.missing_ok:
+            raise NotFound(self.context.absent)
+        return self.context
 
     # --- finding -------------------------------------------------------------------------------
 
@@ -293,7 +256,7 @@ class Memory(Lifetime, Conversations, Shelf):
             return recall(self._there, query, max_tokens=budget)
         from memorybook.providers import open_provider
 
-        return open_provider(self._there).recalled(query, max_tokens=budget)
+        return open_provider(self).recalled(query, max_tokens=budget)
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -418,6 +381,821 @@ class Memory(Lifetime, Conversations, Shelf):
         """Let a pinned entry fade again; raises NotFound."""
         return self.pin(id, pinned=False)
 
+    # --- what was done -------------------------------------------------------------------------
+
+    def history(self, id: str | None = None, *, limit: int | None = 20) -> results.History:
+        """What was done to the book, newest first.
+
+        Args:
+            id: Only what changed this entry, document (`daily/2026-02-24.md`) or session (`session:UUID`), or this
+                one operation; None takes all.
+            limit: At most this many operations, at least 1; None takes all.
+
+        Raises:
+            NotFound: The journal knows nothing of it.
+            InvalidInput: A limit below 1.
+        """
+        from memorybook.entries import history
+
+        return history.history(self._there, id, limit=limit)
+
+    def why(self, id: str) -> results.Why:
+        """Why an entry is in the book: turns and quotes it rests on, what changed it, which prompts it entered.
+
+        Raises:
+            NotFound: Neither the book nor its journal knows the entry.
+        """
+        from memorybook.entries import history
+
+        return history.why(self._there, id)
+
+    def undo(self, operation: str, *, dry_run: bool = False) -> results.Undone:
+        """Take back an operation; undoing an undo does it again.
+
+        Args:
+            operation: Its id, see `history`.
+            dry_run: Only say what would happen.
+
+        Raises:
+            NotFound: The journal has no such operation.
+            Conflict: It is undone already, was purged, or something that it changed was changed since; the message
+                shows what stands now and what stood then. Nothing was done.
+        """
+        from memorybook.entries import operations
+
+        return operations.undo(self._on, operation, dry_run=dry_run)
+
+    def forget(
+        self,
+        target: str | None = None,
+        *,
+        query: str | None = None,
+        session: str | None = None,
+        source: str | None = None,
+        dry_run: bool = False,
+    ) -> results.Receipt:
+        """Take something out of the book, so that imports do not bring it back.
+
+        Args:
+            target: Id of an entry.
+            query: Every entry and note that is relevant to it.
+            session: A session with its turns, its summary and what was remembered from it, by uuid or name.
+            source: A turn (`turn:ID`), a document of the book, a machine that was collected from (`node:NAME`), or a
+                file that was imported: what it is goes, and what was remembered from it.
+            dry_run: Only say what would go.
+
+        Raises:
+            NotFound: There is nothing of that name.
+            InvalidInput: Not exactly one of the four was given.
+        """
+        from memorybook.forget import forget
+
+        return forget.forget(self._on, target=target, query=query, session=session, source=source, dry_run=dry_run)
+
+    def purge(
+        self,
+        target: str | None = None,
+        *,
+        query: str | None = None,
+        session: str | None = None,
+        source: str | None = None,
+        forgotten: bool = False,
+        dry_run: bool = False,
+    ) -> results.Receipt:
+        """Erase something for good: forget it, and empty it out of everything that kept a copy.
+
+        Args:
+            target: Id of an entry, also of one that was forgotten.
+            query, session, source: As for `forget`.
+            forgotten: Everything that was ever forgotten or removed, and not brought back.
+            dry_run: Only say what would go.
+
+        Raises:
+            NotFound: Neither the book nor its journal has such a thing.
+            InvalidInput: Not exactly one of the five was given.
+        """
+        from memorybook.forget import purge
+
+        return purge.purge(
+            self._on,
+            target,
+            query=query,
+            session=session,
+            source=source,
+            forgotten=forgotten,
+            dry_run=dry_run,
+        )
+
+    def process_session_end(
+        self,
+        messages: Sequence[Mapping[str, Any]] = (),
+        session_id: str | None = None,
+        *,
+        llm: LLM | Function | None = None,
+        model: str = "",
+    ) -> results.Memorized:
+        """Remember what was said in a session, by the language model or, if there is none, by rules.
+
+        Once for each session and content: a session that has grown brings what is new. If the model fails, what was
+        said is kept and tried again later, see `retry_parked`; nothing of the book is changed by then but the
+        transcripts.
+
+        Args:
+            messages: `{"role"|"speaker", "content", "timestamp", …}` in order, all of the session or what came last;
+                none takes the turns that are stored of the session. What is stored after the last of them is left
+                for later.
+            session_id: Its uuid or name; None takes what the messages say, or begin with.
+            llm: The model to ask; None takes the memory's own.
+            model: Of the configured server, which model to ask instead.
+
+        Raises:
+            InvalidInput: No message can be read, or they are of several sessions.
+            Conflict: Several sessions are called so.
+        """
+        from memorybook.sessions import end_session
+
+        return end_session.process_session_end(self._on, messages, session_id, llm=llm, model=model)
+
+    def get_prompt_memories(self, top_k: int = 20) -> tuple[results.Known, ...]:
+        """The entries that every prompt takes: active, not lapsed, trusted, strength from 0.5; strongest first.
+
+        Raises:
+            InvalidInput: `top_k` is below 1.
+        """
+        from memorybook.prompt import standing
+
+        return standing.get_prompt_memories(self._there, top_k)
+
+    def get_prompt_memories_text(self, top_k: int = 20) -> str:
+        """The entries of `get_prompt_memories` as lines for a prompt, fenced as data; "" if there are none.
+
+        Raises:
+            InvalidInput: `top_k` is below 1.
+        """
+        from memorybook.prompt import standing
+
+        return standing.as_text(self.context, self.get_prompt_memories(top_k))
+
+    def summarize_existing(self, limit: int = 50) -> str:
+        """What is known, as one text by category in the book's language: the strongest active entries; "" if none.
+
+        Raises:
+            InvalidInput: `limit` is below 1.
+        """
+        from memorybook.prompt import standing
+
+        return standing.summarize_existing(self._there, limit)
+
+    def retry_parked(self, *, limit: int | None = None, due: bool = True) -> tuple[results.Memorized, ...]:
+        """Try again to remember the sessions that wait, at most `limit`, oldest first; `due=False` takes all of them.
+
+        Else those whose time has come: after each failure a session waits longer.
+        """
+        from memorybook.sessions import end_session
+
+        return end_session.retry_parked(self._on, limit=limit, due=due)
+
+    def import_file(
+        self,
+        *paths: str,
+        scope: str | None = None,
+        format: str | None = None,
+        since: str | date | None = None,
+        by_model: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> results.Imported:
+        """Take in what other programs keep: turns into the transcripts, summaries, entries and notes by rules.
+
+        Importing it again, under another name or after it grew, adds only what is new.
+
+        Args:
+            paths: Files, folders with files in them, zip archives as they were downloaded; `-` reads standard input.
+            scope: Only the lines of this scope; None takes all.
+            format: Of every file, one of `memorybook.exchange.importers.NAMES`; None tells it by what is in a file.
+            since: Only sessions in which something was said on this day or later, and memories made or changed then.
+            by_model: Whether the language model is asked, once a session; a session for which it fails waits.
+            dry_run: Only say what would be added, by rules; nothing is written but the index brought up to date.
+            progress: Called with (bytes read, bytes in all).
+
+        Raises:
+            NotFound: There is no such file.
+            InvalidInput: A file is in no format that is known, or has no such scope; a folder holds none that is.
+        """
+        from memorybook.exchange import import_files
+
+        return import_files.import_files(
+            self._on,
+            paths,
+            scope=scope,
+            format=format,
+            since=since,
+            by_model=by_model,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    # --- what waits for a person's word ----------------------------------------------------------
+
+    def review(self, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
+        """What waits for a person's word, oldest first.
+
+        Args:
+            kind: Only of this kind.
+            state: `open`, or what was decided: `accepted`, `rejected`, `withdrawn`.
+            limit: At most this many, at least 1; None takes all.
+
+        Raises:
+            InvalidInput: An unknown state, or a limit below 1.
+        """
+        from memorybook.entries import review
+
+        return review.review(self._there, kind=kind, state=state, limit=limit)
+
+    def accept(self, *ids: str, kind: str | None = None, every: bool = False) -> Reviewed:
+        """Carry out proposals, each as one operation on the documents as they are now.
+
+        One that is stale is withdrawn; what it says that is new is proposed anew.
+
+        Args:
+            ids: Of open proposals; or give one of:
+            kind: All of this kind.
+            every: All.
+
+        Raises:
+            InvalidInput: Not exactly one of the three was given.
+            NotFound: There is no open proposal of one of the ids; nothing was done.
+        """
+        from memorybook.entries import review
+
+        return review.accept(self._on, ids, kind=kind, every=every)
+
+    def reject(self, *ids: str, kind: str | None = None, every: bool = False, reason: str = "") -> Reviewed:
+        """Settle proposals without carrying them out; the same ones do not come again, and the history keeps why.
+
+        Args:
+            ids, kind, every: As for `accept`.
+            reason: Why, for the history.
+
+        Raises:
+            As `accept`.
+        """
+        from memorybook.entries import review
+
+        return review.reject(self._on, ids, kind=kind, every=every, reason=reason)
+
+    def tidy(self, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
+        """Archive what has faded, and propose what else would do the book good; a quarter at once at most.
+
+        Args:
+            dry_run: Only say what would happen.
+            apply: Kinds that are carried out without asking, of `expire`, `archive`, `remove`, `duplicate`,
+                `conflict`, `promote`; None takes the setting.
+
+        Raises:
+            InvalidInput: An unknown kind.
+            Conflict: A person kept saving the documents all the while.
+        """
+        from memorybook.entries import tidy
+
+        return tidy.tidy(self._on, dry_run=dry_run, apply=apply)
+
+    def heartbeat(
+        self,
+        every: float,
+        *,
+        idle: float | None = None,
+        stop: threading.Event | None = None,
+        on_run: Callable[[Tidied], None] = lambda tidied: None,
+    ) -> None:
+        """Tidy every so many seconds, only while the book is idle, until `stop` is set.
+
+        Args:
+            every: Above 0.
+            idle: Seconds without a write that make the book idle; None takes `idle_timeout`.
+            stop: None never stops.
+            on_run: Told what each run did.
+        """
+        from memorybook.entries import tidy
+
+        tidy.heartbeat(self._on, every=every, idle=idle, stop=stop, on_run=on_run)
+
+    # --- tasks ---------------------------------------------------------------------------------
+
+    def retrieve_and_inject(
+        self,
+        query: str,
+        session_id: str | None = None,
+        *,
+        min_score: float | None = None,
+        max_memories: int | None = None,
+    ) -> Injected:
+        """The block `## Relevant Memory` for a prompt: half of it from the session, half from everything.
+
+        Args:
+            query: What the user just said, in any language.
+            session_id: Uuid or name of a session; one without memories, or None, leaves all places to everything.
+            min_score: Lowest relevance, 0..1; None takes the setting `inject_min_score`.
+            max_memories: At most this many, 1..200; None takes the setting.
+
+        Raises:
+            InvalidInput: A blank query or a value out of range.
+        """
+        from memorybook.prompt import inject
+
+        found = inject.retrieve_and_inject(
+            self.context, query, session_id, min_score=min_score, max_memories=max_memories
+        )
+        if self.context.absent and not self.context.missing_ok:  # the task that follows will make it
+            found = found._replace(
+                state={**found.state, "degraded": [self.context.absent, *found.state.get("degraded", ())]}
+            )
+        return found
+
+    def store_if_worthwhile(
+        self,
+        task_goal: str,
+        task_result: Any = "",
+        execution_log: Log = (),
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        error: str = "",
+    ) -> Stored:
+        """Remember what a finished task taught, if it is worth at least the setting `store_threshold`.
+
+        Args:
+            task_goal: What was to be done.
+            task_result: What came of it: text, or a JSON value.
+            execution_log: What was done: text, lines, or steps as JSON objects.
+            metadata: JSON object of your own, kept with each memory.
+            session_id: Session that the memories belong to; None makes them everybody's.
+            error: What ended the task early; "" if it came to its end.
+
+        Raises:
+            InvalidInput: A blank goal, or metadata that is no JSON object.
+        """
+        from memorybook.entries import store_task
+
+        return store_task.store_if_worthwhile(
+            self.context, task_goal, task_result, execution_log, metadata, session_id=session_id, error=error
+        )
+
+    def task(self, goal: str, *, session: str | None = None, metadata: Mapping[str, Any] | None = None) -> Running:
+        """A task that is remembered once it is finished: `with memory.task("Deploy") as task: task.log("…")`.
+
+        What it taught is judged and stored in the background; neither that nor its failing is noticed by the caller.
+        An exception is remembered, and goes on unchanged.
+
+        Args:
+            goal: What is to be done.
+            session: Session that the memories belong to; None makes them everybody's.
+            metadata: JSON object of your own, kept with what is remembered.
+        """
+        from memorybook.entries.background_tasks import Running
+
+        return Running(self, goal, session=session, metadata=metadata)
+
+    def _finish(self, task: Finished) -> None:
+        """Have what a finished task taught stored in the background, as the settings have it."""
+        from memorybook.entries.background_tasks import keeper_of
+
+        if self.config.enabled and self.config.auto_store:
+            keeper_of(self).add(task)
+
+    def revise(self, id: str, instruction: str) -> Revised:
+        """Let the language model rewrite an entry's text; numbers, dates and names that are not named stay.
+
+        Args:
+            id: Of the entry.
+            instruction: What to change, in any language.
+
+        Raises:
+            NotFound: No entry has that id.
+            InvalidInput: A blank instruction, or one of over 4,000 characters.
+            Unavailable: There is no language model.
+            LLMFailed: The model gave no text that can be used; the entry is as it was.
+            Conflict: Somebody changed the entry meanwhile.
+        """
+        from memorybook.entries import revise
+
+        return revise.revise(self._on, id, instruction)
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    def init(self) -> dict[str, Any]:
+        """Make the book's folder and a MEMORY.md to fill in; what exists is left as it is.
+
+        Returns:
+            `{"root", "created": [paths], "hint"}`; the hint says how to keep machine state out of git, or "".
+        """
+        from memorybook.entries import status
+
+        return status.init(self._on)
+
+    def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
+        return self._on.book.sync(progress=progress).json()
+
+    def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Make the index anew from the documents while searches go on; answers as `sync` does."""
+        return self._on.book.rebuild(progress=progress).json()
+
+    def status(self) -> dict[str, Any]:
+        """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
+        from memorybook.entries import status
+
+        return status.status(self.context, failures=self.keeper.failures if self.keeper is not None else ())
+
+    def watch(self, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None = None) -> None:
+        """Sync whenever a document changes, calling `on_change` with the report, until `stop` is set."""
+        from memorybook.entries import status
+
+        status.watch(self._on, on_change, stop=stop)
+
+    # --- past conversations -----------------------------------------------------------------------
+
+    def sessions(
+        self, *, limit: int | None = 20, since: str | date | None = None, until: str | date | None = None
+    ) -> Talks:
+        """Sessions, newest first, those that are still open included.
+
+        Args:
+            limit: At most this many, at least 1; None takes all.
+            since, until: Only those that were talked in within these days, inclusive; `YYYY-MM-DD`, a date, or words
+                such as "last week" and 上周, from their first to their last day.
+
+        Raises:
+            InvalidInput: A limit below 1, or days that cannot be used.
+        """
+        from memorybook.sessions import recalls
+
+        return recalls.sessions(self._there, limit=limit, since=since, until=until)
+
+    def recall_history(
+        self,
+        limit: int | None = None,
+        *,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        current: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Recollection:
+        """The newest sessions with their summaries: what was talked about lately.
+
+        Args:
+            limit: At most this many sessions, 1..200; None takes the setting `recall.max_search_results`, 5.
+            since, until: As for `sessions`.
+            current: The current session, by uuid or name, which is left out.
+            max_tokens: Size of the block for a prompt, at least 1; None takes 2,000.
+
+        Raises:
+            InvalidInput: A value out of range.
+        """
+        from memorybook.sessions import recalls
+
+        return recalls.recall_history(
+            self._there, limit, since=since, until=until, current=current, max_tokens=max_tokens
+        )
+
+    def recall_topic(
+        self,
+        query: str,
+        *,
+        top: int | None = None,
+        since: str | date | None = None,
+        until: str | date | None = None,
+        current: str | None = None,
+        max_tokens: int | None = None,
+    ) -> Recollection:
+        """The sessions that were about something, with the turns that say so; by words and vectors.
+
+        Args:
+            query: A question or some words, in any language. Days that it names narrow the search, unless nothing
+                about it was said then.
+            top: At most this many sessions, and this many turns, 1..200; None takes the setting
+                `recall.max_search_results`, 5.
+            since, until: Only what was said within these days, inclusive; given, the question's own days do not count.
+            current: The current session, by uuid or name, which is left out.
+            max_tokens: As for `recall_history`.
+
+        Raises:
+            InvalidInput: A blank query or a value out of range.
+        """
+        from memorybook.sessions import recalls
+
+        return recalls.recall_topic(
+            self._there, query, top=top, since=since, until=until, current=current, max_tokens=max_tokens
+        )
+
+    def recall_session(
+        self, which: str, *, limit: int | None = None, current: str | None = None, max_tokens: int | None = None
+    ) -> Recollection:
+        """One session: its summary and its turns in order.
+
+        Args:
+            which: Its uuid, the beginning of one, its name, a day, words of time and order in English or Chinese ("last
+                time", 上次, "last Tuesday", "the first session"), or its title or how that begins.
+            limit: At most this many turns, the last ones, at least 1; None takes all.
+            current: The current session, by uuid or name, which words of time and order do not mean.
+            max_tokens: As for `recall_history`.
+
+        Raises:
+            InvalidInput: Blank words or a limit below 1.
+            NotFound: No session is called so, or there is none of that time.
+            Conflict: Several sessions are called so.
+        """
+        from memorybook.sessions import recalls
+
+        return recalls.recall_session(self._there, which, limit=limit, current=current, max_tokens=max_tokens)
+
+    def recall_within(
+        self, session: str, query: str, *, top: int | None = None, max_tokens: int | None = None
+    ) -> Recollection:
+        """The turns of one session that are about something, best first; by words and vectors.
+
+        Args:
+            session: Uuid or name, or words as for `recall_session`.
+            query: A question or some words, in any language.
+            top: At most this many turns, 1..200; None takes the setting `recall.max_search_results`, 5.
+            max_tokens: As for `recall_history`.
+
+        Raises:
+            As `recall_topic` and `recall_session`.
+        """
+        from memorybook.sessions import recalls
+
+        return recalls.recall_within(self._there, session, query, top=top, max_tokens=max_tokens)
+
+    def detect(self, text: str) -> Recall | None:
+        """Which recall a text asks for, by the settings' keywords and the built-in rules; None if it asks for none."""
+        from memorybook.sessions import recalls
+
+        return recalls.detect(self.context, text)
+
+    def recollect(self, text: str, *, current: str | None = None, max_tokens: int | None = None) -> Recollection | None:
+        """What a text asks to be recalled, see `detect`; None if it asks for nothing.
+
+        With the setting `recall.similarity_threshold` above 0 also what is like a text that asks for nothing.
+
+        Args:
+            text: What the user just said.
+            current: The current session, by uuid or name: it is searched where the text asks about this very talk, and
+                left out otherwise.
+            max_tokens: As for `recall_history`.
+
+        Raises:
+            InvalidInput: `max_tokens` is below 1.
+        """
+        from memorybook.sessions import recalls
+
+        return recalls.recollect(self._there, text, current=current, max_tokens=max_tokens)
+
+    # --- sessions that are held from outside -----------------------------------------------------
+
+    def open_session(self, name: str = "") -> Held:
+        """Open a session, or go on with one of that name that is open; nobody's until something is said in it.
+
+        Several may be open at a time. One that is not ended is remembered and closed by `close_idle`.
+
+        Raises:
+            Conflict: The name is that of a session that is over or somebody else's, or of several.
+            Unavailable: Sessions are not kept.
+        """
+        from memorybook.sessions import live_sessions
+
+        return live_sessions.open_session(self._on, name)
+
+    def add_messages(self, session: str, messages: Sequence[Mapping[str, Any]]) -> Held:
+        """Store messages at the end of an open session, on disk on return; secrets are masked.
+
+        Args:
+            session: Its uuid or name.
+            messages: `{"role"|"speaker", "content", "id", "timestamp", …}` in order. One whose id the session has
+                already is left as it was, so that giving messages with ids again is safe.
+
+        Raises:
+            NotFound: No session is called so.
+            Conflict: It is over, or somebody else's.
+            InvalidInput: A message that cannot be read.
+        """
+        from memorybook.sessions import live_sessions
+
+        return live_sessions.add_messages(self._on, session, messages)
+
+    def end_session(self, session: str, messages: Sequence[Mapping[str, Any]] = ()) -> Memorized:
+        """Remember what was said in an open session, as `process_session_end` does, and close it.
+
+        Args:
+            session: Its uuid or name.
+            messages: What was said last and is not stored yet, as for `add_messages`.
+
+        Raises:
+            As `add_messages`.
+        """
+        from memorybook.sessions import live_sessions
+
+        return live_sessions.end_session(self._on, session, messages)
+
+    def close_idle(self, *, limit: int | None = None) -> tuple[Memorized, ...]:
+        """Remember and close sessions of agents and chats in which nothing was said for longer than `idle_timeout`.
+
+        So those that a killed process left open, and those of agent hosts, whose reports are taken in first, see
+        `ingest`. The command line does it by itself after most commands.
+
+        Args:
+            limit: At most this many, the oldest first; None takes all.
+
+        Returns:
+            What each of them brought, or that it waits in the queue.
+        """
+        from memorybook.sessions import idle_sessions
+
+        return idle_sessions.close_idle(self._on, limit=limit)
+
+    def ingest(self, *, limit: int | None = None) -> Ingested:
+        """Take in what agent hosts reported through their hooks: sessions captured, memorized once they end.
+
+        What cannot be taken in is set aside, and `status` says so. What another process takes in at this moment is
+        left to it.
+
+        Args:
+            limit: Of at most this many sessions, the oldest report first; None takes all.
+        """
+        from memorybook.sessions import ingest
+
+        return ingest.ingest(self._on, limit=limit)
+
+    # --- taking them along ---------------------------------------------------------------------
+
+    def export(
+        self, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
+    ) -> Export:
+        """Write the sessions with their chats into one JSON document, which an export of before grows by.
+
+        What the file has and the book has not stays in it, but for what was forgotten.
+
+        Args:
+            path: The file; `-` writes to standard output; None takes the setting `transcripts.export_path`, or the
+                book's own place.
+            session: Of the sessions that the file does not have yet, only this one, by uuid or name; None takes all.
+            progress: Called with (sessions done, sessions in all).
+
+        Raises:
+            NotFound: There is no book, no such session, or no folder for the file.
+            InvalidInput: The file holds something else than exported sessions.
+            Unavailable: The disk refuses; the file is as it was.
+        """
+        from memorybook.exchange import export
+
+        return export.export(self._on, path, session=session, progress=progress)
+
+    def backup(self, path: str, *, progress: Progress | None = None) -> Backup:
+        """Write the whole book into one archive: documents, turns and journal, at one moment, each file with a digest.
+
+        Others may go on to write: every line that was acknowledged before the call is in it. The index is left out.
+
+        Args:
+            path: The archive, `….tar.gz`; a backup that stands there is replaced once the new one is whole.
+            progress: Called with (bytes packed, bytes in all).
+
+        Raises:
+            NotFound: There is no book, or no folder for the archive.
+            InvalidInput: Something else than a backup stands there.
+            Unavailable: The disk refuses, or another writer holds the book for too long.
+        """
+        from memorybook.exchange import backup
+
+        return backup.backup(self._on, path, progress=progress)
+
+    def restore(
+        self, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None
+    ) -> Restored:
+        """Put the book of an archive into an empty folder; it is there whole or not at all.
+
+        Args:
+            path: An archive that `backup` made.
+            into: The folder; None takes this book's own.
+            replace: Whether a book that stands there gives way; it is kept beside.
+            progress: Called with (bytes written, bytes in all).
+
+        Raises:
+            NotFound: There is no such archive.
+            InvalidInput: It is none, damaged, or has paths that no book has.
+            Conflict: The folder is not empty.
+            Unavailable: The disk refuses.
+        """
+        from memorybook.exchange import backup
+
+        context = self._on
+        if into is not None:
+            with open(into, config=self.config, door=context.door, embedder=context.embedder) as other:
+                return other.restore(path, replace=replace, progress=progress)
+        restored = backup.restore(context, path, replace=replace, progress=progress)
+        with open(self.root, config=self.config, embedder=context.embedder):
+            pass  # finishes what was under way when it was backed up
+        return restored
+
+    def sync_summaries(
+        self,
+        sources: str | Sequence[str] = (),
+        *,
+        to: str | None = None,
+        sessions: Sequence[str] | None = None,
+        group: str | None = None,
+        node: str | None = None,
+        dry_run: bool = False,
+    ) -> Collected:
+        """Take in what other machines wrote of their sessions, under their names; hand out what this book has.
+
+        Masked, screened and without what was forgotten here, in one operation; a run that finds nothing new writes
+        nothing. Their folders are only read. What a person edited here stays, what is gone there stays too.
+
+        Args:
+            sources: Folders, `DIR` or `NAME=DIR`: another machine's book, what it handed out, or a folder that machines
+                share. The name is theirs here; without one the folder says it.
+            to: A folder that machines share: this book's own summaries are handed out into `to/NODE`.
+            sessions: Names or uuids of the sessions whose summaries are handed out, `()` for none; None takes all. What
+                was handed out before and is not among them goes from there.
+            group: Entries of this group and of those below it are collected and handed out too.
+            node: The name of this machine; None takes the host's. Several books of one host need names of their own.
+            dry_run: Only say what would happen.
+
+        Raises:
+            InvalidInput: Neither sources nor `to`, or one that cannot be used.
+            NotFound: None of the folders is there.
+            Conflict: Another book hands out under this name.
+            BookLocked: Another process collected into this book all the while.
+        """
+        from memorybook.exchange import collect
+
+        given = (sources,) if isinstance(sources, str) else sources
+        return collect.sync_summaries(
+            self._on, given, to=to, sessions=sessions, group=group, node=node, dry_run=dry_run
+        )
+
+    # --- documents ---------------------------------------------------------------------------------
+
+    def documents(self) -> tuple[DocumentInfo, ...]:
+        """All documents, by path. Raises NotFound while there is no book."""
+        from memorybook.entries import documents
+
+        return documents.documents(self._there)
+
+    def document(self, path: str) -> Document:
+        """The whole text of a document, with its revision.
+
+        Raises:
+            MissingDocument: There is none.
+            UnsafePath: The path is not one of a document in the book.
+        """
+        from memorybook.entries import documents
+
+        try:
+            return documents.document(self.context, path)
+        except MissingDocument:
+            if absent := self.context.absent:
+                raise MissingDocument(absent) from None
+            raise
+
+    def write_document(self, path: str, text: str, *, expect: str | None = None) -> Written:
+        """Let this be the text of the document; secrets in it are masked.
+
+        In `MEMORY.md` and `archive/` an agent rewrites what entries say; their strength, origin and trust are kept,
+        what it adds is trusted as its door is.
+
+        Raises:
+            Conflict: Another revision stands there than expected.
+            UnsafePath: The path is not one that a document can have.
+        """
+        from memorybook.entries import documents
+
+        return documents.write_document(self._on, path, text, expect=expect)
+
+    def rename_document(self, path: str, to: str, *, expect: str | None = None) -> Written:
+        """Move a document to a path where there is none.
+
+        Raises:
+            MissingDocument: There is no such document.
+            Conflict: It is another revision than expected, or there is a document at `to`.
+            UnsafePath: A path is not one that a document can have.
+        """
+        from memorybook.entries import documents
+
+        return documents.rename_document(self._on, path, to, expect=expect)
+
+    def remove_document(self, path: str, *, expect: str | None = None) -> Written:
+        """Take a document out of the book; `undo` brings it back, `purge` erases it for good.
+
+        Raises:
+            MissingDocument: There is no such document.
+            Conflict: It is another revision than expected.
+            UnsafePath: The path is not one of a document in the book.
+        """
+        from memorybook.entries import documents
+
+        return documents.remove_document(self._on, path, expect=expect)
+
 
 def open(
     book: str | None = None,
@@ -435,10 +1213,11 @@ def open(
     Reading a book that is not there raises NotFound, which names the nearest ones.
 
     Args:
-        book: Its directory; None finds it by project, see `workspace.book_root`.
+        book: Its directory; None finds it by project, see `config.project.book_root`.
         project: Key of the project; None finds it from the working directory.
         config: Settings; None loads them, see `config.load`.
-        door: See `Memory`.
+        door: Where calls come in (`python`, `cli`, `mcp`, `http`, …); stamped on every operation. What comes
+            through `cli` is trusted as the user's word, the rest as an agent's.
         clock: The time now, timezone-aware; None takes the system's.
         embedder: Your own; None takes the configured one, else the bundled one.
         llm: Your own, or a function of messages; None takes the configured one, else rules do the work.
@@ -457,6 +1236,7 @@ def open(
     kept = config.transcripts
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id
+    from memorybook.storage.process_lock import claimed
     from memorybook.storage.transcripts import open_transcripts
 
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
@@ -474,19 +1254,14 @@ def open(
         zone=None if config.timezone == "local" else _zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
-        claim=lambda: _claimed(machine, "embedding"),
+        claim=lambda: claimed(os.path.join(machine, "embedding.lock")),
     )
     opened.background = door != "cli"
     found = keep(root, found)
     if found.copy_of[0] and not missing_ok:
         config = config._replace(warnings=(*config.warnings, copied(found)))
-    return Memory(opened, config, door=door, embedder=embedder, llm=llm, project=found, missing_ok=missing_ok)
-
-
-def _claimed(machine: str, work: str) -> AbstractContextManager[bool]:
-    from memorybook.storage.process_lock import claimed
-
-    return claimed(os.path.join(machine, f"{work}.lock"))
+    actor: Trust = "user" if door == "cli" else "agent"
+    return Memory(Context(opened, config, door, actor, embedder, Models(llm), found, missing_ok))
 
 
 def _zone(name: str) -> tzinfo | None:

@@ -290,7 +290,11 @@ def memory_undo(memory: Memory, operation: str, dry_run: bool = False) -> dict[s
         operation: Operation id, see memory_history; MEMORY.md puts back what another program took out of it.
         dry_run: Only report what would happen.
     """
-    if memory.actor != "user" and operation != "MEMORY.md" and memory.book.journal.operation(operation).actor == "user":
+    if (
+        memory.context.actor != "user"
+        and operation != "MEMORY.md"
+        and memory.book.journal.operation(operation).actor == "user"
+    ):
         from memorybook.errors import InvalidInput
 
         told = f"operation {operation!r} was a person's: only a person takes it back"

@@ -77,7 +77,7 @@ def test_the_settings_are_loaded_if_none_are_given(tmp_path: Path, monkeypatch: 
 def test_books_share_one_embedder(place: Place) -> None:
     workspace = place.workspace(config=CONFIG._replace(vector_enabled=True))
     with workspace.session("a", "b").memory() as first, workspace.session("a", "c").memory() as second:
-        assert first.embedder is second.embedder is not None
+        assert first.context.embedder is second.context.embedder is not None
 
 
 # --- eviction ------------------------------------------------------------------------------------
@@ -650,7 +650,7 @@ def test_what_is_said_while_the_summaries_are_told_is_told_next(place: Place, mo
     def slow(memory: Memory, session: str) -> Refreshed:
         begun.set()
         assert go_on.wait(10)
-        return refresh(memory, session)
+        return refresh(memory.context, session)
 
     workspace = place.workspace()
     session = workspace.session("a", "1")

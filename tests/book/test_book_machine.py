@@ -222,7 +222,7 @@ class Book(RuleBasedStateMachine):
     def purge(self, number: int) -> None:
         """Nothing is left of it in any file."""
         id = self.some(number)
-        purge(self.memory, id)
+        purge(self.memory.context, id)
         self.purged(id)
 
     def purged(self, id: str) -> None:
@@ -238,9 +238,9 @@ class Book(RuleBasedStateMachine):
     def crash_in_a_purge(self, place: str, after: bool, number: int) -> None:
         """A purge that is cut short is made whole by the next one of the same entry."""
         id = self.some(number)
-        self.crashing(place, after, lambda: purge(self.memory, id))
+        self.crashing(place, after, lambda: purge(self.memory.context, id))
         self.reopen()
-        purge(self.memory, id)
+        purge(self.memory.context, id)
         self.purged(id)
 
     # --- time goes by --------------------------------------------------------------------------
@@ -311,12 +311,12 @@ class Book(RuleBasedStateMachine):
         if not self.act(name, number):
             return
         after = self.documents()
-        undone = undo(self.memory, self.newest())
+        undone = undo(self.memory.context, self.newest())
         assert bare(self.documents()) == bare(before)
         if twice:
-            redone = undo(self.memory, undone.operation or "")
+            redone = undo(self.memory.context, undone.operation or "")
             assert bare(self.documents()) == bare(after)
-            undo(self.memory, redone.operation or "")
+            undo(self.memory.context, redone.operation or "")
             assert bare(self.documents()) == bare(before)
 
     @rule(number=st.integers(0, 99))
@@ -330,7 +330,7 @@ class Book(RuleBasedStateMachine):
         operation = operations[number % len(operations)]
         before, texts = self.documents(), self.truth()
         try:
-            told = undo(self.memory, operation.id).changes
+            told = undo(self.memory.context, operation.id).changes
         except Conflict:
             assert self.documents() == before
             return
@@ -361,10 +361,10 @@ class Book(RuleBasedStateMachine):
         if not self.act(name, 0):
             return
         done = self.newest()
-        self.crashing(place, after, lambda: undo(self.memory, done))
+        self.crashing(place, after, lambda: undo(self.memory.context, done))
         self.reopen()
         if done not in self.memory.book.journal.undone():
-            undo(self.memory, done)
+            undo(self.memory.context, done)
         assert bare(self.documents()) == bare(before)
 
     @rule()

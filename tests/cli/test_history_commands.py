@@ -40,10 +40,10 @@ Run = Callable[..., tuple[str, str]]
 def run(memory: Memory, capsys: pytest.CaptureFixture[str]) -> Run:
     """A command line with the tools as they will be; what stands on stdout and on stderr."""
     tools: dict[str, Callable[..., Any]] = {
-        "memory_history": lambda id, limit: told.history(memory, id, limit=limit),
-        "memory_why": lambda id: told.why(memory, id),
-        "memory_undo": lambda operation, dry_run: undo(memory, operation, dry_run=dry_run),
-        "memory_purge": lambda **given: purge(memory, **given),
+        "memory_history": lambda id, limit: told.history(memory.context, id, limit=limit),
+        "memory_why": lambda id: told.why(memory.context, id),
+        "memory_undo": lambda operation, dry_run: undo(memory.context, operation, dry_run=dry_run),
+        "memory_purge": lambda **given: purge(memory.context, **given),
     }
 
     def done(verb: str, *words: str, confirmed: bool = True) -> tuple[str, str]:
@@ -95,7 +95,7 @@ def test_history_reads_like_a_diary(memory: Memory, run: Run) -> None:
         discarded=[Discarded(text="maybe tea", reason="stands in no turn")],
         usage={"calls": 1, "input_tokens": 812},
     )
-    undo(memory, pinned)
+    undo(memory.context, pinned)
     out, _ = run("history")
     lines = out.splitlines()
     assert lines[0].startswith("2026-02-24 10:12  undo      2026")

@@ -100,7 +100,7 @@ def test_new_things_in_a_stale_proposal_are_named(shell: Shell, book: str) -> No
         from dataclasses import replace
 
         new = replace(old, id="n1", text="The heron is white")
-        propose(memory, [Proposed("conflict", (Add(entry=new), Archive(id=other.id)), "two colours")])
+        propose(memory.context, [Proposed("conflict", (Add(entry=new), Archive(id=other.id)), "two colours")])
     shell("--book", book, "forget", other.id, "--yes")
     assert "proposed anew: p2" in shell("--book", book, "review", "accept", "p1").out
 

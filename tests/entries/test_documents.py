@@ -81,9 +81,9 @@ def test_who_names_no_revision_moves_and_removes_what_was_written_just_before(
 
     acts: list[Callable[[], object]] = [
         lambda: memory.rename_document("a.md", "b.md"),
-        lambda: documents.rename_documents(memory, {"a.md": "c.md"}),
+        lambda: documents.rename_documents(memory.context, {"a.md": "c.md"}),
         lambda: memory.remove_document("a.md"),
-        lambda: documents.remove_documents(memory, ["a.md"]),
+        lambda: documents.remove_documents(memory.context, ["a.md"]),
     ]
     for act in acts:
         memory.write_document("a.md", "older\n")
@@ -144,7 +144,7 @@ def test_no_document_is_called_by_a_secret(memory: memorybook.Memory, name: str,
     acts: list[Callable[[], object]] = [
         lambda: memory.write_document(path, "text\n"),
         lambda: memory.rename_document("a.md", path),
-        lambda: documents.rename_documents(memory, {"a.md": path}),
+        lambda: documents.rename_documents(memory.context, {"a.md": path}),
     ]
     for act in acts:
         with pytest.raises(InvalidInput, match="its name looks like a secret") as told:

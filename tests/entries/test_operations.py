@@ -134,15 +134,15 @@ def test_what_is_undone_at_once_is_as_it_was_to_the_byte(memory: Memory, tmp_pat
     after = documents(memory)
     assert after != before
     done = last(memory)
-    planned = undo(memory, done, dry_run=True)
+    planned = undo(memory.context, done, dry_run=True)
     assert documents(memory) == after
-    undone = undo(memory, done)
+    undone = undo(memory.context, done)
     assert {k: v for k, v in documents(memory).items() if k != "MEMORY.md.bak"} == {
         k: v for k, v in before.items() if k != "MEMORY.md.bak"
     }
     assert planned._replace(dry_run=False, operation=undone.operation) == undone
     assert not undone.adapted
-    redone = undo(memory, undone.operation or "")
+    redone = undo(memory.context, undone.operation or "")
     assert documents(memory) == after
     assert redone.kind == "undo"
     assert memory.book.journal.pending() == []
@@ -165,9 +165,9 @@ def test_what_others_did_since_stays(memory: Memory, tmp_path: Path, name: str) 
     if name in ("put", "drop a document"):
         if name == "put":
             with pytest.raises(Conflict, match=r"sessions/a\.md"):
-                undo(memory, done)
+                undo(memory.context, done)
         return
-    undo(memory, done)
+    undo(memory.context, done)
     found = {each.id: each for each in memory.book.entries()}
     assert found.pop(later).text == "A later entry"
     assert found.pop("cold2").text == "Colder."
@@ -191,7 +191,7 @@ def test_what_was_changed_since_is_shown_and_nothing_is_done(memory: Memory) -> 
     memory.update(tea, text="The tea is white " + "x" * 500)
     before = documents(memory)
     with pytest.raises(Conflict, match=r"The tea is green.*now there is .*The tea is white") as refused:
-        undo(memory, done)
+        undo(memory.context, done)
     assert len(str(refused.value)) < 800
     assert documents(memory) == before
     assert memory.book.journal.operations(limit=1)[0].kind != "undo"
@@ -202,7 +202,7 @@ def test_fields_that_the_operation_did_not_touch_keep_what_others_made_of_them(m
     memory.pin(tea)
     done = last(memory)
     memory.update(tea, text="The tea is green", tags=["hot"])
-    undo(memory, done)
+    undo(memory.context, done)
     [known] = memory.entries().entries
     assert (known.entry.text, known.entry.tags, known.entry.pinned) == ("The tea is green", ("hot",), False)
 
@@ -213,19 +213,19 @@ def test_what_was_strengthened_since_is_not_weakened_by_half(memory: Memory) -> 
     done = last(memory)
     memory.remember("The tea is black")
     with pytest.raises(Conflict, match="changed since"):
-        undo(memory, done)
+        undo(memory.context, done)
 
 
 def test_an_operation_is_undone_once(memory: Memory) -> None:
     memory.remember("The tea is black")
     done = last(memory)
-    by = undo(memory, done).operation
+    by = undo(memory.context, done).operation
     with pytest.raises(Conflict, match=f"already undone by '{by}'"):
-        undo(memory, done)
+        undo(memory.context, done)
     with pytest.raises(NotFound, match="nothing"):
-        undo(memory, "nothing")
-    undo(memory, by or "")
-    undo(memory, done)
+        undo(memory.context, "nothing")
+    undo(memory.context, by or "")
+    undo(memory.context, done)
     assert memory.entries().entries == ()
 
 
@@ -235,7 +235,7 @@ def test_what_came_back_meanwhile_is_not_doubled(memory: Memory) -> None:
     done = last(memory)
     memory.remember("the tea is BLACK")
     with pytest.raises(Conflict, match="same statement"):
-        undo(memory, done)
+        undo(memory.context, done)
 
 
 def test_what_a_person_put_into_an_archive_meanwhile_is_not_doubled(memory: Memory) -> None:
@@ -246,7 +246,7 @@ def test_what_a_person_put_into_an_archive_meanwhile_is_not_doubled(memory: Memo
     archive.write_text(archive.read_text(encoding="utf-8") + f"\n{shown}\n", encoding="utf-8")
     before = documents(memory)
     with pytest.raises(Conflict, match="now there is"):
-        undo(memory, last(memory))
+        undo(memory.context, last(memory))
     assert documents(memory) == before
 
 
@@ -255,7 +255,7 @@ def test_what_was_said_again_after_it_was_superseded_is_not_doubled(memory: Memo
     done = apply(memory, Add(entry=entry("new", "The tea is green")), Supersede(id=tea, by="new"))
     assert memory.remember("The tea is black").action == "created"
     with pytest.raises(Conflict, match="same statement"):
-        undo(memory, done)
+        undo(memory.context, done)
 
 
 def test_what_was_superseded_in_an_archive_and_said_again_is_not_doubled(memory: Memory) -> None:
@@ -264,7 +264,7 @@ def test_what_was_superseded_in_an_archive_and_said_again_is_not_doubled(memory:
     superseded = last(memory)
     assert memory.remember("The cold one.").action == "created"
     with pytest.raises(Conflict, match="with the same statement"):
-        undo(memory, superseded)
+        undo(memory.context, superseded)
 
 
 def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) 
     assert memory.book.transcripts.counts()["turns"] == 0
     assert not memory.search("xylophonist").hits
     assert memory.import_file(path).entries == 0
-    undo(memory, receipt.operation or "")
+    undo(memory.context, receipt.operation or "")
     assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
         k: v for k, v in before.items() if not k.endswith(".bak")
     }
@@ -287,7 +287,7 @@ def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) 
     assert memory.book.transcripts.session("s1") == session
     assert memory.search("xylophonist").hits
     memory.forget(known.entry.id)
-    assert undo(memory, last(memory)).exact == ("MEMORY.md", "sessions/undated-s1-8a5286.md")
+    assert undo(memory.context, last(memory)).exact == ("MEMORY.md", "sessions/undated-s1-8a5286.md")
     assert said(memory) == turns
     assert memory.book.transcripts.session("s1") == session
 
@@ -295,7 +295,7 @@ def test_an_undone_forget_may_be_imported_again(memory: Memory, tmp_path: Path) 
 def test_an_import_that_was_undone_can_be_made_again(memory: Memory, tmp_path: Path) -> None:
     path = chat(tmp_path, "Remember that my uncle is a xylophonist.")
     assert memory.import_file(path).entries == 1
-    undo(memory, last(memory))
+    undo(memory.context, last(memory))
     assert memory.entries().entries == ()
     assert memory.import_file(path).entries == 1
 
@@ -307,9 +307,9 @@ def test_sessions_imported_together_come_back_one_by_one(memory: Memory, tmp_pat
     one.write_text(one.read_text(encoding="utf-8") + two.read_text(encoding="utf-8"), encoding="utf-8")
     memory.import_file(str(one))
     [second, first] = memory.book.journal.operations(limit=2)
-    took = undo(memory, second.id)
+    took = undo(memory.context, second.id)
     assert (took.adapted, [f"forget --source {one.name}`" in told for told in took.remains]) == ((), [True])
-    assert not undo(memory, first.id).adapted
+    assert not undo(memory.context, first.id).adapted
     assert {k: v for k, v in documents(memory).items() if not k.endswith(".bak")} == {
         k: v for k, v in before.items() if not k.endswith(".bak")
     }
@@ -324,7 +324,7 @@ def test_of_very_many_sessions_each_is_taken_back_change_by_change(memory: Memor
     memory.import_file(str(many))
     assert len(memory.book.entries()) == len(known) + 40
     for operation in memory.book.journal.operations(limit=40):
-        assert "MEMORY.md" in undo(memory, operation.id).adapted
+        assert "MEMORY.md" in undo(memory.context, operation.id).adapted
     assert {each.id: each for each in memory.book.entries()} == known
     assert [path.name for path in Path(memory.root, "sessions").glob("*.md")] == ["a.md"]
 
@@ -340,10 +340,10 @@ def test_operations_of_an_older_journal_are_undone_entry_by_entry(memory: Memory
     dropped = apply(memory, Drop(path="daily/2026-02-24.md", line="- 2026-02-24T10:12:33Z a line"))
     undoing = memory.book.journal._store.created()  # type: ignore[attr-defined]
     undoing.execute("DELETE FROM patches")
-    undo(memory, dropped)
+    undo(memory.context, dropped)
     assert Path(memory.root, "daily", "2026-02-24.md").read_text(encoding="utf-8") == "- 2026-02-24T10:12:33Z a line\n"
     for done in (updated, item, line):
-        undo(memory, done)
+        undo(memory.context, done)
     assert [known.entry.text for known in memory.entries().entries] == ["The tea is black"]
     assert not Path(memory.root, "daily", "2026-02-24.md").exists()
     assert "an item" not in Path(memory.root, "MEMORY.md").read_text(encoding="utf-8")
@@ -373,12 +373,12 @@ def test_an_interrupted_undo_is_finished_to_the_byte(
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, dying)
         with contextlib.suppress(Crash):
-            undo(memory, done)
+            undo(memory.context, done)
     memory.close()
     opened = reopen()
     assert opened.book.journal.pending() == []
     if place == "journal.begin" and not after:
-        undo(opened, done)
+        undo(opened.context, done)
     assert {k: v for k, v in documents(opened).items() if not k.endswith(".bak")} == {
         k: v for k, v in before.items() if not k.endswith(".bak")
     }
@@ -394,7 +394,7 @@ def test_an_operation_that_changed_nothing_cannot_be_undone(memory: Memory) -> N
     assert result.operation is not None
     assert memory.book.journal.operation(result.operation.id).discarded == (left,)
     with pytest.raises(Conflict, match="changed nothing"):
-        undo(memory, result.operation.id)
+        undo(memory.context, result.operation.id)
 
 
 def test_a_purged_operation_says_so(memory: Memory) -> None:
@@ -402,7 +402,7 @@ def test_a_purged_operation_says_so(memory: Memory) -> None:
     done = last(memory)
     memory.book.journal.purge((), lambda text: "tea" in text)
     with pytest.raises(Conflict, match="purged"):
-        undo(memory, done)
+        undo(memory.context, done)
 
 
 def test_a_person_saving_at_that_moment_makes_it_look_again(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +418,7 @@ def test_a_person_saving_at_that_moment_makes_it_look_again(memory: Memory, monk
         real(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(memory.book.journal, "begin", begin)
-    assert undo(memory, done).adapted == ("MEMORY.md",)
+    assert undo(memory.context, done).adapted == ("MEMORY.md",)
     assert "- saved meanwhile" in page.read_text(encoding="utf-8")
     assert memory.entries().entries == ()
     assert len(memory.book.journal.operations()) == 2
@@ -435,7 +435,7 @@ def crowded(memory: Memory) -> None:
 def test_what_moved_on_to_an_archive_comes_back_with_the_undo(memory: Memory) -> None:
     crowded(memory)
     done = last(memory)
-    assert set(undo(memory, done).exact) == {"MEMORY.md", "archive/2026-02.md"}
+    assert set(undo(memory.context, done).exact) == {"MEMORY.md", "archive/2026-02.md"}
     assert not Path(memory.root, "archive", "2026-02.md").exists()
     assert len(memory.book.memory().entries) == 201
 
@@ -453,9 +453,9 @@ def test_an_undo_that_dies_between_two_documents_of_entries_is_finished_to_the_b
 
     crowded(memory)
     wanted = shown(memory)
-    undone = undo(memory, last(memory)).operation or ""
+    undone = undo(memory.context, last(memory)).operation or ""
     if not redone:
-        wanted, undone = shown(memory), undo(memory, undone).operation or ""
+        wanted, undone = shown(memory), undo(memory.context, undone).operation or ""
     calls: list[str] = []
 
     def dying(real: Callable[..., object]) -> Callable[..., object]:
@@ -473,7 +473,7 @@ def test_an_undo_that_dies_between_two_documents_of_entries_is_finished_to_the_b
         patched.setattr(store, "remove", dying(store.remove))
         patched.setattr(memory.book.journal, "done", dying(memory.book.journal.done))
         with pytest.raises(Crash):
-            undo(memory, undone)
+            undo(memory.context, undone)
     assert len(calls) == written
     memory.close()
     opened = reopen()
@@ -487,7 +487,7 @@ def test_entries_that_change_places_are_never_in_neither(memory: Memory) -> None
     late = replace(entry("late", "Late", archived=True), last_activated=DAY + timedelta(days=1))
     apply(memory, Update(id=cold, fields={"archived": False}), Add(entry=late))
     known = {each.id for each in memory.book.entries()}
-    assert undo(memory, last(memory)).exact == ()
+    assert undo(memory.context, last(memory)).exact == ()
     assert {each.id for each in memory.book.entries()} == known - {"late"}
     assert {each.id: each.archived for each in memory.book.entries()}[cold]
 
@@ -498,7 +498,7 @@ def test_an_entry_that_only_faded_since_is_taken_back(memory: Memory) -> None:
     [known] = memory.entries().entries
     memory.remember("Something else")
     apply(memory, Update(id=known.entry.id, fields={"scored": datetime(2026, 2, 25, tzinfo=UTC).date()}))
-    undo(memory, done)
+    undo(memory.context, done)
     assert [each.text for each in memory.book.entries()] == ["Something else"]
 
 
@@ -508,11 +508,11 @@ def test_an_item_that_is_gone_is_not_taken_out_again(memory: Memory) -> None:
     page = Path(memory.root, "MEMORY.md")
     page.write_text(page.read_text(encoding="utf-8").replace("buy milk", "buy oat milk"), encoding="utf-8")
     with pytest.raises(Conflict, match="the item under 'TODO'"):
-        undo(memory, done)
+        undo(memory.context, done)
     page.write_text(page.read_text(encoding="utf-8").replace("buy oat milk", "buy milk"), encoding="utf-8")
-    undoing = undo(memory, done).operation
+    undoing = undo(memory.context, done).operation
     memory.append("another", section="TODO")
-    undo(memory, undoing or "")
+    undo(memory.context, undoing or "")
     assert "- buy milk" in page.read_text(encoding="utf-8")
 
 
@@ -521,7 +521,7 @@ def test_many_conflicts_are_counted(memory: Memory) -> None:
     for n in range(5):
         memory.update(f"e{n}", text=f"Other {n}")
     with pytest.raises(Conflict, match="and 2 more"):
-        undo(memory, done)
+        undo(memory.context, done)
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -22,7 +22,7 @@ def test_a_duplicate_of_the_session_has_no_operation(memory: Memory) -> None:
 
 
 def test_what_comes_from_the_command_line_is_the_users_word(memory: Memory) -> None:
-    memory.door = "cli"
+    memory.context = memory.context._replace(door="cli", actor="user")
     assert memory.remember("said in person").known.entry.trust == "user"
     [operation] = memory.book.journal.operations()
     assert (operation.actor, operation.door) == ("user", "cli")
@@ -43,10 +43,10 @@ def test_what_an_agent_files_under_a_heading_is_not_told_as_a_persons_words(memo
     recalled = memory.recall("reviews in pairs").text
     assert "- [x - more] reviews in pairs (MEMORY.md#L" in recalled
     assert "Written in the book" not in recalled
-    memory.door = "cli"
+    memory.context = memory.context._replace(door="cli", actor="user")
     assert not memory.append("reviews in pairs", section="Preferences").duplicate
     assert memory.recall("").text.count("- reviews in pairs") == 1
-    memory.door = "mcp"
+    memory.context = memory.context._replace(door="mcp", actor="agent")
     assert memory.append("reviews in pairs", section="Preferences").duplicate
 
 
@@ -58,13 +58,13 @@ def test_an_update_that_instructs_the_reader_is_suspect(memory: Memory) -> None:
 
 
 def test_a_new_wording_is_trusted_as_whoever_worded_it(memory: Memory) -> None:
-    memory.door = "cli"
+    memory.context = memory.context._replace(door="cli", actor="user")
     entry = memory.remember("The user lives in Oslo.").known.entry
     assert entry.trust == "user"
-    memory.door = "mcp"
+    memory.context = memory.context._replace(door="mcp", actor="agent")
     assert memory.update(entry.id, text=entry.text, tags=["home"]).entry.trust == "user"
     assert memory.update(entry.id, text="The user lives in Rome.").entry.trust == "agent"
-    memory.door = "cli"
+    memory.context = memory.context._replace(door="cli", actor="user")
     assert memory.update(entry.id, text="The user lives in Bergen.").entry.trust == "agent"
 
 

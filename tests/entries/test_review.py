@@ -57,7 +57,9 @@ def stored(memory: Memory, text: str, **fields: Any) -> str:
 
 
 def test_an_automatic_write_is_carried_out_where_nobody_wants_to_be_asked(memory: Memory) -> None:
-    submitted = propose_or_apply(memory, [Add(entry=made("tea at noon"))], kind="memorize", session="s1", door="import")
+    submitted = propose_or_apply(
+        memory.context, [Add(entry=made("tea at noon"))], kind="memorize", session="s1", door="import"
+    )
     assert (len(submitted.result.outcomes), submitted.proposals) == (1, ())
     assert texts(memory) == {"tea at noon": "active"}
     [operation] = memory.book.journal.operations()
@@ -74,10 +76,12 @@ def test_with_confirmation_nothing_is_written_and_all_of_it_waits(reopen: Reopen
         Put(path="sessions/s.md", text="# a talk\n", made_from=""),
     ]
     left = Discarded(text="ok", reason="too short")
-    submitted = propose_or_apply(memory, changes, kind="memorize", session="s1", discarded=[left], usage={"calls": 1})
+    submitted = propose_or_apply(
+        memory.context, changes, kind="memorize", session="s1", discarded=[left], usage={"calls": 1}
+    )
     assert submitted.result.outcomes == ()
     assert files(memory.root, "*.md") == before
-    shown = review(memory)
+    shown = review(memory.context)
     assert [each.proposal.kind for each in shown.proposals] == ["new", "note", "summary"]
     assert shown.proposals[0].proposal.reason == "memorize: said: tea at noon, please"
     assert shown.proposals[0].told == ("+ tea at noon",)
@@ -88,15 +92,15 @@ def test_with_confirmation_nothing_is_written_and_all_of_it_waits(reopen: Reopen
 def test_what_is_accepted_is_one_operation_each_of_its_session(reopen: Reopen) -> None:
     memory = reopen(require_user_confirmation=True)
     changes = [Add(entry=made("tea at noon")), Add(entry=made("coffee at one", "n2"))]
-    ids = propose_or_apply(memory, changes, kind="memorize", session="s1").proposals
-    done = accept(memory, every=True)
+    ids = propose_or_apply(memory.context, changes, kind="memorize", session="s1").proposals
+    done = accept(memory.context, every=True)
     assert [id for id, _ in done.accepted] == list(ids)
     operations = memory.book.journal.operations()
     assert [(each.kind, each.session, len(each.changes)) for each in operations] == [("review", "s1", 1)] * 2
     assert {operation for _, operation in done.accepted} == {each.id for each in operations}
     assert texts(memory) == {"tea at noon": "active", "coffee at one": "active"}
-    assert review(memory).proposals == ()
-    assert {each.proposal.operation for each in review(memory, state="accepted").proposals} == {
+    assert review(memory.context).proposals == ()
+    assert {each.proposal.operation for each in review(memory.context, state="accepted").proposals} == {
         each.id for each in operations
     }
 
@@ -112,10 +116,10 @@ def test_changes_that_name_the_same_entries_wait_together(reopen: Reopen) -> Non
         Update(id=third, fields={"archived": True, "superseded_by": "n2"}),
         RemoveTurns(session="s9"),
     ]
-    [submitted] = propose_or_apply_each(memory, [Group("s1", changes)], kind="memorize")
-    kinds = [(each.proposal.kind, len(each.proposal.changes)) for each in review(memory).proposals]
+    [submitted] = propose_or_apply_each(memory.context, [Group("s1", changes)], kind="memorize")
+    kinds = [(each.proposal.kind, len(each.proposal.changes)) for each in review(memory.context).proposals]
     assert kinds == [("repeat", 1), ("replace", 2), ("change", 2), ("forget", 1)]
-    accept(memory, submitted.proposals[1:3])
+    accept(memory.context, submitted.proposals[1:3])
     assert texts(memory) == {
         "works at Acme": "superseded",
         "works at Globex": "active",
@@ -128,43 +132,43 @@ def test_changes_that_name_the_same_entries_wait_together(reopen: Reopen) -> Non
 def test_what_should_always_be_asked_waits_without_the_setting(memory: Memory) -> None:
     id = stored(memory, "works at Acme")
     asked = Proposed("conflict", (Add(entry=made("works at Globex")), Supersede(id=id, by="n1")), "two places of work")
-    submitted = propose_or_apply(memory, [], kind="memorize", session="s1", proposed=[asked])
-    [waiting] = review(memory, kind="conflict").proposals
+    submitted = propose_or_apply(memory.context, [], kind="memorize", session="s1", proposed=[asked])
+    [waiting] = review(memory.context, kind="conflict").proposals
     assert submitted.proposals == (waiting.proposal.id,)
     assert waiting.told == ("+ works at Globex", f"{id} is no longer true: works at Acme (now: works at Globex)")
-    assert review(memory, kind="archive").json() == {"proposals": [], "total": 0, "kinds": {}}
+    assert review(memory.context, kind="archive").json() == {"proposals": [], "total": 0, "kinds": {}}
 
 
 # --- the same again ------------------------------------------------------------------------------
 
 
 def test_the_same_is_proposed_once_though_the_entry_gets_another_id(memory: Memory) -> None:
-    first = propose(memory, [Proposed("new", (Add(entry=made("Tea at noon", "n1")),), "a")])
-    again = propose(memory, [Proposed("new", (Add(entry=made("tea at  noon!", "n2")),), "b")])
+    first = propose(memory.context, [Proposed("new", (Add(entry=made("Tea at noon", "n1")),), "a")])
+    again = propose(memory.context, [Proposed("new", (Add(entry=made("tea at  noon!", "n2")),), "b")])
     assert first == again
-    assert len(review(memory).proposals) == 1
+    assert len(review(memory.context).proposals) == 1
 
 
 def test_what_was_rejected_does_not_come_again_while_the_entry_only_fades(memory: Memory) -> None:
     id = stored(memory, "tea at noon")
     archive = [Proposed("archive", (Archive(id=id, reason="faded"),), "strength 0.19")]
-    propose(memory, archive)
-    done = reject(memory, kind="archive", reason="I still need it")
+    propose(memory.context, archive)
+    done = reject(memory.context, kind="archive", reason="I still need it")
     assert done.json()["rejected"] == ["p1"]
-    assert propose(memory, archive) == ()
+    assert propose(memory.context, archive) == ()
     operation = memory.book.journal.operations()[0]
     assert operation.discarded == (
         Discarded(text=f"archive: archive {id}: tea at noon", reason="rejected: I still need it"),
     )
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
-    assert propose(memory, archive) == ("p2",)
+    assert propose(memory.context, archive) == ("p2",)
 
 
 def test_a_rejection_needs_no_reason(memory: Memory) -> None:
-    propose(memory, [Proposed("new", (Add(entry=made("tea")),), "a")])
-    reject(memory, ["p1"])
+    propose(memory.context, [Proposed("new", (Add(entry=made("tea")),), "a")])
+    reject(memory.context, ["p1"])
     assert memory.book.journal.operations()[0].discarded[0].reason == "rejected"
-    assert reject(memory, every=True).json() == {"accepted": [], "rejected": [], "stale": [], "anew": []}
+    assert reject(memory.context, every=True).json() == {"accepted": [], "rejected": [], "stale": [], "anew": []}
 
 
 def test_fading_alone_makes_no_other_proposal() -> None:
@@ -182,11 +186,11 @@ def test_fading_alone_makes_no_other_proposal() -> None:
 @pytest.mark.parametrize("change", [Archive, Remove])
 def test_what_was_said_again_since_is_stale_and_withdrawn(memory: Memory, change: type[Archive] | type[Remove]) -> None:
     id = stored(memory, "tea at noon")
-    propose(memory, [Proposed("archive", (change(id=id),), "faded")])
+    propose(memory.context, [Proposed("archive", (change(id=id),), "faded")])
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
-    [waiting] = review(memory).proposals
+    [waiting] = review(memory.context).proposals
     assert waiting.stale == f"entry {id} was changed since"
-    done = accept(memory, ["p1"])
+    done = accept(memory.context, ["p1"])
     assert done.json() == {
         "accepted": [],
         "rejected": [],
@@ -194,52 +198,52 @@ def test_what_was_said_again_since_is_stale_and_withdrawn(memory: Memory, change
         "anew": [],
     }
     assert texts(memory) == {"tea at noon": "active"}
-    assert [each.proposal.state for each in review(memory, state="withdrawn").proposals] == ["withdrawn"]
+    assert [each.proposal.state for each in review(memory.context, state="withdrawn").proposals] == ["withdrawn"]
 
 
 def test_hearing_it_again_does_not_depend_on_how_often_it_was_heard(memory: Memory) -> None:
     id = stored(memory, "tea at noon")
-    propose(memory, [Proposed("repeat", (Reinforce(id=id),), "said again")])
+    propose(memory.context, [Proposed("repeat", (Reinforce(id=id),), "said again")])
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
-    assert accept(memory, ["p1"]).accepted
+    assert accept(memory.context, ["p1"]).accepted
     assert memory.book.entries()[0].hits == 3
 
 
 def test_what_is_new_in_a_stale_proposal_is_proposed_anew(memory: Memory) -> None:
     id = stored(memory, "works at Acme")
     changes = (Add(entry=made("works at Globex")), Supersede(id=id, by="n1"))
-    propose(memory, [Proposed("conflict", changes, "two places of work")], session="s1")
+    propose(memory.context, [Proposed("conflict", changes, "two places of work")], session="s1")
     memory.update(id, text="worked at Acme until May")
-    done = accept(memory, ["p1"])
+    done = accept(memory.context, ["p1"])
     assert (done.stale, done.anew) == ((("p1", f"entry {id} was changed since"),), ("p2",))
-    [waiting] = review(memory).proposals
+    [waiting] = review(memory.context).proposals
     assert waiting.told == ("+ works at Globex",)
     assert waiting.proposal.reason == f"two places of work (entry {id} was changed since)"
-    accept(memory, ["p2"])
+    accept(memory.context, ["p2"])
     assert texts(memory) == {"worked at Acme until May": "active", "works at Globex": "active"}
     assert memory.book.journal.operations()[0].session == "s1"
 
 
 def test_proposals_about_one_entry_see_what_the_others_did(memory: Memory) -> None:
     id = stored(memory, "tea at noon")
-    propose(memory, [Proposed("archive", (Archive(id=id),), "a"), Proposed("remove", (Remove(id=id),), "b")])
-    done = accept(memory, every=True)
+    propose(memory.context, [Proposed("archive", (Archive(id=id),), "a"), Proposed("remove", (Remove(id=id),), "b")])
+    done = accept(memory.context, every=True)
     assert ([id for id, _ in done.accepted], [id for id, _ in done.stale]) == (["p1"], ["p2"])
     assert texts(memory) == {"tea at noon": "archived"}
 
 
 def test_an_entry_that_is_gone_makes_a_proposal_stale(memory: Memory) -> None:
     first, second = stored(memory, "works at Acme"), stored(memory, "works at Globex")
-    propose(memory, [Proposed("conflict", (Supersede(id=first, by=second),), "a")])
-    propose(memory, [Proposed("archive", (Archive(id=second),), "b")])
+    propose(memory.context, [Proposed("conflict", (Supersede(id=first, by=second),), "a")])
+    propose(memory.context, [Proposed("archive", (Archive(id=second),), "b")])
     memory.forget(second)
-    assert [each.stale for each in review(memory).proposals] == [f"entry {second} is gone"] * 2
+    assert [each.stale for each in review(memory.context).proposals] == [f"entry {second} is gone"] * 2
 
 
 def test_what_was_forgotten_does_not_come_back_by_accepting(memory: Memory) -> None:
-    propose(memory, [Proposed("new", (Add(entry=made("my knee hurts", "n9")),), "a")])
+    propose(memory.context, [Proposed("new", (Add(entry=made("my knee hurts", "n9")),), "a")])
     memory.forget(stored(memory, "My knee hurts."))
-    assert [why for _, why in accept(memory, every=True).stale] == ["it was forgotten since"]
+    assert [why for _, why in accept(memory.context, every=True).stale] == ["it was forgotten since"]
     assert texts(memory) == {}
 
 
@@ -247,9 +251,9 @@ def test_nothing_of_a_session_that_is_forgotten_comes_back_by_accepting(reopen: 
     memory = reopen(require_user_confirmation=True)
     told = ("Remember that my cat is called Tom.", "We toured the harbour of Oslo last week.")
     memory.process_session_end([{"role": "user", "content": text} for text in told], "s1")
-    assert {each.proposal.kind for each in review(memory).proposals} == {"new", "note", "summary"}
+    assert {each.proposal.kind for each in review(memory.context).proposals} == {"new", "note", "summary"}
     memory.forget(session="s1")
-    assert {why for _, why in accept(memory, every=True).stale} == {"it was forgotten since"}
+    assert {why for _, why in accept(memory.context, every=True).stale} == {"it was forgotten since"}
     assert (texts(memory), list(memory.book.documents.list())) == ({}, [])
 
 
@@ -271,12 +275,12 @@ def test_what_is_said_again_outlives_an_earlier_wish_to_forget_it(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forgotten = stored(memory, "my knee hurts")
-    propose(memory, [Proposed("forget", (Remove(id=forgotten),), "asked to be forgotten")])
+    propose(memory.context, [Proposed("forget", (Remove(id=forgotten),), "asked to be forgotten")])
     monkeypatch.setattr(memory.book, "now", partial(datetime.astimezone, memory.book.now() + timedelta(hours=1)))
-    propose(memory, [Proposed("new", (Add(entry=made("My knee hurts.", "n9")),), "said again")])
+    propose(memory.context, [Proposed("new", (Add(entry=made("My knee hurts.", "n9")),), "said again")])
     monkeypatch.setattr(memory.book, "now", partial(datetime.astimezone, memory.book.now() + timedelta(hours=1)))
-    assert accept(memory, ["p1"]).accepted
-    assert accept(memory, ["p2"]).stale == ()
+    assert accept(memory.context, ["p1"]).accepted
+    assert accept(memory.context, ["p2"]).stale == ()
     assert texts(memory) == {"My knee hurts.": "active"}
 
 
@@ -295,14 +299,14 @@ def test_what_would_be_deleted_is_shown(memory: Memory) -> None:
     memory.add_messages("s", [{"role": "user", "content": text, "id": f"t{n}"} for n, text in enumerate(said)])
     ids = tuple(f"t{n}" for n in range(5))
     some, every = RemoveTurns(session=uuid, turn_ids=ids[1:]), RemoveTurns(session=uuid)
-    propose(memory, [Proposed("forget", (one,), "asked") for one in (some, every)])
-    one, other = (each.told for each in review(memory).proposals)
+    propose(memory.context, [Proposed("forget", (one,), "asked") for one in (some, every)])
+    one, other = (each.told for each in review(memory.context).proposals)
     assert one[0] == f"- 4 turns of session {uuid[:8]}"
     assert one[1].startswith("  turn:t1: Long: aaa")
     assert (len(one[1]), one[1][-1]) == (len("  turn:t1: ") + 120, "…")
     assert one[2:4] == ("  turn:t2: (it tries to instruct whoever reads it)", "  turn:t3: the fourth")
     assert (one[4:], other[1], other[-1]) == (("  and 1 more",), "  turn:t0: 我们五月去基尔。", "  and 2 more")
-    reject(memory, every=True)
+    reject(memory.context, every=True)
     assert not any("the fourth" in left.text for left in memory.history(limit=1).operations[0].operation.discarded)
 
 
@@ -320,15 +324,15 @@ def test_what_is_forgotten_by_a_word_does_not_come_back(memory: Memory, tmp_path
     line = "- 2026-02-24T10:12:33Z the train left at noon"
     changes: list[Change] = [Remove(id=id), Drop(path="daily/2026-02-24.md", line=line)]
     turns = RemoveTurns(session=session.uuid, turn_ids=("t1",))
-    propose(memory, [Proposed("forget", (*changes, turns), "asked to be forgotten")])
-    assert review(memory).proposals[0].told == (
+    propose(memory.context, [Proposed("forget", (*changes, turns), "asked to be forgotten")])
+    assert review(memory.context).proposals[0].told == (
         f"remove {id}: The user prefers green tea in the morning.",
         f"- daily/2026-02-24.md: {line}",
         f"- 1 turn of session {session.uuid[:8]}",
         "  turn:t1: I prefer trains, the train left at noon",
     )
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
-    [(_, operation)] = accept(memory, kind="forget").accepted
+    [(_, operation)] = accept(memory.context, kind="forget").accepted
     gone = ["The user prefers green tea in the morning.", "the train left at noon"]
     assert len(memory.book.journal.buried(map(digest, gone))) == 2
     assert memory.book.transcripts.turns(session.uuid) == []
@@ -339,30 +343,30 @@ def test_what_is_forgotten_by_a_word_does_not_come_back(memory: Memory, tmp_path
 
 def test_what_is_there_already_is_not_added_twice(memory: Memory) -> None:
     entry = made("tea at noon")
-    propose(memory, [Proposed("new", (Add(entry=entry),), "a")])
+    propose(memory.context, [Proposed("new", (Add(entry=entry),), "a")])
     memory.book.apply([Add(entry=entry)], actor="user", door="test")  # as if the process had died before it was noted
-    assert [why for _, why in accept(memory, every=True).stale] == ["entry n1 is in the book already"]
+    assert [why for _, why in accept(memory.context, every=True).stale] == ["entry n1 is in the book already"]
     assert memory.book.entries()[0].hits == 1
 
 
 def test_a_summary_that_a_person_edited_since_stays(memory: Memory) -> None:
     put = Put(path="sessions/s.md", text="# ours\n", made_from="")
-    propose(memory, [Proposed("summary", (put,), "a"), Proposed("drop", (RemoveTurns(session="s"),), "b")])
-    assert [each.stale for each in review(memory).proposals] == ["", ""]
-    assert [each.told for each in review(memory).proposals] == [
+    propose(memory.context, [Proposed("summary", (put,), "a"), Proposed("drop", (RemoveTurns(session="s"),), "b")])
+    assert [each.stale for each in review(memory.context).proposals] == ["", ""]
+    assert [each.told for each in review(memory.context).proposals] == [
         ("write sessions/s.md: ours",),
         ("- all turns of session s",),
     ]
     memory.book.documents.write("sessions/s.md", "# mine\n", expect=None)
-    assert review(memory).proposals[0].stale == "sessions/s.md was changed since"
+    assert review(memory.context).proposals[0].stale == "sessions/s.md was changed since"
 
 
 def test_a_summary_is_told_as_what_it_says_no_longer_and_now(memory: Memory) -> None:
     before = SessionSummary(session="s", title="Tea", summary="They had tea. It rained.", decisions=("No tea.",))
     after = replace(before, title="Milk", summary="They had tea. It is cold.", open_questions=("Why?",))
     pages = [session_md.render(each) for each in (before, after)]
-    propose(memory, [Proposed("summary", (Put(path="sessions/s.md", text=pages[1], made_from=pages[0]),), "a")])
-    [waiting] = review(memory).proposals
+    propose(memory.context, [Proposed("summary", (Put(path="sessions/s.md", text=pages[1], made_from=pages[0]),), "a")])
+    [waiting] = review(memory.context).proposals
     assert waiting.told[0].split("\n") == [
         "change sessions/s.md: Milk",
         "- It rained.",
@@ -374,7 +378,7 @@ def test_a_summary_is_told_as_what_it_says_no_longer_and_now(memory: Memory) -> 
 def test_a_change_that_is_not_known_is_stale(memory: Memory) -> None:
     now = datetime(2026, 2, 24, tzinfo=UTC)
     memory.book.journal.propose("new", [{"do": "fly"}], reason="a", time=now)
-    [waiting] = review(memory).proposals
+    [waiting] = review(memory.context).proposals
     assert "'fly'" in waiting.stale
     assert waiting.told == ("fly, which this version does not know",)
 
@@ -384,7 +388,7 @@ def test_one_that_cannot_be_carried_out_does_not_keep_the_others(
 ) -> None:
     """Somebody saves a summary between the look and the writing."""
     propose(
-        memory,
+        memory.context,
         [
             Proposed("summary", (Put(path="sessions/s.md", text="# ours\n", made_from=""),), "a"),
             Proposed("new", (Add(entry=made("tea at noon")),), "b"),
@@ -398,7 +402,7 @@ def test_one_that_cannot_be_carried_out_does_not_keep_the_others(
         return real(groups, **given)
 
     monkeypatch.setattr(memory.book, "apply_each", late)
-    done = accept(memory, every=True)
+    done = accept(memory.context, every=True)
     assert [id for id, _ in done.accepted] == ["p2"]
     assert [(id, "changed by somebody else" in why) for id, why in done.stale] == [("p1", True)]
     assert Path(memory.root, "sessions/s.md").read_text(encoding="utf-8") == "# mine\n"
@@ -409,8 +413,8 @@ def test_one_that_cannot_be_carried_out_does_not_keep_the_others(
 
 def test_a_review_is_cut_and_counted_by_kind(memory: Memory) -> None:
     proposed = [Proposed("new", (Add(entry=made(f"fact {n}", f"n{n}")),), "a") for n in range(3)]
-    propose(memory, [*proposed, Proposed("note", (Append(path="daily/2026-02-24.md", line="- x"),), "b")])
-    shown = review(memory, limit=2).json()
+    propose(memory.context, [*proposed, Proposed("note", (Append(path="daily/2026-02-24.md", line="- x"),), "b")])
+    shown = review(memory.context, limit=2).json()
     assert (len(shown["proposals"]), shown["total"], shown["kinds"]) == (2, 4, {"new": 3, "note": 1})
     assert shown["proposals"][0]["time"] == "2026-02-24T10:12:33Z"
 
@@ -418,34 +422,34 @@ def test_a_review_is_cut_and_counted_by_kind(memory: Memory) -> None:
 @pytest.mark.parametrize("given", [{"state": "lost"}, {"limit": 0}])
 def test_a_review_of_nothing_that_is_is_refused(memory: Memory, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        review(memory, **given)
+        review(memory.context, **given)
 
 
 @pytest.mark.parametrize("given", [{}, {"kind": "new", "every": True}, {"ids": ["p1"], "kind": "new"}])
 def test_one_way_of_choosing_is_wanted(memory: Memory, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        accept(memory, **given)
+        accept(memory.context, **given)
 
 
 def test_an_unknown_id_does_nothing_at_all(memory: Memory) -> None:
-    propose(memory, [Proposed("new", (Add(entry=made("tea")),), "a")])
+    propose(memory.context, [Proposed("new", (Add(entry=made("tea")),), "a")])
     with pytest.raises(NotFound):
-        accept(memory, ["p1", "p7"])
+        accept(memory.context, ["p1", "p7"])
     assert texts(memory) == {}
 
 
 def test_what_was_accepted_cannot_be_rejected(memory: Memory) -> None:
-    propose(memory, [Proposed("new", (Add(entry=made("tea")),), "a")])
-    accept(memory, ["p1"])
+    propose(memory.context, [Proposed("new", (Add(entry=made("tea")),), "a")])
+    accept(memory.context, ["p1"])
     with pytest.raises((NotFound, Conflict)):
-        reject(memory, ["p1"])
+        reject(memory.context, ["p1"])
 
 
 def test_a_kind_that_is_none_is_refused(memory: Memory) -> None:
     for ask in (review, accept, reject):
         with pytest.raises(InvalidInput, match=r"kind 'nosuch' is none of expire, archive"):
-            ask(memory, kind="nosuch")
-    assert review(memory, kind="promote").proposals == ()
+            ask(memory.context, kind="nosuch")
+    assert review(memory.context, kind="promote").proposals == ()
 
 
 def test_a_list_in_the_place_of_an_id_is_refused(memory: Memory) -> None:

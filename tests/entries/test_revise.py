@@ -45,7 +45,7 @@ def known(memory: Memory, text: str = PORT) -> str:
 def test_an_entry_is_rewritten_and_the_rest_of_it_stays(opened: Open) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     id = known(memory)
-    revised = revise(memory, id, "make it shorter")
+    revised = revise(memory.context, id, "make it shorter")
     assert (revised.before, revised.refused) == (PORT, "")
     assert revised.known.entry.text == "The API: 8080 since 2026-03-01."
     assert revised.known.entry.tags == ("api",)
@@ -60,22 +60,24 @@ def test_an_entry_is_rewritten_and_the_rest_of_it_stays(opened: Open) -> None:
 
 def test_what_an_agent_has_rewritten_is_no_longer_a_users_word(opened: Open) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
-    memory.door = "cli"
+    memory.context = memory.context._replace(door="cli", actor="user")
     id = known(memory)
-    memory.door = "mcp"
-    assert revise(memory, id, "make it shorter").known.entry.trust == "agent"
+    memory.context = memory.context._replace(door="mcp", actor="agent")
+    assert revise(memory.context, id, "make it shorter").known.entry.trust == "agent"
 
 
 def test_a_chinese_entry_is_rewritten(opened: Open) -> None:
     memory = opened({"text": "接口端口是9090。", "refused": ""})
-    assert revise(memory, known(memory, "接口端口是8080。"), "端口改成9090").known.entry.text == "接口端口是9090。"
+    assert (
+        revise(memory.context, known(memory, "接口端口是8080。"), "端口改成9090").known.entry.text == "接口端口是9090。"
+    )
 
 
 def test_undo_brings_the_old_text_back(opened: Open) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
     id = known(memory)
     before = files(memory.root, "*.md")
-    operation = revise(memory, id, "make it shorter").operation
+    operation = revise(memory.context, id, "make it shorter").operation
     assert operation is not None
     memory.undo(operation)
     assert files(memory.root, "*.md") == before
@@ -92,7 +94,7 @@ def test_a_refusal_leaves_the_entry_as_it_was(opened: Open, given: dict[str, str
     memory = opened(given)
     id = known(memory)
     before = files(memory.root, "*.md")
-    revised = revise(memory, id, "say that the tea is green")
+    revised = revise(memory.context, id, "say that the tea is green")
     assert (revised.refused, revised.operation) == (refused, None)
     assert revised.json()["changed"] is False
     assert files(memory.root, "*.md") == before
@@ -103,7 +105,7 @@ def test_a_model_that_fails_leaves_the_entry_as_it_was(opened: Open) -> None:
     id = known(memory)
     before = files(memory.root, "*.md")
     with pytest.raises(LLMFailed, match="lacks the date '2026-03-01'"):
-        revise(memory, id, "make it shorter")
+        revise(memory.context, id, "make it shorter")
     assert files(memory.root, "*.md") == before
     assert memory.book.journal.spent(NOW.date()).calls == 2
 
@@ -112,7 +114,7 @@ def test_without_a_model_the_error_names_the_setting_and_the_way_out(opened: Ope
     memory = opened()
     id = known(memory)
     with pytest.raises(Unavailable, match=r"none is set \(llm\.model\): give its new text instead"):
-        revise(memory, id, "make it shorter")
+        revise(memory.context, id, "make it shorter")
 
 
 def test_an_entry_that_was_changed_meanwhile_is_left_alone(opened: Open) -> None:
@@ -123,7 +125,7 @@ def test_an_entry_that_was_changed_meanwhile_is_left_alone(opened: Open) -> None
     memory = opened(slow)
     name = known(memory)
     with pytest.raises(Conflict, match="was changed while the model was at work"):
-        revise(memory, name, "make it shorter")
+        revise(memory.context, name, "make it shorter")
     assert [entry.text for entry in memory.book.entries()] == ["The API listens on 9090."]
 
 
@@ -136,7 +138,7 @@ def test_secrets_in_instruction_and_answer_are_masked(opened: Open) -> None:
         return {"text": "The API listens on 8080 since 2026-03-01, with a key.", "refused": ""}
 
     memory = opened(model)
-    revised = revise(memory, known(memory), f"say that it takes a key, as {key} is one")
+    revised = revise(memory.context, known(memory), f"say that it takes a key, as {key} is one")
     assert revised.redacted == 1
     assert key not in llm_saw[0] + str(files(memory.root)) + str(revised.json())
 
@@ -144,16 +146,16 @@ def test_secrets_in_instruction_and_answer_are_masked(opened: Open) -> None:
 def test_wrong_values_are_named(opened: Open) -> None:
     memory = opened({"text": "x", "refused": ""})
     with pytest.raises(NotFound, match="no entry 'nobody'"):
-        revise(memory, "nobody", "make it shorter")
+        revise(memory.context, "nobody", "make it shorter")
     with pytest.raises(InvalidInput, match="instruction is blank"):
-        revise(memory, known(memory), " ")
+        revise(memory.context, known(memory), " ")
     with pytest.raises(InvalidInput, match="instruction has 5000 characters"):
-        revise(memory, known(memory), "x" * 5000)
+        revise(memory.context, known(memory), "x" * 5000)
 
 
 def test_as_json_it_says_everything(opened: Open) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
-    shown = revise(memory, known(memory), "make it shorter").json()
+    shown = revise(memory.context, known(memory), "make it shorter").json()
     assert shown["entry"]["text"] == "The API: 8080 since 2026-03-01."
     assert (shown["before"], shown["changed"], shown["refused"]) == (PORT, True, "")
     assert shown["usage"]["calls"] == 1
@@ -179,12 +181,12 @@ def test_as_json_it_says_everything(opened: Open) -> None:
 def test_importance_is_changed_by_an_instruction_without_a_model(opened: Open, instruction: str, score: float) -> None:
     memory = opened()
     id = known(memory)
-    revised = revise(memory, id, instruction)
+    revised = revise(memory.context, id, instruction)
     assert (revised.known.entry.score, revised.known.entry.text, revised.refused) == (score, PORT, "")
     assert revised.operation is not None
 
 
 def test_what_else_an_instruction_asks_is_left_to_the_model(opened: Open) -> None:
     memory = opened({"text": "The API: 8080 since 2026-03-01.", "refused": ""})
-    revised = revise(memory, known(memory), "make it shorter and set the importance to 0.9")
+    revised = revise(memory.context, known(memory), "make it shorter and set the importance to 0.9")
     assert (revised.known.entry.score, revised.known.entry.text) == (0.9, "The API: 8080 since 2026-03-01.")

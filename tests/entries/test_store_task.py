@@ -62,7 +62,9 @@ def texts(memory: Memory) -> list[str]:
 
 def test_by_rules_a_lesson_is_stored_in_one_operation(opened: Open) -> None:
     memory = opened()
-    stored = store_if_worthwhile(memory, GOAL, RESULT, "pytest\n401 Unauthorized", {"ticket": 7}, session_id="s1")
+    stored = store_if_worthwhile(
+        memory.context, GOAL, RESULT, "pytest\n401 Unauthorized", {"ticket": 7}, session_id="s1"
+    )
     assert (stored.should_store, stored.by, stored.score, stored.threshold) == (True, "rules", 0.6, 0.5)
     [kept] = stored.memories
     assert (kept.action, kept.text) == ("created", LESSON)
@@ -79,7 +81,7 @@ def test_by_rules_a_lesson_is_stored_in_one_operation(opened: Open) -> None:
 
 def test_by_a_model_its_memories_and_its_usage_are_kept(opened: Open) -> None:
     memory = opened(ScriptedLLM([answer(MEMORY)]))
-    stored = store_if_worthwhile(memory, GOAL, RESULT)
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT)
     assert texts(memory) == [MEMORY["content"]]
     assert stored.by == "model"
     assert stored.usage is not None
@@ -91,8 +93,8 @@ def test_by_a_model_its_memories_and_its_usage_are_kept(opened: Open) -> None:
 
 def test_a_lesson_that_is_known_is_strengthened(opened: Open) -> None:
     memory = opened()
-    store_if_worthwhile(memory, GOAL, RESULT, session_id="s1")
-    stored = store_if_worthwhile(memory, GOAL, RESULT, session_id="s2")
+    store_if_worthwhile(memory.context, GOAL, RESULT, session_id="s1")
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT, session_id="s2")
     assert [kept.action for kept in stored.memories] == ["strengthened"]
     [known] = memory.entries().entries
     assert known.entry.hits == 2
@@ -101,7 +103,7 @@ def test_a_lesson_that_is_known_is_strengthened(opened: Open) -> None:
 def test_tasks_of_one_session_are_heard_once(opened: Open) -> None:
     memory = opened()
     for session in ("s1", "s1", "s2", "s2"):
-        store_if_worthwhile(memory, GOAL, RESULT, session_id=session)
+        store_if_worthwhile(memory.context, GOAL, RESULT, session_id=session)
     [known] = memory.entries().entries
     assert known.entry.hits == 2
 
@@ -110,7 +112,7 @@ def test_undo_takes_a_task_back_byte_for_byte(opened: Open) -> None:
     memory = opened()
     memory.remember("The user likes tea.")
     before = files(memory.root, "*.md")
-    stored = store_if_worthwhile(memory, GOAL, RESULT)
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT)
     assert stored.operation is not None
     memory.undo(stored.operation)
     assert files(memory.root, "*.md") == before
@@ -118,7 +120,7 @@ def test_undo_takes_a_task_back_byte_for_byte(opened: Open) -> None:
 
 def test_what_was_set_aside_is_in_the_history(opened: Open) -> None:
     memory = opened(ScriptedLLM([answer({**MEMORY, "content": "The token lives 3600 seconds."}, MEMORY)]))
-    stored = store_if_worthwhile(memory, GOAL, RESULT)
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT)
     assert [left.text for left in stored.discarded] == ["The token lives 3600 seconds."]
     [operation] = memory.history().operations
     assert [left.text for left in operation.operation.discarded] == ["The token lives 3600 seconds."]
@@ -126,13 +128,13 @@ def test_what_was_set_aside_is_in_the_history(opened: Open) -> None:
 
 def test_a_task_that_is_not_worth_it_leaves_no_trace(opened: Open) -> None:
     memory = opened(ScriptedLLM([answer(should_store=False, score=0.1, reasoning="Routine.")]))
-    stored = store_if_worthwhile(memory, GOAL, "All tests pass as they did before.")
+    stored = store_if_worthwhile(memory.context, GOAL, "All tests pass as they did before.")
     assert (stored.should_store, stored.reasoning, stored.operation) == (False, "Routine.", None)
     assert files(memory.root, "*.md") == {}
 
 
 def test_the_setting_of_the_threshold_decides(opened: Open) -> None:
-    stored = store_if_worthwhile(opened(store_threshold=0.7), GOAL, RESULT)
+    stored = store_if_worthwhile(opened(store_threshold=0.7).context, GOAL, RESULT)
     assert not stored.should_store
     assert stored.threshold == 0.7
     assert [left.text for left in stored.discarded] == [LESSON]
@@ -140,10 +142,10 @@ def test_the_setting_of_the_threshold_decides(opened: Open) -> None:
 
 def test_what_a_person_forgot_does_not_come_back(opened: Open) -> None:
     memory = opened()
-    [kept] = store_if_worthwhile(memory, GOAL, RESULT).memories
+    [kept] = store_if_worthwhile(memory.context, GOAL, RESULT).memories
     assert kept.known is not None
     memory.forget(kept.known.entry.id)
-    stored = store_if_worthwhile(memory, GOAL, RESULT)
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT)
     assert not stored.should_store
     assert [left.reason for left in stored.discarded] == ["forgotten before"]
     assert texts(memory) == []
@@ -152,14 +154,14 @@ def test_what_a_person_forgot_does_not_come_back(opened: Open) -> None:
 @pytest.mark.parametrize(("door", "trust"), [("cli", "user"), ("python", "agent")])
 def test_trust_is_that_of_the_door_at_most(opened: Open, door: str, trust: str) -> None:
     goal = "From now on always answer in Chinese. Translate the readme."
-    [kept] = store_if_worthwhile(opened(door=door), goal).memories
+    [kept] = store_if_worthwhile(opened(door=door).context, goal).memories
     assert kept.known is not None
     assert kept.known.entry.trust == trust
 
 
 def test_an_entry_that_goes_meanwhile_is_planned_for_anew(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened()
-    store_if_worthwhile(memory, GOAL, RESULT, session_id="s1")
+    store_if_worthwhile(memory.context, GOAL, RESULT, session_id="s1")
     apply_each, calls = memory.book.apply_each, []
 
     def first_fails(*args: Any, **kwargs: Any) -> Any:
@@ -169,7 +171,7 @@ def test_an_entry_that_goes_meanwhile_is_planned_for_anew(opened: Open, monkeypa
         return apply_each(*args, **kwargs)
 
     monkeypatch.setattr(memory.book, "apply_each", first_fails)
-    stored = store_if_worthwhile(memory, GOAL, RESULT, session_id="s2")
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT, session_id="s2")
     assert [kept.action for kept in stored.memories] == ["strengthened"]
     assert len(calls) == 2
 
@@ -183,7 +185,7 @@ def test_secrets_are_masked_before_anybody_sees_them(opened: Open) -> None:
     key = "sk-proj-T3BlbkFJq8Zr5Yw2Lx9Vn4Kd7Hs1Gm6Pb0QcXe"
     pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----"
     stored = store_if_worthwhile(
-        memory,
+        memory.context,
         f"{GOAL} with {key}",
         f"{RESULT} {key}",
         ["export A=1", *pem.splitlines()],
@@ -198,7 +200,7 @@ def test_secrets_are_masked_before_anybody_sees_them(opened: Open) -> None:
 
 def test_what_was_recalled_for_the_task_is_no_lesson_of_it(opened: Open) -> None:
     echo = f"{OPEN}\nThe root cause was a full disk.\n{CLOSE}"
-    stored = store_if_worthwhile(opened(), GOAL, f"Nothing was found out this time, alas. {echo}")
+    stored = store_if_worthwhile(opened().context, GOAL, f"Nothing was found out this time, alas. {echo}")
     assert not stored.should_store
 
 
@@ -206,7 +208,7 @@ def test_a_task_without_storing_asks_nobody(opened: Open) -> None:
     for setting in ("enabled", "auto_store"):
         llm = ScriptedLLM([answer(MEMORY)])
         memory = opened(llm, **{setting: False})
-        stored = store_if_worthwhile(memory, GOAL, RESULT)
+        stored = store_if_worthwhile(memory.context, GOAL, RESULT)
         assert (stored.should_store, stored.disabled) == (False, True)
         assert stored.reasoning == f"{setting} is false: finished tasks are not remembered"
         assert not llm.requests
@@ -215,7 +217,7 @@ def test_a_task_without_storing_asks_nobody(opened: Open) -> None:
 
 @pytest.mark.parametrize("failure", [LLMFailed("down"), BudgetSpent("spent")])
 def test_a_model_that_fails_leaves_it_to_rules(opened: Open, failure: Exception) -> None:
-    stored = store_if_worthwhile(opened(ScriptedLLM([failure])), GOAL, RESULT)
+    stored = store_if_worthwhile(opened(ScriptedLLM([failure])).context, GOAL, RESULT)
     assert stored.by == "rules"
     assert stored.degraded.startswith("judged by rules")
     assert [kept.text for kept in stored.memories] == [LESSON]
@@ -226,8 +228,10 @@ def test_the_budget_of_an_operation_holds(opened: Open) -> None:
 
     llm = ScriptedLLM(["prose", answer(MEMORY)])
     memory = opened(llm)
-    memory.config = memory.config._replace(llm=LLMSettings(budget=Budget(calls_per_operation=1)))
-    stored = store_if_worthwhile(memory, GOAL, RESULT)
+    memory.context = memory.context._replace(
+        config=memory.config._replace(llm=LLMSettings(budget=Budget(calls_per_operation=1)))
+    )
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT)
     assert len(llm.requests) == 1
     assert "calls_per_operation" in stored.degraded
 
@@ -240,19 +244,19 @@ def test_with_confirmation_each_memory_waits(opened: Open) -> None:
 
     other = {**MEMORY, "content": "The billing service has a login test.", "quote": "login test"}
     memory = opened(ScriptedLLM([answer(MEMORY, other)], then=answer(MEMORY, other)), require_user_confirmation=True)
-    stored = store_if_worthwhile(memory, GOAL, RESULT, metadata={"ticket": 7}, session_id="s1")
+    stored = store_if_worthwhile(memory.context, GOAL, RESULT, metadata={"ticket": 7}, session_id="s1")
     assert stored.should_store
     assert [kept.action for kept in stored.memories] == ["proposed", "proposed"]
     assert texts(memory) == []
-    assert [each.proposal.id for each in review(memory).proposals] == list(stored.proposals)
-    accept(memory, stored.proposals[:1])
-    reject(memory, stored.proposals[1:])
+    assert [each.proposal.id for each in review(memory.context).proposals] == list(stored.proposals)
+    accept(memory.context, stored.proposals[:1])
+    reject(memory.context, stored.proposals[1:])
     assert texts(memory) == [MEMORY["content"]]
     [known] = memory.entries().entries
     assert known.entry.metadata == {"task": GOAL, "ticket": 7}
     assert known.entry.session == "s1"
-    again = store_if_worthwhile(memory, GOAL, RESULT, session_id="s2")
-    assert "The billing service has a login test." not in str(review(memory).json())
+    again = store_if_worthwhile(memory.context, GOAL, RESULT, session_id="s2")
+    assert "The billing service has a login test." not in str(review(memory.context).json())
     assert texts(memory) == [MEMORY["content"]]
     assert len(again.proposals) <= 1
 
@@ -299,13 +303,13 @@ def test_results_of_any_kind_become_text() -> None:
 def test_wrong_values_are_named(opened: Open) -> None:
     memory = opened()
     with pytest.raises(InvalidInput, match="task_goal is blank"):
-        store_if_worthwhile(memory, "  ")
+        store_if_worthwhile(memory.context, "  ")
     with pytest.raises(InvalidInput, match="metadata"):
-        store_if_worthwhile(memory, GOAL, RESULT, metadata={"x": object()})
+        store_if_worthwhile(memory.context, GOAL, RESULT, metadata={"x": object()})
 
 
 def test_as_json_it_says_everything(opened: Open) -> None:
-    shown = store_if_worthwhile(opened(ScriptedLLM([answer(MEMORY, {"content": ""})])), GOAL, RESULT).json()
+    shown = store_if_worthwhile(opened(ScriptedLLM([answer(MEMORY, {"content": ""})])).context, GOAL, RESULT).json()
     assert shown["should_store"] is True
     assert shown["threshold"] == 0.5
     assert shown["usage"]["calls"] == 1

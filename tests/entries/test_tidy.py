@@ -53,7 +53,7 @@ def test_what_has_faded_is_archived_in_one_operation_that_can_be_undone(memory: 
     weak = memory.remember("a weak one", importance=0.21).known.entry.id
     before = files(memory.root, "MEMORY.md")
     clock.pass_by(days=20)
-    done = tidy(memory)
+    done = tidy(memory.context)
     assert states(memory) == dict.fromkeys(ids, "active") | {weak: "archived"}
     assert [(each.kind, each.told) for each in done.done] == [("archive", (f"archive {weak}: a weak one",))]
     assert done.fading == 9
@@ -67,7 +67,7 @@ def test_what_has_faded_is_archived_in_one_operation_that_can_be_undone(memory: 
 def test_a_tidy_book_is_left_alone(memory: Memory) -> None:
     fill(memory)
     before = files(memory.root, "*.md")
-    done = tidy(memory)
+    done = tidy(memory.context)
     assert (done.done, done.proposed, done.operation) == ((), (), None)
     assert files(memory.root, "*.md") == before
 
@@ -79,11 +79,11 @@ def test_a_dry_run_says_the_same_and_writes_nothing(memory: Memory, clock: Clock
     memory.book.apply([_copy(memory)], actor="user", door="test")
     clock.pass_by(days=20)
     before, operations = files(memory.root, "*.md"), memory.book.journal.operations()
-    would = tidy(memory, dry_run=True)
+    would = tidy(memory.context, dry_run=True)
     assert (files(memory.root, "*.md"), memory.book.journal.operations()) == (before, operations)
-    assert review(memory).proposals == ()
+    assert review(memory.context).proposals == ()
     assert (would.dry_run, would.operation, states(memory)[weak]) == (True, None, "active")
-    did = tidy(memory)
+    did = tidy(memory.context)
     assert [(each.kind, each.reason) for each in did.done] == [(each.kind, each.reason) for each in would.done]
     assert [(each.kind, each.reason, each.told) for each in did.proposed] == [
         (each.kind, each.reason, each.told) for each in would.proposed
@@ -99,9 +99,9 @@ def _copy(memory: Memory) -> Update:
 def test_duplicates_wait_and_are_merged_by_a_word(memory: Memory) -> None:
     first = memory.remember("Likes green tea.", session="s1", tags=["a"]).known.entry.id
     memory.book.apply([_copy(memory)], actor="user", door="test")
-    assert [each.kind for each in tidy(memory).proposed] == ["duplicate"]
+    assert [each.kind for each in tidy(memory.context).proposed] == ["duplicate"]
     assert set(states(memory).values()) == {"active"}
-    accept(memory, kind="duplicate")
+    accept(memory.context, kind="duplicate")
     assert sorted(states(memory).values()) == ["active", "superseded"]
     [stays] = [entry for entry in memory.book.entries() if entry.state == "active"]
     assert (stays.hits, stays.tags) == (2, ("a",))
@@ -111,51 +111,51 @@ def test_duplicates_wait_and_are_merged_by_a_word(memory: Memory) -> None:
 def test_what_waits_is_told_once(memory: Memory, clock: Clock) -> None:
     memory.remember("Likes green tea.", session="s1")
     memory.book.apply([_copy(memory)], actor="user", door="test")
-    assert len(tidy(memory).proposed) == 1
+    assert len(tidy(memory.context).proposed) == 1
     clock.pass_by(days=5)
-    again = tidy(memory)
+    again = tidy(memory.context)
     assert (again.proposed, again.withdrawn) == ((), ())
-    assert len(review(memory).proposals) == 1
+    assert len(review(memory.context).proposals) == 1
 
 
 def test_what_a_person_rejected_is_neither_proposed_nor_done(memory: Memory, clock: Clock) -> None:
     fill(memory, 4, score=0.15)
-    done = tidy(memory, apply=[])
+    done = tidy(memory.context, apply=[])
     assert ([each.kind for each in done.done], len(done.proposed)) == ([], 4)
-    reject(memory, every=True, reason="I want these")
+    reject(memory.context, every=True, reason="I want these")
     clock.pass_by(days=30)
-    again = tidy(memory, apply=["archive"])
+    again = tidy(memory.context, apply=["archive"])
     assert [each for each in (*again.done, *again.proposed) if each.kind == "archive"] == []
     assert set(states(memory).values()) == {"active"}
 
 
 def test_an_entry_stays_whose_archiving_a_person_rejected(memory: Memory, clock: Clock) -> None:
     ids = fill(memory, 2, score=0.01)
-    tidy(memory, apply=[])
-    waits = review(memory, kind="archive").proposals[0]
-    reject(memory, [waits.proposal.id], reason="I want it")
+    tidy(memory.context, apply=[])
+    waits = review(memory.context, kind="archive").proposals[0]
+    reject(memory.context, [waits.proposal.id], reason="I want it")
     left = next(id for id in ids if id in waits.told[0])
-    again = tidy(memory, apply=["archive", "remove"])
+    again = tidy(memory.context, apply=["archive", "remove"])
     assert left not in " ".join(told for each in (*again.done, *again.proposed) for told in each.told)
     assert states(memory)[left] == "active"
 
 
 def test_an_entry_stays_whose_archiving_waits(memory: Memory) -> None:
     fill(memory, 2, score=0.01)
-    tidy(memory, apply=[])
-    again = tidy(memory, apply=["remove"])
+    tidy(memory.context, apply=[])
+    again = tidy(memory.context, apply=["remove"])
     assert [each.kind for each in (*again.done, *again.proposed)] == []
     assert set(states(memory).values()) == {"active"}
 
 
 def test_a_stale_proposal_is_withdrawn_and_worked_out_anew(memory: Memory, clock: Clock) -> None:
     [id] = fill(memory, 1, score=0.15)
-    tidy(memory, apply=[])
+    tidy(memory.context, apply=[])
     memory.book.apply([Reinforce(id=id)], actor="user", door="test")
-    done = tidy(memory)
+    done = tidy(memory.context)
     assert (done.withdrawn, done.proposed) == (("p1",), ())
     clock.pass_by(days=60)
-    assert [each.proposal for each in tidy(memory, apply=[]).proposed] == ["p2"]
+    assert [each.proposal for each in tidy(memory.context, apply=[]).proposed] == ["p2"]
 
 
 FACTS = (
@@ -172,7 +172,7 @@ def test_facts_that_cross_the_bound_together_are_all_archived(
     for text in facts:
         memory.remember(text, importance=0.21)
     clock.pass_by(days=days)
-    done = tidy(memory)
+    done = tidy(memory.context)
     assert ([each.kind for each in done.done].count("archive"), set(states(memory).values())) == (4, {"archived"})
     assert all(each.kind == "remove" for each in done.proposed)
 
@@ -184,12 +184,16 @@ def test_what_fades_on_is_removed_as_configured_without_a_word(
     for text in facts:
         memory.remember(text, importance=0.21)
     clock.pass_by(days=60)
-    tidy(memory)
+    tidy(memory.context)
     clock.pass_by(days=120)
-    assert [each.kind for each in tidy(memory).proposed] == ["remove"] * 4  # the default asks
-    done = tidy(memory, apply=["expire", "archive", "remove"])
+    assert [each.kind for each in tidy(memory.context).proposed] == ["remove"] * 4  # the default asks
+    done = tidy(memory.context, apply=["expire", "archive", "remove"])
     assert [each.kind for each in done.done] == ["remove"] * 4  # what waited for a word goes too
-    assert (states(memory), tidy(memory).withdrawn, review(memory).proposals) == ({}, ("p1", "p2", "p3", "p4"), ())
+    assert (states(memory), tidy(memory.context).withdrawn, review(memory.context).proposals) == (
+        {},
+        ("p1", "p2", "p3", "p4"),
+        (),
+    )
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -215,7 +219,7 @@ def test_a_todo_past_its_day_loses_its_place(memory: Memory, clock: Clock, text:
     assert [each.entry.id for each in memory.get_prompt_memories()] == [todo]
     clock.pass_by(days=1)
     assert (memory.get_prompt_memories(), text in memory.summarize_existing()) == ((), False)
-    tidy(memory)
+    tidy(memory.context)
     assert states(memory) == {todo: "archived"}
 
 
@@ -224,7 +228,7 @@ def test_no_more_than_a_quarter_is_merged_away_in_one_run(memory: Memory) -> Non
     copies = [memory.remember(f"placeholder {n}").known.entry.id for n in range(8)]
     changes = [Update(id=id, fields={"text": text}) for id, text in zip(copies, WORDS, strict=True)]
     memory.book.apply(changes, actor="user", door="test")
-    done = tidy(memory, apply=["duplicate"])
+    done = tidy(memory.context, apply=["duplicate"])
     assert (len(done.done), len(done.proposed)) == (4, 4)
     assert done.proposed[0].reason.endswith("; waits because one run merges at most 4 of the 16 active entries away")
     assert len(first) == 8
@@ -233,13 +237,13 @@ def test_no_more_than_a_quarter_is_merged_away_in_one_run(memory: Memory) -> Non
 def test_removal_waits_unless_it_is_asked_for(memory: Memory) -> None:
     fill(memory)
     weak = memory.remember("a weak one", importance=0.01).known.entry.id
-    done = tidy(memory)
+    done = tidy(memory.context)
     assert ([each.kind for each in done.done], [each.kind for each in done.proposed]) == (["archive"], ["remove"])
     assert states(memory)[weak] == "archived"
-    accept(memory, kind="remove")
+    accept(memory.context, kind="remove")
     assert weak not in states(memory)
     other = memory.remember("another weak one", importance=0.01).known.entry.id
-    done = tidy(memory, apply=["archive", "remove"])
+    done = tidy(memory.context, apply=["archive", "remove"])
     assert [each.kind for each in done.done] == ["archive", "remove"]
     assert other not in states(memory)
     memory.undo(done.operation or "")
@@ -251,16 +255,16 @@ def test_with_confirmation_all_of_it_waits(tmp_path: Path, clock: Clock) -> None
     with memorybook.open(str(tmp_path / "b"), config=config, clock=clock) as memory:
         fill(memory)
         weak = memory.remember("a weak one", importance=0.1).known.entry.id
-        done = tidy(memory)
+        done = tidy(memory.context)
         assert (done.done, done.operation, [each.kind for each in done.proposed]) == ((), None, ["archive"])
         assert states(memory)[weak] == "active"
-        [waiting] = review(memory).proposals
+        [waiting] = review(memory.context).proposals
         assert waiting.proposal.reason.startswith("strength 0.100 is below 0.2")
 
 
 def test_an_unknown_kind_is_refused(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="'fly'"):
-        tidy(memory, apply=["fly"])
+        tidy(memory.context, apply=["fly"])
 
 
 def test_an_entry_that_goes_meanwhile_is_planned_for_anew(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,10 +274,10 @@ def test_an_entry_that_goes_meanwhile_is_planned_for_anew(memory: Memory, monkey
     def late(given: Memory, changes: Any, **named: Any) -> Any:
         monkeypatch.undo()
         given.book.apply([Remove(id=weak)], actor="user", door="test")
-        return propose_or_apply(given, changes, **named)
+        return propose_or_apply(given.context, changes, **named)
 
     monkeypatch.setattr(verb, "propose_or_apply", late)
-    done = tidy(memory)
+    done = tidy(memory.context)
     assert [each.told for each in done.done] == [(f"archive {other}: feeble",)]
 
     def always(given: Memory, changes: Any, **named: Any) -> Any:
@@ -282,20 +286,20 @@ def test_an_entry_that_goes_meanwhile_is_planned_for_anew(memory: Memory, monkey
     memory.remember("faint", importance=0.1)
     monkeypatch.setattr(verb, "propose_or_apply", always)
     with pytest.raises(NotFound):
-        tidy(memory)
+        tidy(memory.context)
 
 
 def test_notes_said_on_three_days_are_proposed_as_an_entry(memory: Memory, clock: Clock) -> None:
     for _ in range(3):
         memory.append("用户喜欢简短的回答", kind="pref")
         clock.pass_by(days=2)
-    [found] = tidy(memory).proposed
+    [found] = tidy(memory.context).proposed
     assert (found.kind, found.told) == ("promote", ("+ 用户喜欢简短的回答",))
-    accept(memory, ["p1"])
+    accept(memory.context, ["p1"])
     [entry] = memory.book.entries()
     assert (entry.text, entry.category, entry.hits, entry.trust) == ("用户喜欢简短的回答", "preference", 3, "document")
     assert entry.source == "daily/2026-02-24.md#L1"
-    assert tidy(memory).proposed == ()
+    assert tidy(memory.context).proposed == ()
 
 
 def test_notes_in_the_prompts_of_three_days_are_proposed_as_an_entry(memory: Memory, clock: Clock) -> None:
@@ -303,7 +307,7 @@ def test_notes_in_the_prompts_of_three_days_are_proposed_as_an_entry(memory: Mem
     for _ in range(3):
         assert "harbour crane" in memory.recall("When is the harbour crane serviced?").text
         clock.pass_by(days=1)
-    [found] = tidy(memory).proposed
+    [found] = tidy(memory.context).proposed
     assert found.reason == "a note in prompts on 3 days (2026-02-24 to 2026-02-26): daily/2026-02-24.md#L1"
 
 
@@ -312,7 +316,7 @@ def test_what_was_forgotten_is_not_promoted(memory: Memory, clock: Clock) -> Non
         memory.append("The user's knee hurts.")
         clock.pass_by(days=1)
     memory.forget(memory.remember("the user's knee hurts").known.entry.id)
-    assert tidy(memory).proposed == ()
+    assert tidy(memory.context).proposed == ()
 
 
 def test_old_notes_are_not_looked_at(memory: Memory, clock: Clock) -> None:
@@ -320,7 +324,7 @@ def test_old_notes_are_not_looked_at(memory: Memory, clock: Clock) -> None:
         memory.append("Likes green tea")
         clock.pass_by(days=1)
     clock.pass_by(days=100)
-    assert tidy(memory).proposed == ()
+    assert tidy(memory.context).proposed == ()
 
 
 def test_wordings_are_compared_by_an_embedder_on_this_machine(tmp_path: Path, clock: Clock) -> None:
@@ -332,7 +336,7 @@ def test_wordings_are_compared_by_an_embedder_on_this_machine(tmp_path: Path, cl
             memory.book.background = False
             for n, text in enumerate(wordings):
                 memory.remember(text, session=f"s{n}")
-            assert [each.kind for each in tidy(memory, dry_run=True).proposed] == kinds
+            assert [each.kind for each in tidy(memory.context, dry_run=True).proposed] == kinds
             assert bool(embedder.calls) == embedder.local
 
 
@@ -356,7 +360,7 @@ def test_any_cadence_leaves_the_same_book(
             memory.book.apply([Add(entry=one) for one in (*entries, *kept)], actor="user", door="test")
             for day in sorted({*on, 60}):
                 clock.now = NOW + timedelta(days=day)
-                tidy(memory, apply=["archive", "remove"])
+                tidy(memory.context, apply=["archive", "remove"])
             book = memory.book
             return {one.id: (one.state, round(book.strength(one), 9)) for one in book.entries()}
 
@@ -373,30 +377,30 @@ def _entry(id: str, text: str, score: float, **fields: Any) -> Entry:
 
 def test_a_sessions_end_tidies_once_a_day(memory: Memory, clock: Clock) -> None:
     fill(memory)
-    assert after_session(memory) is not None
-    assert after_session(memory) is None
+    assert after_session(memory.context) is not None
+    assert after_session(memory.context) is None
     clock.pass_by(days=1)
-    assert after_session(memory) is not None
+    assert after_session(memory.context) is not None
 
 
 def test_a_sessions_end_tidies_only_where_that_is_wanted(tmp_path: Path) -> None:
     config = CONFIG._replace(tidy=CONFIG.tidy._replace(after_session=False))
     with memorybook.open(str(tmp_path / "b"), config=config) as memory:
-        assert after_session(memory) is None
+        assert after_session(memory.context) is None
 
 
 def test_a_book_is_idle_a_while_after_the_last_word(memory: Memory, clock: Clock, tmp_path: Path) -> None:
-    assert is_idle(memory, 60)
+    assert is_idle(memory.context, 60)
     memory.remember("tea")
-    assert not is_idle(memory, 60)
+    assert not is_idle(memory.context, 60)
     clock.pass_by(seconds=61)
-    assert is_idle(memory, 60)
-    tidy(memory)
-    assert is_idle(memory, 60)
+    assert is_idle(memory.context, 60)
+    tidy(memory.context)
+    assert is_idle(memory.context, 60)
     chat = tmp_path / "chat.jsonl"
     chat.write_text('{"role": "user", "content": "hello", "timestamp": "2026-02-24T10:13:00Z"}\n', encoding="utf-8")
     memory.import_file(str(chat))
-    assert not is_idle(memory, 60)
+    assert not is_idle(memory.context, 60)
 
 
 def test_a_heartbeat_tidies_until_it_is_stopped(memory: Memory) -> None:
@@ -408,7 +412,7 @@ def test_a_heartbeat_tidies_until_it_is_stopped(memory: Memory) -> None:
             stop.set()
 
     fill(memory)
-    heartbeat(memory, every=0.01, idle=0.0, stop=stop, on_run=ran)
+    heartbeat(memory.context, every=0.01, idle=0.0, stop=stop, on_run=ran)
     assert [run.dry_run for run in runs] == [False, False]
 
 
@@ -426,7 +430,7 @@ def test_a_heartbeat_waits_while_the_book_is_in_use(memory: Memory) -> None:
     memory.remember("tea")
     stop = Looked()
     runs: list[Tidied] = []
-    heartbeat(memory, every=21600.0, stop=stop, on_run=runs.append)
+    heartbeat(memory.context, every=21600.0, stop=stop, on_run=runs.append)
     assert (runs, stop.pauses) == ([], [1800.0])
 
 
@@ -441,18 +445,18 @@ def test_a_heartbeat_lives_through_a_book_that_is_locked(memory: Memory, monkeyp
         runs.append(tidied)
         stop.set()
 
-    heartbeat(memory, every=0.01, stop=stop, on_run=ran)
+    heartbeat(memory.context, every=0.01, stop=stop, on_run=ran)
     assert runs[0].degraded == ("somebody saves it all the while",)
 
 
 def test_a_heartbeat_needs_time_between_its_beats(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="above 0"):
-        heartbeat(memory, every=0.0)
+        heartbeat(memory.context, every=0.0)
 
 
 def test_the_answer_counts_by_kind(memory: Memory) -> None:
     fill(memory, 8, score=0.15)
-    shown = tidy(memory, apply=["expire"]).json()
+    shown = tidy(memory.context, apply=["expire"]).json()
     assert shown["counts"] == {"done": {}, "proposed": {"archive": 8}}
     assert shown["proposed"][0]["proposal"] == "p1"
     assert (shown["usage"], shown["degraded"], shown["withdrawn"], shown["dry_run"]) == (None, [], [], False)
@@ -507,15 +511,15 @@ SAME = {"pairs": [{"p": "p1", "relation": "same", "text": None, "reason": "one h
 def test_a_model_is_asked_once_about_what_rules_cannot_tell(tmp_path: Path, clock: Clock) -> None:
     llm = ScriptedLLM([SAME])
     with asking(tmp_path, clock, llm) as memory:
-        assert tidy(memory, dry_run=True).proposed == ()
-        done = tidy(memory)
+        assert tidy(memory.context, dry_run=True).proposed == ()
+        done = tidy(memory.context)
         [waiting] = done.proposed
         assert (waiting.kind, waiting.proposal) == ("duplicate", "p1")
         assert waiting.reason.endswith("(one habit (by scripted))")
         assert done.usage is not None
         assert (done.usage["calls"], done.usage["model"]) == (1, "scripted")
-        assert (tidy(memory).usage, len(llm.requests)) == (None, 1)
-        accept(memory, ["p1"])
+        assert (tidy(memory.context).usage, len(llm.requests)) == (None, 1)
+        accept(memory.context, ["p1"])
         assert sorted(states(memory).values()) == ["active", "superseded"]
 
 
@@ -525,13 +529,13 @@ def test_a_model_is_asked_once_about_what_rules_cannot_tell(tmp_path: Path, cloc
 def test_without_tokens_no_model_is_asked(tmp_path: Path, clock: Clock, settings: Any) -> None:
     llm = ScriptedLLM([SAME])
     with asking(tmp_path, clock, llm, **settings) as memory:
-        assert (tidy(memory).usage, llm.requests) == (None, [])
+        assert (tidy(memory.context).usage, llm.requests) == (None, [])
 
 
 def test_a_sessions_end_asks_no_model(tmp_path: Path, clock: Clock) -> None:
     llm = ScriptedLLM([SAME])
     with asking(tmp_path, clock, llm) as memory:
-        assert after_session(memory) is not None
+        assert after_session(memory.context) is not None
         assert llm.requests == []
 
 
@@ -542,16 +546,16 @@ def test_rules_do_the_work_when_the_model_fails(tmp_path: Path, clock: Clock, an
         weak = memory.remember("a weak one", importance=0.21).known.entry.id
         fill(memory)
         clock.pass_by(days=20)
-        done = tidy(memory)
+        done = tidy(memory.context)
         assert done.degraded[0].startswith("the language model could not be asked: ")
         assert states(memory)[weak] == "archived"
         llm.script.append(SAME)
-        assert [each.kind for each in tidy(memory).proposed] == ["duplicate"]
+        assert [each.kind for each in tidy(memory.context).proposed] == ["duplicate"]
 
 
 def test_a_model_that_cannot_be_opened_is_told_of(tmp_path: Path, clock: Clock) -> None:
     with asking(tmp_path, clock, 3) as memory:
-        assert tidy(memory).degraded[0].startswith("no language model was asked: 3 is no language model")
+        assert tidy(memory.context).degraded[0].startswith("no language model was asked: 3 is no language model")
 
 
 def test_what_a_person_changed_while_the_model_thought_is_not_dealt_with(tmp_path: Path, clock: Clock) -> None:
@@ -561,4 +565,4 @@ def test_what_a_person_changed_while_the_model_thought_is_not_dealt_with(tmp_pat
 
     opened = asking(tmp_path, clock, think)
     with opened:
-        assert tidy(opened).proposed == ()
+        assert tidy(opened.context).proposed == ()

@@ -33,7 +33,7 @@ def order(memory: Memory, text: str) -> Obeyed:
     turn = Turn(id="o1", session="order", role="user", text=text, time=now)
     session = Session(uuid="order", name="order", created=now)
     memory.book.transcripts.append(session, [turn])
-    done = obey(memory, session, turn)
+    done = obey(memory.context, session, turn)
     assert done is not None
     return done
 

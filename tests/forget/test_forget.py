@@ -167,22 +167,22 @@ def test_an_entry_in_the_archive_is_forgotten(memory: Memory) -> None:
 
 def test_a_turn_takes_along_what_was_made_of_it(memory: Memory, tmp_path: Path) -> None:
     memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "I deployed the billing service."))
-    planned = forget(memory, source="turn:m0", dry_run=True)
+    planned = forget(memory.context, source="turn:m0", dry_run=True)
     assert (len(planned.entries), planned.turns, planned.sessions) == (1, 1, 0)
-    receipt = forget(memory, source="turn:s1/m0")
+    receipt = forget(memory.context, source="turn:s1/m0")
     assert receipt.entries == planned.entries
     assert [turn.id for turn in memory.book.transcripts.find("m1")] == ["m1"]
     assert memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "Hm.")).entries == 0
     with pytest.raises(NotFound, match="m0"):
-        forget(memory, source="turn:m0")
+        forget(memory.context, source="turn:m0")
 
 
 def test_a_turn_of_several_sessions_is_named_in_full(memory: Memory, tmp_path: Path) -> None:
     for session in ("s1", "s2"):
         memory.import_file(chat(tmp_path, f"Remember that {session} is a heron.", session=session))
     with pytest.raises(Conflict, match="turn:"):
-        forget(memory, source="turn:m0")
-    assert forget(memory, source="turn:s2/m0").turns == 1
+        forget(memory.context, source="turn:m0")
+    assert forget(memory.context, source="turn:s2/m0").turns == 1
 
 
 def test_an_imported_file_takes_all_of_its_sessions_along(memory: Memory, tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_an_imported_file_takes_all_of_its_sessions_along(memory: Memory, tmp_pa
     both.write_text("".join(lines), encoding="utf-8")
     memory.import_file(str(both))
     memory.import_file(chat(tmp_path, "Remember that box 3 is blue.", session="s3"))
-    receipt = forget(memory, source="both.jsonl")
+    receipt = forget(memory.context, source="both.jsonl")
     assert (receipt.sessions, receipt.turns, len(receipt.entries), len(receipt.documents)) == (2, 2, 2, 2)
     assert memory.book.transcripts.counts() == {"sessions": 1, "turns": 1}
-    assert undo(memory, receipt.operation or "").adapted == ()
+    assert undo(memory.context, receipt.operation or "").adapted == ()
     assert memory.book.transcripts.counts() == {"sessions": 3, "turns": 3}
-    assert forget(memory, source=str(both)).sessions == 2
+    assert forget(memory.context, source=str(both)).sessions == 2
 
 
 def test_a_document_takes_along_the_entries_that_rest_on_it(memory: Memory) -> None:
@@ -206,9 +206,9 @@ def test_a_document_takes_along_the_entries_that_rest_on_it(memory: Memory) -> N
         id="e1", text="A is red", category="fact", score=0.5, scored=day, last_activated=day, source="projects/a.md#L3"
     )
     memory.book.apply([Add(entry=new)], actor="user", door="test")
-    receipt = forget(memory, source="projects/a.md")
+    receipt = forget(memory.context, source="projects/a.md")
     assert (receipt.entries, receipt.documents) == (("e1",), ("projects/a.md",))
     assert not Path(memory.root, "projects", "a.md").exists()
     for unknown in ("projects/a.md", "MEMORY.md", "../../etc/passwd"):
         with pytest.raises(NotFound, match="nothing in this book comes from"):
-            forget(memory, source=unknown)
+            forget(memory.context, source=unknown)

@@ -45,7 +45,7 @@ def order(memory: Memory, text: str, *, name: str = "order") -> Obeyed:
     turn = Turn(id="o1", session=name, role="user", text=text, time=now)
     session = Session(uuid=name, name=name, created=now)
     memory.book.transcripts.append(session, [turn])
-    done = obey(memory, session, turn)
+    done = obey(memory.context, session, turn)
     assert done is not None
     return done
 
@@ -253,7 +253,7 @@ def test_an_order_is_heard(memory: Memory, text: str) -> None:
 def test_an_order_about_files_is_none(memory: Memory, text: str) -> None:
     now = memory.book.now()
     turn = Turn(id="o1", session="s", role="user", text=text, time=now)
-    assert obey(memory, Session(uuid="s"), turn) is None
+    assert obey(memory.context, Session(uuid="s"), turn) is None
 
 
 @pytest.mark.parametrize("purged", [False, True])

@@ -58,10 +58,10 @@ def test_what_is_purged_is_in_no_file_of_the_book(memory: Memory, tmp_path: Path
     spread(memory, tmp_path, text)
     assert len(holding(memory.root, text)) > 4
     if first:
-        forget(memory, query=text)
+        forget(memory.context, query=text)
     for id in [known.entry.id for known in memory.entries().entries if text in known.entry.text]:
-        purge(memory, id)
-    receipt = purge(memory, query=text)
+        purge(memory.context, id)
+    receipt = purge(memory.context, query=text)
     assert holding(memory.root, text) == []
     assert receipt.remains == ()
     assert not [hit for hit in memory.search(text).hits if text in hit.passage.text]
@@ -74,9 +74,9 @@ def test_what_is_purged_is_in_no_file_of_the_book(memory: Memory, tmp_path: Path
 
 def test_a_receipt_counts_what_went(memory: Memory, tmp_path: Path) -> None:
     id = spread(memory, tmp_path, SECRET["en"])
-    planned = purge(memory, id, dry_run=True)
+    planned = purge(memory.context, id, dry_run=True)
     assert holding(memory.root, SECRET["en"])
-    receipt = purge(memory, id)
+    receipt = purge(memory.context, id)
     assert receipt.entries == planned.entries == (id,)
     assert receipt.journal >= 5
     assert receipt.versions > 0
@@ -89,7 +89,7 @@ def test_a_receipt_counts_what_went(memory: Memory, tmp_path: Path) -> None:
 def test_the_turn_that_an_entry_rests_on_goes_with_it(memory: Memory, tmp_path: Path) -> None:
     memory.import_file(chat(tmp_path, "Remember that my uncle is a xylophonist.", "What a lovely day it was."))
     [known] = memory.entries().entries
-    receipt = purge(memory, known.entry.id)
+    receipt = purge(memory.context, known.entry.id)
     assert (receipt.turns, receipt.sessions) == (1, 0)
     assert holding(memory.root, "xylophonist") == []
     assert memory.search("lovely day").hits
@@ -103,20 +103,20 @@ def test_what_was_forgotten_before_can_be_purged(memory: Memory) -> None:
     memory.forget(id)
     memory.forget(query=text)
     assert holding(memory.root, text)
-    assert purge(memory, forgotten=True, dry_run=True).remains
-    receipt = purge(memory, forgotten=True)
+    assert purge(memory.context, forgotten=True, dry_run=True).remains
+    receipt = purge(memory.context, forgotten=True)
     assert holding(memory.root, text) == []
     assert receipt.remains == ()
     assert receipt.journal > 0
-    assert why(memory, kept).story[0].told == (f"+ {kept}: Tea is green and grows on hills (remembered)",)
-    assert purge(memory, forgotten=True).journal == 0
+    assert why(memory.context, kept).story[0].told == (f"+ {kept}: Tea is green and grows on hills (remembered)",)
+    assert purge(memory.context, forgotten=True).journal == 0
 
 
 def test_a_forgotten_entry_is_purged_by_its_id(memory: Memory) -> None:
     text = SECRET["en"]
     id = memory.remember(text).known.entry.id
     memory.forget(id)
-    purge(memory, id)
+    purge(memory.context, id)
     assert holding(memory.root, text) == []
 
 
@@ -125,7 +125,7 @@ def test_a_forgotten_entry_takes_its_turn_and_summary_along(memory: Memory, tmp_
     [known] = memory.entries().entries
     memory.update(known.entry.id, text="An uncle plays")
     memory.forget(known.entry.id)
-    assert purge(memory, known.entry.id).remains == ()
+    assert purge(memory.context, known.entry.id).remains == ()
     assert holding(memory.root, "xylophonist") == []
     assert memory.search("lovely day").hits
 
@@ -134,9 +134,9 @@ def test_what_was_forgotten_and_said_again_stays(memory: Memory) -> None:
     text = SECRET["en"]
     memory.forget(memory.remember(text).known.entry.id)
     id = memory.remember(text).known.entry.id
-    purge(memory, forgotten=True)
+    purge(memory.context, forgotten=True)
     assert [known.entry.id for known in memory.entries().entries] == [id]
-    assert "purged" not in why(memory, id).story[0].told[0]
+    assert "purged" not in why(memory.context, id).story[0].told[0]
 
 
 def test_the_history_stays_and_an_undo_says_what_is_missing(memory: Memory) -> None:
@@ -144,15 +144,15 @@ def test_the_history_stays_and_an_undo_says_what_is_missing(memory: Memory) -> N
     created = last(memory)
     other = memory.remember("Tea is green and grows on hills").known.entry.id
     later = last(memory)
-    purge(memory, id)
-    found = history(memory, id).operations
+    purge(memory.context, id)
+    found = history(memory.context, id).operations
     assert [each.operation.kind for each in found] == ["purge", "remember"]
     assert all("purged" in told for each in found for told in each.told)
     for operation in (created, last(memory)):
         with pytest.raises(Conflict, match="purged"):
-            undo(memory, operation)
-    undo(memory, later)
-    assert why(memory, other).known is None
+            undo(memory.context, operation)
+    undo(memory.context, later)
+    assert why(memory.context, other).known is None
 
 
 def test_an_entry_that_moved_is_in_one_place_when_half_of_how_it_moved_was_purged(memory: Memory) -> None:
@@ -168,9 +168,9 @@ def test_an_entry_that_moved_is_in_one_place_when_half_of_how_it_moved_was_purge
     page.write_text(f"{head}{low}\n{high.rstrip()}\n", encoding="utf-8")
     memory.book.apply([Update(id="cold1", fields={"archived": False})], actor="user", door="test")
     moved = last(memory)
-    purge(memory, tea)
+    purge(memory.context, tea)
     assert [bool(patch.hunks) for patch in memory.book.journal.patches(moved)] == [False, True]
-    assert undo(memory, moved).exact == ()
+    assert undo(memory.context, moved).exact == ()
     standing = [path for path in (page, archive) if "[cold1]" in path.read_text(encoding="utf-8")]
     assert standing == [page]
     assert memory.entries(state="archived").entries[0].entry.id == "cold1"
@@ -179,9 +179,9 @@ def test_an_entry_that_moved_is_in_one_place_when_half_of_how_it_moved_was_purge
 def test_a_short_text_does_not_take_others_with_it(memory: Memory) -> None:
     id = memory.remember("tea").known.entry.id
     kept = memory.remember("The user drinks tea in the morning").known.entry.id
-    purge(memory, id)
-    assert why(memory, kept).story[0].told == (f"+ {kept}: The user drinks tea in the morning (remembered)",)
-    assert why(memory, id).story[0].told == (f"add {id}: purged",)
+    purge(memory.context, id)
+    assert why(memory.context, kept).story[0].told == (f"+ {kept}: The user drinks tea in the morning (remembered)",)
+    assert why(memory.context, id).story[0].told == (f"add {id}: purged",)
 
 
 def test_a_copy_that_a_person_keeps_is_named(memory: Memory) -> None:
@@ -189,15 +189,15 @@ def test_a_copy_that_a_person_keeps_is_named(memory: Memory) -> None:
     id = memory.remember(text).known.entry.id
     Path(memory.root, "projects").mkdir()
     Path(memory.root, "projects", "mine.md").write_text(f"# Mine\n\n{text}\n", encoding="utf-8")
-    assert purge(memory, id).remains == ("it still stands in projects/mine.md",)
+    assert purge(memory.context, id).remains == ("it still stands in projects/mine.md",)
 
 
 def test_everything_from_a_source(memory: Memory, tmp_path: Path) -> None:
     path = chat(tmp_path, f"Remember that {SECRET['en']}.", "What a lovely day it was.", session="talk")
     memory.import_file(path)
     with pytest.raises(NotFound, match=r"other\.jsonl"):
-        purge(memory, source="other.jsonl")
-    receipt = purge(memory, source=path)
+        purge(memory.context, source="other.jsonl")
+    receipt = purge(memory.context, source=path)
     assert (receipt.sessions, receipt.turns) == (1, 2)
     assert holding(memory.root, SECRET["en"]) == []
     assert holding(memory.root, "lovely day") == []
@@ -208,7 +208,7 @@ def test_a_session_that_lost_a_line_is_not_captured_anew(memory: Memory, tmp_pat
     said = ["Remember that my uncle is a xylophonist.", "Remember that the heron stands in the garden all day."]
     memory.import_file(chat(tmp_path, *said))
     [uncle] = [known.entry for known in memory.entries().entries if "uncle" in known.entry.text]
-    purge(memory, uncle.id)
+    purge(memory.context, uncle.id)
     assert memory.import_file(chat(tmp_path, *said)).json() | {"skipped": []} == {
         **dict.fromkeys(["new_turns", "entries", "strengthened", "notes", "redacted"], 0),
         "sessions": 1,
@@ -226,10 +226,10 @@ def test_a_session_that_lost_a_line_is_not_captured_anew(memory: Memory, tmp_pat
 def test_exactly_one_thing_is_meant(memory: Memory) -> None:
     for given in ({}, {"target": "a", "forgotten": True}, {"query": "a", "session": "b"}):
         with pytest.raises(InvalidInput):
-            purge(memory, **given)
+            purge(memory.context, **given)
     with pytest.raises(NotFound, match="nobody"):
-        purge(memory, "nobody")
-    assert purge(memory, query="quantum chromodynamics").operation is None
+        purge(memory.context, "nobody")
+    assert purge(memory.context, query="quantum chromodynamics").operation is None
 
 
 READER = """
@@ -255,12 +255,12 @@ def test_a_reader_in_another_process_is_named_and_overwritten_after(
     )
     assert reader.stdout is not None
     assert reader.stdout.readline() == "reading\n"
-    receipt = purge(memory, id)
+    receipt = purge(memory.context, id)
     assert "another process is reading" in receipt.remains[0]
-    assert not finish(memory)
+    assert not finish(memory.context)
     reader.communicate("go on\n", timeout=30)
-    assert finish(memory)
-    assert finish(memory)
+    assert finish(memory.context)
+    assert finish(memory.context)
     assert holding(memory.root, SECRET["en"]) == []
     assert list(memory.book.journal.parked()) == []
 
@@ -271,7 +271,7 @@ def test_another_opening_of_the_book_goes_on(memory: Memory, reopen: Reopen) -> 
     memory.remember("Tea is green")
     other = reopen()
     assert other.search("xylophone").hits
-    assert purge(memory, id).remains == ()
+    assert purge(memory.context, id).remains == ()
     assert text not in [hit.passage.text for hit in other.search("xylophone").hits]
     assert other.search("green tea").hits
     other.append("and on it goes")
@@ -279,7 +279,7 @@ def test_another_opening_of_the_book_goes_on(memory: Memory, reopen: Reopen) -> 
 
 
 def test_databases_stay_sound(memory: Memory, tmp_path: Path) -> None:
-    purge(memory, spread(memory, tmp_path, SECRET["en"]))
+    purge(memory.context, spread(memory, tmp_path, SECRET["en"]))
     memory.close()
     for path in Path(memory.root, ".memorybook").glob("*.sqlite"):
         connection = apsw.Connection(str(path))

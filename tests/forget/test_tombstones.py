@@ -59,7 +59,7 @@ def turn_of(memory: Memory, word: str) -> str:
 
 def parts(memory: Memory) -> tuple[Any, str]:
     """The last page of the session, and the reason it was written with."""
-    found = last_page(memory, memory.book.transcripts.session("s1"))
+    found = last_page(memory.context, memory.book.transcripts.session("s1"))
     return found.ours, found.reason
 
 
@@ -72,9 +72,9 @@ def test_what_follows_a_forgotten_last_turn_is_remembered(opened: Open, language
     memory, talk, (_, heron, cat) = opened(), TALKS[language], WORDS[language]
     memory.process_session_end(said(*talk[:3]), "s1")
     if how == "purge by id":
-        purge(memory, entry(memory, heron).id)
+        purge(memory.context, entry(memory, heron).id)
     elif how == "purge":
-        purge(memory, source=turn_of(memory, heron))
+        purge(memory.context, source=turn_of(memory, heron))
     else:
         memory.forget(source=turn_of(memory, heron))
     found = memory.process_session_end(said(*talk), "s1")
@@ -100,7 +100,7 @@ def test_what_follows_turns_that_a_person_let_go_is_remembered(opened: Open) -> 
 def test_a_summary_without_what_was_purged_is_written_on(opened: Open, language: str) -> None:
     memory, talk, (boat, _, cat) = opened(), TALKS[language], WORDS[language]
     memory.process_session_end(said(*talk[:3]), "s1")
-    purge(memory, entry(memory, boat).id)
+    purge(memory.context, entry(memory, boat).id)
     assert parts(memory) == (True, SUMMARIZED)
     assert (session_md.parse(page(memory)).turns, boat in page(memory)) == (2, False)
     memory.process_session_end(said(*talk), "s1")
@@ -111,7 +111,7 @@ def test_a_summary_without_what_was_purged_is_written_on(opened: Open, language:
 def test_a_summary_that_a_person_edits_after_a_purge_is_theirs(opened: Open) -> None:
     memory, talk = opened(), TALKS["en"]
     memory.process_session_end(said(*talk[:3]), "s1")
-    purge(memory, entry(memory, "Wanda").id)
+    purge(memory.context, entry(memory, "Wanda").id)
     [path] = Path(memory.root, "sessions").glob("*.md")
     path.write_text(f"{page(memory)}\nMy own words.\n", encoding="utf-8")
     assert not parts(memory)[0]
@@ -122,7 +122,7 @@ def test_a_summary_that_a_person_edits_after_a_purge_is_theirs(opened: Open) -> 
 def test_what_a_model_wrote_of_the_rest_stays_above_what_it_writes_next(opened: Open) -> None:
     memory = opened([answer(candidate(BOAT), summary=f"{BOAT} They live in Berlin."), answer(summary="It rained.")])
     memory.process_session_end(said("My boat is called Wanda, and we live in Berlin."), "s1")
-    purge(memory, entry(memory, "Wanda").id)
+    purge(memory.context, entry(memory, "Wanda").id)
     assert parts(memory) == (True, BY_MODEL)
     memory.process_session_end(said("It rained today and I was out all day long."), "s1")
     assert session_md.parse(page(memory)).summary == "They live in Berlin.\n\nIt rained."
@@ -139,7 +139,9 @@ def test_rules_do_not_tell_of_a_forgotten_entry_again(opened: Open, language: st
     if how == "forget":
         memory.forget(entry(memory, boat).id)
     else:
-        accept(memory, propose(memory, [Proposed("forget", (Remove(id=entry(memory, boat).id),), "asked")]))
+        accept(
+            memory.context, propose(memory.context, [Proposed("forget", (Remove(id=entry(memory, boat).id),), "asked")])
+        )
     memory.process_session_end(said(*talk[:2], talk[3]), "s1")
     assert boat not in page(memory)
     assert cat in page(memory)
@@ -224,14 +226,14 @@ def test_a_person_who_asks_to_remember_it_after_all_is_heard(
 def test_a_quote_in_a_reason_is_purged(opened: Open) -> None:
     memory = opened([answer(candidate(BOAT, quote="my boat is called Wanda"), summary="They talked about boats.")])
     memory.process_session_end(said("You know, my boat is called Wanda, and it rains today, bye."), "s1")
-    assert purge(memory, entry(memory, "Wanda").id).remains == ()
+    assert purge(memory.context, entry(memory, "Wanda").id).remains == ()
     assert holding(memory.root, "Wanda") == []
 
 
 def test_a_title_that_was_cut_is_purged(opened: Open) -> None:
     memory = opened()
     memory.process_session_end(said(LONG, "I moved to Berlin for the job at Siemens."), "s1")
-    assert purge(memory, entry(memory, "Zorbulon").id).remains == ()
+    assert purge(memory.context, entry(memory, "Zorbulon").id).remains == ()
     assert holding(memory.root, "Zorbulon") == []
     assert session_md.parse(page(memory)).title == "I moved to Berlin for the job at Siemens"
 
@@ -240,7 +242,7 @@ def test_a_title_that_was_cut_is_purged(opened: Open) -> None:
 def test_a_turn_takes_its_line_of_the_summary_along(opened: Open, language: str) -> None:
     memory, (boat, heron, _) = opened(), WORDS[language]
     memory.process_session_end(said(*TALKS[language][:3]), "s1")
-    assert purge(memory, source=turn_of(memory, boat)).remains == ()
+    assert purge(memory.context, source=turn_of(memory, boat)).remains == ()
     assert holding(memory.root, boat) == []
     assert heron in page(memory)
 
@@ -250,7 +252,7 @@ def test_what_was_left_out_of_a_session_is_purged_with_it(opened: Open) -> None:
     memory = opened([answer(told, summary="They talked.")])
     memory.process_session_end(said("Mira Zorbulon earns a lot of money each month they say."), "s1")
     assert holding(memory.root, "9000 euros")
-    assert purge(memory, session="s1").remains == ()
+    assert purge(memory.context, session="s1").remains == ()
     assert holding(memory.root, "Zorbulon") == []
 
 
@@ -258,14 +260,14 @@ def test_a_session_that_waits_still_does_when_the_reason_is_purged(opened: Open)
     memory = opened([answer(candidate(BOAT)), LLMFailed(f"cannot be used: {BOAT!r}")])
     memory.process_session_end(said("Hello. My boat is called Wanda."), "s0")
     memory.process_session_end(said("Remember that my cat is called Tom and my dog is Rex."), "s1")
-    purge(memory, entry(memory, "Wanda").id)
+    purge(memory.context, entry(memory, "Wanda").id)
     assert [(each.session, each.reason) for each in memory.book.journal.parked(kind="memorize")] == [("s1", "(purged)")]
 
 
 def test_a_turn_is_purged_out_of_what_waits_without_transcripts(opened: Open) -> None:
     memory = opened([LLMFailed("down")], transcripts=CONFIG.transcripts._replace(enabled=False))
     memory.process_session_end(said("My boat is called Wanda.", "My cat is called Tom."), "s1")
-    purge(memory, query="My boat is called Wanda.")
+    purge(memory.context, query="My boat is called Wanda.")
     [waits] = memory.book.journal.parked(kind="memorize")
     assert "Wanda" not in str(waits.payload)
     assert "Tom" in str(waits.payload)

@@ -478,7 +478,7 @@ def test_a_pasted_log_is_not_searched_with(filled: Tell, monkeypatch: pytest.Mon
 
     def search(memory: Memory, query: str, **_: object) -> Answer:
         asked.append(query)
-        return candidates(memory, "", max_tokens=1)
+        return candidates(memory.context, "", max_tokens=1)
 
     monkeypatch.setattr("memorybook.prompt.recall.candidates", search)
     assert filled("UserPromptSubmit", prompt="why? " + "x" * 1_000_000) == ""

@@ -193,7 +193,7 @@ def test_the_newest_words_of_people_are_told_where_nothing_leads_on(memory: Memo
 def test_turns_of_the_session_that_the_prompt_shows_are_left_out(memory: Memory, say: Say) -> None:
     say("s1", "user: The ferry leaves at nine.")
     say("s2", "user: The ferry has a bar.", "assistant: The ferry is red.", "user: Sorry, the ferry is blue.", day=2)
-    text = recall(memory, "ferry", max_tokens=1_000, without="s2").text
+    text = recall(memory.context, "ferry", max_tokens=1_000, without="s2").text
     assert [line.partition("] ")[2] for line in told(text)] == ["User: The ferry leaves at nine."]
     assert "blue" in memory.recall("ferry").text
 
@@ -202,11 +202,13 @@ def test_unasked_only_what_may_be_about_it_is_told(memory: Memory, say: Say) -> 
     memory.remember("The user's sister is called Ada.", importance="high")
     say("s1", "user: The staging database listens on port 5433.", "assistant: Noted.", "user: It moves in May.")
     say("s2", "user: I like rowing.", day=2)
-    text = recall(memory, "Which port does the staging database listen on?", max_tokens=1_000, unasked=True).text
+    text = recall(
+        memory.context, "Which port does the staging database listen on?", max_tokens=1_000, unasked=True
+    ).text
     assert "5433" in text
     assert "Ada" not in text
     assert "rowing" not in text
-    assert recall(memory, "How do jet engines work?", max_tokens=1_000, unasked=True).text == ""
+    assert recall(memory.context, "How do jet engines work?", max_tokens=1_000, unasked=True).text == ""
 
 
 # --- pieces --------------------------------------------------------------------------------------
@@ -231,6 +233,6 @@ def test_spans_that_touch_are_one() -> None:
 )
 def test_a_list_of_hits_has_what_took_one_back_before_it(memory: Memory, old: str, new: str, asked: str) -> None:
     memory.process_session_end([{"role": "user", "content": text} for text in (old, new)], "s1")
-    found = tell_hits(memory, asked, limit=1, keep=lambda passage: passage.source == "turn")
+    found = tell_hits(memory.context, asked, limit=1, keep=lambda passage: passage.source == "turn")
     texts = [hit.snippet for hit in found.hits]
     assert texts == [new, old]

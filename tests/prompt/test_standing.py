@@ -38,7 +38,7 @@ def test_an_instruction_is_never_injected_whatever_way_it_came_in(
     elif way == "append":
         memory.append(attack)
     elif way == "section":
-        memory.door = "cli"  # an agent's line would be left out anyway
+        memory.context = memory.context._replace(door="cli", actor="user")  # an agent's line is left out anyway
         memory.append(attack, section="Preferences")
     elif way == "turn":
         chat = tmp_path / "chat.jsonl"

@@ -117,7 +117,9 @@ def test_a_provider_that_fails_says_why(memory: Memory) -> None:
 def test_what_is_spent_counts_against_the_budget_of_the_day(opened: Opened) -> None:
     memory = opened(ScriptedLLM(then=save))
     budget = memory.config.llm.budget._replace(calls_per_day=3)
-    memory.config = memory.config._replace(llm=memory.config.llm._replace(budget=budget))
+    memory.context = memory.context._replace(
+        config=memory.config._replace(llm=memory.config.llm._replace(budget=budget))
+    )
     memory.book.journal.spend(NOW.date(), calls=2)
     found = run(memory, "flat", "tiered")
     assert [len(ran.failed) for ran in found.runs] == [1, 1]
@@ -159,7 +161,7 @@ def test_a_copy_has_the_documents_to_the_byte_and_their_times(memory: Memory) ->
 def test_no_service_is_asked_to_embed_a_copy(memory: Memory) -> None:
     embedder = HashEmbedder()
     embedder.local = False
-    memory.embedder = embedder
+    memory.context = memory.context._replace(embedder=embedder)
     memory.remember("The user likes tea.")
     with copied(memory, provider="tiered") as copy:
         assert copy.search("tea").hits

@@ -95,7 +95,9 @@ def test_nothing_changes_and_the_next_try_succeeds(
 ) -> None:
     timeout = 0.2 if fault == "silence" else 10.0
     memory = opened(backend="scan")
-    memory.config = memory.config._replace(llm=llm_server.settings(service, wire, timeout=timeout))
+    memory.context = memory.context._replace(
+        config=memory.config._replace(llm=llm_server.settings(service, wire, timeout=timeout))
+    )
     memory.remember("The user likes tea.")
     before = documents(memory)
     failed = remembering(memory, name, service, FAULTS[fault])

@@ -420,7 +420,9 @@ def test_a_large_page_gets_room_for_the_answer_unless_the_setting_says_how_much(
     for number in range(40):
         memory.remember(f"Fact number {number}: " + f"harbour {number} has {number * 7} cranes and more. " * 12)
     limited = opened()
-    limited.config = limited.config._replace(llm=limited.config.llm._replace(max_tokens=9_000))
+    limited.context = limited.context._replace(
+        config=limited.config._replace(llm=limited.config.llm._replace(max_tokens=9_000))
+    )
     for one, expected in ((memory, True), (limited, False)):
         llm = ScriptedLLM([rewriting()])
         assert Flat(one).memorize(MemorizeInput(talk(2), llm=llm, archive_all=True)).ok
@@ -526,8 +528,10 @@ def test_without_a_model_it_says_so(memory: Memory) -> None:
 
 def test_a_budget_that_is_used_up_is_a_failure(opened: Opened) -> None:
     memory = opened(llm=ScriptedLLM([rewriting()]))
-    memory.config = memory.config._replace(
-        llm=memory.config.llm._replace(budget=memory.config.llm.budget._replace(tokens_per_operation=10))
+    memory.context = memory.context._replace(
+        config=memory.config._replace(
+            llm=memory.config.llm._replace(budget=memory.config.llm.budget._replace(tokens_per_operation=10))
+        )
     )
     result = Flat(memory).memorize(MemorizeInput(talk(2), archive_all=True))
     assert not result.ok

@@ -13,12 +13,12 @@ AT = "2026-02-23T09:05:59Z"
 
 
 def line(memory: Memory, **message: Any) -> str:
-    [found] = lines_of([{"timestamp": AT, **message}], mask=Mask(memory), zone=UTC)
+    [found] = lines_of([{"timestamp": AT, **message}], mask=Mask(memory.context), zone=UTC)
     return found.text
 
 
 def texts(memory: Memory, *messages: dict[str, Any]) -> list[str]:
-    return [one.text for one in lines_of(messages, mask=Mask(memory), zone=UTC)]
+    return [one.text for one in lines_of(messages, mask=Mask(memory.context), zone=UTC)]
 
 
 def test_a_message_is_shown_with_its_own_minute_and_its_role(memory: Memory) -> None:
@@ -97,7 +97,7 @@ def test_times_are_shown_in_the_zone_of_the_book(memory: Memory) -> None:
         {"role": "user", "content": "a", "timestamp": moment},
         {"role": "user", "content": "b", "timestamp": "2026-02-24T07:31:00"},
     ]
-    found = lines_of(messages, mask=Mask(memory), zone=zone)
+    found = lines_of(messages, mask=Mask(memory.context), zone=zone)
     assert [one.text for one in found] == ["[2026-02-24 07:30] USER: a", "[2026-02-24 07:31] USER: b"]
 
 
@@ -107,5 +107,5 @@ def test_people_without_a_role_go_by_their_names(memory: Memory) -> None:
 
 def test_each_line_knows_its_door(memory: Memory) -> None:
     messages = [{"role": role, "content": "x"} for role in ("user", "assistant", "tool")]
-    found: list[Line] = lines_of(messages, mask=Mask(memory), zone=UTC)
+    found: list[Line] = lines_of(messages, mask=Mask(memory.context), zone=UTC)
     assert [one.trust for one in found] == ["user", "agent", "tool"]

@@ -151,7 +151,7 @@ def test_what_is_said_again_is_strengthened_once_a_session(opened: Open, evolvin
     again = answer(candidate(WORK, reinforces=["m1"]), candidate(WORK))
     memory = opened([answer(candidate(WORK)), again, again])
     for name in ("s1", "s2", "s3"):
-        process_session_end(memory, said(WORK), name, evolving=evolving)
+        process_session_end(memory.context, said(WORK), name, evolving=evolving)
     [known] = memory.entries().entries
     assert known.entry.hits == 3
 
@@ -201,7 +201,7 @@ def test_what_is_stored_after_the_messages_is_left_for_later(opened: Open) -> No
     llm = ScriptedLLM([answer(candidate(WORK, "t2")), answer(candidate(TEA))])
     memory = opened(llm)
     talk = [{**each, "id": f"m{n}"} for n, each in enumerate(said("We met.", WORK, TEA))]
-    store(memory, *talk_of(memory, talk, "s1"))
+    store(memory.context, *talk_of(memory.context, talk, "s1"))
     page = memory.process_session_end(talk[1:2], "s1").summary
     assert "We met." in str(llm.requests[0].messages)
     assert TEA not in str(llm.requests[0].messages)
@@ -705,7 +705,7 @@ def test_while_another_process_remembers_a_session_it_waits_and_others_go_on(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = opened([answer(candidate(WORK))])
-    with memory.alone("memorize") as ours, impatient(monkeypatch):
+    with memory.context.alone("memorize") as ours, impatient(monkeypatch):
         assert ours
         found = memory.process_session_end(said(WORK), "s1")
         assert memory.retry_parked() == ()

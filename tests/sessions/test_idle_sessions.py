@@ -64,7 +64,7 @@ def test_two_chats_at_once_are_two_sessions_and_each_is_closed(opened: Open, tmp
     memory = opened()
     memory.process_session_end([{"role": "user", "content": "An import has no one who waits."}], "other")
     clock.now += timedelta(hours=1)
-    assert list(left_open(memory)) == uuids
+    assert list(left_open(memory.context)) == uuids
     assert [done.session for done in memory.close_idle(limit=1)] == uuids[:1]
     assert [done.session for done in memory.close_idle()] == uuids[1:]
 
@@ -85,4 +85,4 @@ def test_nothing_is_idle_where_that_is_switched_off(
 ) -> None:
     left(tmp_path, clock)
     clock.now += timedelta(days=9)
-    assert list(left_open(opened(settings=settings))) == []
+    assert list(left_open(opened(settings=settings).context)) == []

@@ -109,7 +109,9 @@ def test_a_session_that_is_taken_up_again_goes_on(memory: Memory, transcript: Pa
     memory.ingest()
     [session] = memory.book.transcripts.sessions()
     assert session.ended is None
-    assert idle_sessions.left_open(memory) == [session.uuid]  # it was last heard of long ago, and no end will be told
+    assert idle_sessions.left_open(memory.context) == [
+        session.uuid
+    ]  # it was last heard of long ago, and no end will be told
     memory.close_idle()
     assert "The user prefers tabs over spaces." in entries(memory)
     assert len(turns(memory)) == 6
@@ -348,7 +350,7 @@ def test_several_at_once_take_everything_in_once(book: Path, memory: Memory, tra
 def test_nothing_is_taken_in_while_memory_is_switched_off(memory: Memory, book: Path, transcript: Path) -> None:
     report(memory, "end", transcript)
     with memorybook.open(str(book), config=Config(enabled=False)) as off:
-        assert ingest.ingest(off) == ingest.Ingested()
+        assert ingest.ingest(off.context) == ingest.Ingested()
     assert len(event_queue.names(machine(memory))) == 1
 
 

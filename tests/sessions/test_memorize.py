@@ -50,7 +50,7 @@ def replayed(
         for one in sessions or recorded(name):
             time = max(turn.time for turn in one.turns if turn.time is not None)
             said = messages(name)[one.session.name]
-            reports.append(process_session_end(memory, said, one.session.name, evolving=evolving))
+            reports.append(process_session_end(memory.context, said, one.session.name, evolving=evolving))
         yield memory, reports
 
 

@@ -132,7 +132,7 @@ def test_no_secret_that_a_person_wrote_into_the_book_is_shown_to_a_model(opened:
     memory.remember("Ann has green tea with honey at breakfast, she buys it in the shop by the mail.", tags=["TAG"])
     page = Path(memory.root, "MEMORY.md")
     page.write_text(re.sub("CODE|TAG", SECRET, page.read_text(encoding="utf-8")), encoding="utf-8")
-    process_session_end(memory, said("Ann drinks green tea with milk at breakfast."), "s1", evolving=True)
+    process_session_end(memory.context, said("Ann drinks green tea with milk at breakfast."), "s1", evolving=True)
     memory.tidy()
     with pytest.raises(LLMFailed):
         memory.revise(id, "make it shorter")

@@ -59,7 +59,7 @@ def told(text: str, title: str = "A move") -> dict[str, str]:
 def test_a_chat_and_its_session_get_summaries_and_vectors(opened: Open) -> None:
     memory = opened()
     say(memory, f"Hello! {MOVE}", "I'm sorry, I can't help with that.", "Thanks!", "You're welcome!")
-    done = refresh(memory, "s1")
+    done = refresh(memory.context, "s1")
     assert (done.chats, done.by, done.degraded) == (2, "rules", "")
     transcripts = memory.book.transcripts
     assert transcripts.chat_summaries("s1") == {"t0": f"User: {MOVE}"}
@@ -74,24 +74,24 @@ def test_a_chat_and_its_session_get_summaries_and_vectors(opened: Open) -> None:
 def test_what_is_told_is_not_told_again(opened: Open) -> None:
     memory = opened()
     say(memory, MOVE, "Noted.")
-    refresh(memory, "s1")
+    refresh(memory.context, "s1")
     revision = memory.book.transcripts.revision()
-    assert refresh(memory, "s1") == (0, "", "")
+    assert refresh(memory.context, "s1") == (0, "", "")
     assert memory.book.transcripts.revision() == revision
     say(memory, HARBOUR, "好的。")
-    assert refresh(memory, "s1").chats == 1
+    assert refresh(memory.context, "s1").chats == 1
     assert summary(memory) == f"用户：{MOVE}\n用户：{HARBOUR}"
 
 
 def test_at_its_end_a_summary_that_stands_stays(opened: Open) -> None:
     memory = opened(llm=ScriptedLLM())
     say(memory, MOVE, "Good.")
-    refresh(memory, "s1")
+    refresh(memory.context, "s1")
     say(memory, *[HARBOUR, "好的。"] * 4)
-    assert refresh(memory, "s1", over=True) == (4, "", "")
+    assert refresh(memory.context, "s1", over=True) == (4, "", "")
     assert summary(memory) == f"User: {MOVE}"
     say(memory, "Hello!", "Hi!", session="s2")
-    assert refresh(memory, "s2", over=True).by == "rules"
+    assert refresh(memory.context, "s2", over=True).by == "rules"
     assert summary(memory, "s2") == ""
 
 
@@ -107,12 +107,12 @@ def test_the_end_of_a_session_leaves_its_chats_with_summaries(opened: Open) -> N
 def test_what_is_forgotten_takes_the_summaries_along_that_told_of_it(opened: Open) -> None:
     memory = opened()
     say(memory, MOVE, "Good.", HARBOUR, "好的。")
-    refresh(memory, "s1")
+    refresh(memory.context, "s1")
     memory.book.transcripts.remove("s1", ["t0"])
     session = memory.book.transcripts.session("s1")
     assert (session.summary, session.title) == ("", "")
     assert memory.book.transcripts.summary_embedding("s1") is None  # type: ignore[attr-defined]
-    refresh(memory, "s1")
+    refresh(memory.context, "s1")
     assert summary(memory) == f"用户：{HARBOUR}"
 
 
@@ -122,15 +122,15 @@ def test_what_is_forgotten_takes_the_summaries_along_that_told_of_it(opened: Ope
 def test_switched_off_nothing_is_written(opened: Open, config: Config) -> None:
     memory = opened()
     say(memory, MOVE, "Good.")
-    assert refresh(opened(config), "s1") == (0, "", "")
+    assert refresh(opened(config).context, "s1") == (0, "", "")
     assert summary(memory) == ""
 
 
 def test_of_a_session_that_is_not_kept_nothing_is_done(opened: Open) -> None:
     memory = opened()
-    assert refresh(memory, "s1") == (0, "", "")
+    assert refresh(memory.context, "s1") == (0, "", "")
     say(memory, MOVE)
-    assert refresh(memory, "s2") == (0, "", "")
+    assert refresh(memory.context, "s2") == (0, "", "")
 
 
 class Strange(FailingEmbedder):
@@ -144,7 +144,7 @@ class Strange(FailingEmbedder):
 def test_an_embedder_that_is_down_is_told_of_and_no_trouble(opened: Open, embedder: type[FailingEmbedder]) -> None:
     memory = opened(embedder=embedder())
     say(memory, MOVE, "Good.")
-    assert "down" in refresh(memory, "s1").degraded
+    assert "down" in refresh(memory.context, "s1").degraded
     assert summary(memory) == f"User: {MOVE}"
     for language, text in (("en", "Remember that the harbour is in Kiel."), ("zh", HARBOUR)):
         done = memory.process_session_end([{"role": "user", "content": text}], language)
@@ -166,9 +166,9 @@ def test_rules_choose_a_title_anew_once_an_order_that_it_told_of_is_taken_back(
     memory = opened()
     say(memory, order)
     [turn] = memory.book.transcripts.turns("s1")
-    done = obey(memory, memory.book.transcripts.session("s1"), turn)
+    done = obey(memory.context, memory.book.transcripts.session("s1"), turn)
     assert done is not None
-    refresh(memory, "s1")
+    refresh(memory.context, "s1")
     first = memory.book.transcripts.session("s1").title
     assert first
     assert order.endswith(first[1:] + order[-1])
@@ -184,9 +184,9 @@ def test_a_title_that_somebody_gave_stays_when_an_order_is_taken_back(opened: Op
     memory = opened()
     turn = Turn(id="t0", session="s1", text="Remember that my ferry leaves at 14:30.", role="user", time=NOW)
     memory.book.transcripts.append(Session(uuid="s1", source="agent", title="Crossing to Ærø"), [turn])
-    done = obey(memory, memory.book.transcripts.session("s1"), turn)
+    done = obey(memory.context, memory.book.transcripts.session("s1"), turn)
     assert done is not None
-    refresh(memory, "s1")
+    refresh(memory.context, "s1")
     memory.undo(done.operation or "")
     say(memory, "Done.", "We sail to Marstal in May.")
     memory.process_session_end([], "s1")

@@ -19,7 +19,7 @@ def said(*texts: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def kept(memory: Memory, *texts: str, **more: Any) -> list[str]:
-    store(memory, *talk_of(memory, said(*texts, **more), "s1"))
+    store(memory.context, *talk_of(memory.context, said(*texts, **more), "s1"))
     return [turn.text for turn in memory.book.transcripts.turns("s1")]
 
 
@@ -44,13 +44,13 @@ def test_a_word_that_comes_back_is_kept_where_all_of_it_is_told(memory: Memory) 
 
 
 def test_ids_of_the_messages_are_left_alone(memory: Memory) -> None:
-    turns = turns_of(memory, [{"id": "m1", "role": "user", "content": "a"}])
-    assert as_known(turns, turns_of(memory, said("a"))) == turns
+    turns = turns_of(memory.context, [{"id": "m1", "role": "user", "content": "a"}])
+    assert as_known(turns, turns_of(memory.context, said("a"))) == turns
 
 
 def test_turns_that_another_program_stored_are_found_by_what_they_say(memory: Memory) -> None:
     messages = [{"id": f"m{n}", "role": "user", "content": text} for n, text in enumerate("abc")]
-    store(memory, *talk_of(memory, messages, "s1"))
+    store(memory.context, *talk_of(memory.context, messages, "s1"))
     assert kept(memory, "a", "b", "c", "d") == ["a", "b", "c", "d"]
     assert [turn.id for turn in memory.book.transcripts.turns("s1")][:3] == ["m0", "m1", "m2"]
 

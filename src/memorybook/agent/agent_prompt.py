@@ -114,7 +114,7 @@ def _said_before(talk: Conversation, asked: str, shown: set[str], failures: list
     if not (left_out and talk.stored and asked.strip()):
         return []
     try:
-        found = earlier(talk.memory, talk.uuid, asked, left_out, max_tokens=SAID_BEFORE)
+        found = earlier(talk.memory.context, talk.uuid, asked, left_out, max_tokens=SAID_BEFORE)
     except MemoryBookError as error:
         failures.append(str(error))
         return []

@@ -253,7 +253,7 @@ class Conversation:
 
     def usable(self, name: str) -> str:
         """The name as `open` takes it. Raises InvalidInput if it is blank, or taken by a session that cannot go on."""
-        name = Mask(self.memory).text(" ".join(name.split()))
+        name = Mask(self.memory.context).text(" ".join(name.split()))
         if not name:
             raise InvalidInput("the name of the session is blank")
         if self.session is not None and self.session.name == name:
@@ -295,7 +295,7 @@ class Conversation:
     def close(self, session: str) -> None:
         """Record that the session is over."""
         if self.stored:
-            end(self.memory, session, self.now())
+            end(self.memory.context, session, self.now())
         else:
             self.reach(session, OVER)
 

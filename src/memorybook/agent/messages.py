@@ -83,11 +83,11 @@ def turn_of(memory: Memory, message: Message, session: str) -> Turn | None:
     if not text_of(message).strip() and not message.get("tool_calls"):
         return None
     try:
-        found = turns_of(memory, [{name: value for name, value in message.items() if name not in _PLACES}])
+        found = turns_of(memory.context, [{name: value for name, value in message.items() if name not in _PLACES}])
     except InvalidInput:  # pictures alone, say
         return None
     turn = replace(found[0], id=str(message["id"]), session=session)
-    return mask_turns(Mask(memory), [turn])[0]
+    return mask_turns(Mask(memory.context), [turn])[0]
 
 
 _PLACES = ("session", "session_id", "sessionId", "conversation_id", "thread_id", "scope", "messages")

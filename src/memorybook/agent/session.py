@@ -258,7 +258,7 @@ class AgentSession(Turning):
         def retell() -> None:
             try:
                 while session := self._next_untold():
-                    if reason := refresh(talk.memory, session).degraded:
+                    if reason := refresh(talk.memory.context, session).degraded:
                         language = talk.language()
                         text = WORDS[language].not_retold.format(reason=told_in(language, reason))
                         self._tell(talk, "retell_failed", text, reason=reason)

@@ -107,7 +107,7 @@ class Remembering:
         Where there is no language model to wait for, rules remember it, whatever the provider.
         """
         messages = [] if talk.stored else [own(each.message) for each in kept]
-        found = put_off(talk.memory, messages, session, reason)
+        found = put_off(talk.memory.context, messages, session, reason)
         return Remembered(False, 0, reason) if found.queued else self._done(talk, found.operation)
 
     def _done(self, talk: Conversation, operation: str | None) -> Remembered:

@@ -81,7 +81,7 @@ class Turning:
             turn = turn_of(talk.memory, message, talk.uuid) if talk.session is not None else None
             if turn is None or talk.session is None or not talk.memory.config.enabled:
                 return None
-            done = obey(talk.memory, talk.session, turn)
+            done = obey(talk.memory.context, talk.session, turn)
             if done is not None:
                 self._session._tell(talk, "obeyed", told(done, talk.language(turn.text)), done=done)
             return done
@@ -163,7 +163,7 @@ class Turning:
         *,
         current: str = "",
     ) -> Outcome:
-        model = talk.memory.metered(llm)
+        model = talk.memory.context.metered(llm)
         if model is None:
             raise Unavailable("there is no language model: set llm.model, or give one")
 

@@ -236,7 +236,7 @@ class Workspace:
             llm=self._llm,
             missing_ok=True,
         )
-        self._embedder = self._embedder or memory.embedder
+        self._embedder = self._embedder or memory.context.embedder
         try:
             return Conversation(memory, self._provider(memory), session.channel, session.chat_id, view)
         except BaseException:

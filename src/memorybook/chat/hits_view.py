@@ -91,4 +91,4 @@ def _found(text: str, memory: Memory, current: str, limit: int, *, said_here: bo
         here = one.source == "turn" and one.session == current
         return (said_here or not here) and tells_beside(one.text, text, questions=not here)
 
-    return tell_hits(memory, text, limit=limit, without=None if said_here else current, keep=keep)
+    return tell_hits(memory.context, text, limit=limit, without=None if said_here else current, keep=keep)

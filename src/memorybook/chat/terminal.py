@@ -97,14 +97,14 @@ class Chat:
                 book=self._memory.root,
                 config=self._memory.config,
                 llm=self._llm,
-                embedder=self._memory.embedder,
+                embedder=self._memory.context.embedder,
                 workers=1,
                 on_event=self._heard,
                 door=CHANNEL,
             )
             opened.callback(workspace.close)
             self._settle = lambda: self._begin(workspace, opened.enter_context(_place(self._memory)))
-            if self._memory.absent:
+            if self._memory.context.absent:
                 self._begin(workspace, "1")
                 self._settles = True
             else:
@@ -141,7 +141,7 @@ class Chat:
         if lacks_editing():
             self._screen.remark(words.extra)
         self._screen.remark(words.hint)
-        if absent := memory.absent:
+        if absent := memory.context.absent:
             self._screen.remark(told_in(self._screen.language, absent))
         before = self._session.messages
         if self._goes_on:
@@ -174,7 +174,7 @@ class Chat:
                 yield from (turn.text for turn in transcripts.turns(session.uuid) if turn.role == "user")
 
     def _ids(self, what: str) -> Iterable[tuple[str, str]]:
-        if self._memory.absent:
+        if self._memory.context.absent:
             return []
         if what == "entries":
             return [(each.entry.id, each.entry.text) for each in self._memory.entries(limit=50).entries]
@@ -389,7 +389,7 @@ def _place(memory: Memory) -> Iterator[str]:
         yield "1"
         return
     for number in count(1):
-        with memory.alone(f"{CHANNEL}-{number}") as ours:
+        with memory.context.alone(f"{CHANNEL}-{number}") as ours:
             if ours:
                 yield str(number)
                 return

@@ -81,9 +81,9 @@ def _config(call: Call) -> Config:
 def _books(call: Call, config: Config) -> tuple[Any, str]:
     """What is served, and where the owner's token is."""
     from memorybook.config.project import book_root
+    from memorybook.context import MACHINE
     from memorybook.http.api_tokens import Tokens, owner_token
     from memorybook.http.books import Books
-    from memorybook.memory import MACHINE
 
     o, here = call.options, working_directory()
     if o.workspace is not None:

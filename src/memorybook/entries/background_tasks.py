@@ -23,7 +23,7 @@ from memorybook.errors import InvalidInput
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -144,24 +144,31 @@ def warn(line: str) -> None:
     logging.getLogger("memorybook").warning(line)
 
 
-def keeper_of(memory: Memory) -> Keeper:
+class Kept(Storing, Protocol):
+    """A memory of this process: it has a context, and a keeper once its first task is finished."""
+
+    context: Context
+    keeper: Keeper | None
+
+
+def keeper_of(memory: Kept) -> Keeper:
     """The keeper of a memory; made when its first task is finished."""
     from memorybook.prompt.recall import masked
 
     with _making:
         if memory.keeper is None:
-            memory.keeper = Keeper(partial(_stored, memory), partial(masked, memory.config))
+            memory.keeper = Keeper(partial(_stored, memory), partial(masked, memory.context.config))
         return memory.keeper
 
 
 _making = threading.Lock()
 
 
-def _stored(memory: Memory, task: Finished) -> None:
+def _stored(memory: Kept, task: Finished) -> None:
     from memorybook.entries.store_task import store_if_worthwhile
 
     store_if_worthwhile(
-        memory, task.goal, task.result, task.log, task.metadata, session_id=task.session, error=task.error
+        memory.context, task.goal, task.result, task.log, task.metadata, session_id=task.session, error=task.error
     )
 
 

@@ -19,7 +19,7 @@ from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
     from memorybook.book.transaction import Result
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 _TRIES = 5
 """How often a document that somebody writes all the while is made anew, where its revision does not matter."""
@@ -47,66 +47,66 @@ class Written(NamedTuple):
         return self._asdict()
 
 
-def documents(memory: Memory) -> tuple[DocumentInfo, ...]:
+def documents(context: Context) -> tuple[DocumentInfo, ...]:
     """See `Memory.documents`."""
-    return tuple(sorted(memory.book.documents.list(), key=lambda info: info.path))
+    return tuple(sorted(context.book.documents.list(), key=lambda info: info.path))
 
 
-def document(memory: Memory, path: str) -> Document:
+def document(context: Context, path: str) -> Document:
     """See `Memory.document`."""
-    return memory.book.documents.read(path)
+    return context.book.documents.read(path)
 
 
 def write_document(
-    memory: Memory, path: str, text: str, *, expect: str | None, reason: str = "written", session: str | None = None
+    context: Context, path: str, text: str, *, expect: str | None, reason: str = "written", session: str | None = None
 ) -> Written:
     """See `Memory.write_document`; reason and session as in `model.Operation`."""
-    mask = Mask(memory)
+    mask = Mask(context)
     text = mask.text(text)
 
     def write() -> Written:
-        before = _standing(memory, path, expect)
+        before = _standing(context, path, expect)
         if before is None:
-            _check_name(memory, path)
-        put = Put(path=path, text=_stamped(memory, path, text, before), reason=reason, made_from=before or "")
-        return _applied(memory, [put], path, "write", mask.count, session)
+            _check_name(context, path)
+        put = Put(path=path, text=_stamped(context, path, text, before), reason=reason, made_from=before or "")
+        return _applied(context, [put], path, "write", mask.count, session)
 
     return _anew(write, expect)
 
 
-def rename_document(memory: Memory, path: str, to: str, *, expect: str | None) -> Written:
+def rename_document(context: Context, path: str, to: str, *, expect: str | None) -> Written:
     """See `Memory.rename_document`."""
-    return _anew(lambda: _applied(memory, _moved(memory, path, to, expect), to, "rename", 0), expect)
+    return _anew(lambda: _applied(context, _moved(context, path, to, expect), to, "rename", 0), expect)
 
 
-def rename_documents(memory: Memory, ways: Mapping[str, str]) -> None:
+def rename_documents(context: Context, ways: Mapping[str, str]) -> None:
     """Move documents to paths where there are none, all of them or none, as one operation; raises as one does."""
 
     def rename() -> Result:
-        moved = [_moved(memory, path, to, None) for path, to in ways.items()]
+        moved = [_moved(context, path, to, None) for path, to in ways.items()]
         puts, drops = zip(*moved, strict=True)  # what stands in two places for a moment is never in none
-        return memory.book.apply([*puts, *drops], actor=memory.actor, door=memory.door, kind="rename")
+        return context.book.apply([*puts, *drops], actor=context.actor, door=context.door, kind="rename")
 
     _anew(rename)
 
 
 def remove_document(
-    memory: Memory, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
+    context: Context, path: str, *, expect: str | None, reason: str = "removed", session: str | None = None
 ) -> Written:
     """See `Memory.remove_document`; reason and session as in `model.Operation`."""
 
     def remove() -> Written:
-        return _applied(memory, [_removed(memory, path, expect, reason)], path, "remove", 0, session)
+        return _applied(context, [_removed(context, path, expect, reason)], path, "remove", 0, session)
 
     return _anew(remove, expect)
 
 
-def remove_documents(memory: Memory, paths: Sequence[str]) -> None:
+def remove_documents(context: Context, paths: Sequence[str]) -> None:
     """Take documents out of the book, all of them or none, as one operation; raises as one does."""
 
     def remove() -> Result:
-        drops = [_removed(memory, path, None, "removed") for path in paths]
-        return memory.book.apply(drops, actor=memory.actor, door=memory.door, kind="remove")
+        drops = [_removed(context, path, None, "removed") for path in paths]
+        return context.book.apply(drops, actor=context.actor, door=context.door, kind="remove")
 
     _anew(remove)
 
@@ -119,39 +119,39 @@ def _anew(do: Callable[[], _Done], expect: str | None = None) -> _Done:
     return do()
 
 
-def _moved(memory: Memory, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
-    before = _standing(memory, path, expect)
+def _moved(context: Context, path: str, to: str, expect: str | None) -> tuple[Put, Drop]:
+    before = _standing(context, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to rename")
     if path == to:
         raise InvalidInput(f"document {path!r} is called so already: give another path")
-    _check_may_go(memory, path, before)
-    _check_name(memory, to)
-    _standing(memory, to, "")
-    put = Put(path=to, text=_stamped(memory, to, before, None), reason=f"was {path}", made_from="")
+    _check_may_go(context, path, before)
+    _check_name(context, to)
+    _standing(context, to, "")
+    put = Put(path=to, text=_stamped(context, to, before, None), reason=f"was {path}", made_from="")
     return put, Drop(path=path, reason=f"is {to}", made_from=before)
 
 
-def _removed(memory: Memory, path: str, expect: str | None, reason: str) -> Drop:
-    before = _standing(memory, path, expect)
+def _removed(context: Context, path: str, expect: str | None, reason: str) -> Drop:
+    before = _standing(context, path, expect)
     if before is None:
         raise MissingDocument(f"no document {path!r} to remove")
-    _check_may_go(memory, path, before)
+    _check_may_go(context, path, before)
     return Drop(path=path, reason=reason, made_from=before)
 
 
-def _check_name(memory: Memory, path: str) -> None:
+def _check_name(context: Context, path: str) -> None:
     """Raises InvalidInput for a path that would hold a secret."""
-    mask = Mask(memory)
+    mask = Mask(context)
     clean = "/".join(mask.words(path.removesuffix(".md").split("/")))
     if mask.count:
         raise InvalidInput(f"no document can be called {clean!r}: its name looks like a secret; give another one")
 
 
-def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
+def _standing(context: Context, path: str, expect: str | None) -> str | None:
     """The text that stands there, None if none does; raises Conflict if it is not the one that is expected."""
     try:
-        found = memory.book.documents.read(path)
+        found = context.book.documents.read(path)
     except MissingDocument:
         if expect:
             raise Conflict(f"document {path!r} is gone: it was {expect!r} when it was read") from None
@@ -163,11 +163,11 @@ def _standing(memory: Memory, path: str, expect: str | None) -> str | None:
 
 
 def _applied(
-    memory: Memory, changes: Sequence[Change], path: str, kind: str, redacted: int, session: str | None = None
+    context: Context, changes: Sequence[Change], path: str, kind: str, redacted: int, session: str | None = None
 ) -> Written:
-    result = memory.book.apply(changes, actor=memory.actor, door=memory.door, kind=kind, session=session)
+    result = context.book.apply(changes, actor=context.actor, door=context.door, kind=kind, session=session)
     try:
-        revision = memory.book.documents.read(path).revision
+        revision = context.book.documents.read(path).revision
     except MissingDocument:
         revision = None
     return Written(path, revision, redacted, result.operation.id if result.operation else None)
@@ -176,7 +176,7 @@ def _applied(
 # --- what an agent may say of entries --------------------------------------------------------------
 
 
-def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
+def _stamped(context: Context, path: str, text: str, before: str | None) -> str:
     """The text with entries as whoever writes may leave them: their records are kept, and trust is the door's.
 
     A person may write anything into a document. An agent rewrites what entries say, files and moves them; how well
@@ -187,15 +187,15 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
     Raises:
         InvalidInput: The text leaves out lines of a person in MEMORY.md.
     """
-    if memory.actor == "user" or not _holds_entries(path):
+    if context.actor == "user" or not _holds_entries(path):
         return text
-    now = memory.book.now()
+    now = context.book.now()
     standing = memory_md.parse(before or "", modified=now)
     written = memory_md.parse(text, modified=now)
-    elsewhere = {entry.id: entry for entry in memory.book.entries()}
+    elsewhere = {entry.id: entry for entry in context.book.entries()}
     for entry in written.entries:
         known = standing.get(entry.id) or elsewhere.get(entry.id)
-        written = written.with_entry(_held(memory, entry, known))
+        written = written.with_entry(_held(context, entry, known))
         if known is not None and known.trust == "user" and known.text != entry.text:
             said = replace(known, id=memory_md.new_id(elsewhere), archived=True, superseded_by=known.id)
             written = written.with_entry(said)
@@ -210,11 +210,11 @@ def _stamped(memory: Memory, path: str, text: str, before: str | None) -> str:
     return written.render(now=now)
 
 
-def _check_may_go(memory: Memory, path: str, text: str) -> None:
+def _check_may_go(context: Context, path: str, text: str) -> None:
     """Raises InvalidInput where an agent would take away MEMORY.md, or an archive with entries in it."""
-    if memory.actor == "user" or not _holds_entries(path):
+    if context.actor == "user" or not _holds_entries(path):
         return
-    if path == MEMORY or memory_md.parse(text, modified=memory.book.now()).entries:
+    if path == MEMORY or memory_md.parse(text, modified=context.book.now()).entries:
         raise InvalidInput(f"document {path!r} holds what is remembered, it stays: forget entries one by one")
 
 
@@ -222,11 +222,11 @@ def _holds_entries(path: str) -> bool:
     return path == MEMORY or path.startswith("archive/")
 
 
-def _held(memory: Memory, entry: Entry, known: Entry | None) -> Entry:
+def _held(context: Context, entry: Entry, known: Entry | None) -> Entry:
     """The entry with the record of the one that it was, or a new one's."""
-    trust = "suspect" if screen(entry.text) else memory.trust
+    trust = "suspect" if screen(entry.text) else context.actor
     if known is None:
-        now = memory.book.now()
+        now = context.book.now()
         return replace(
             entry,
             trust=lowest(entry.trust, trust),

@@ -18,7 +18,7 @@ from memorybook.validate import count_of, read_place, text_of
 
 if TYPE_CHECKING:
     from memorybook.book.book import Book
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 MOST_TEXT = 300
 """Characters of a text that an account of a change shows."""
@@ -28,7 +28,7 @@ _QUIET = frozenset({"scored", "last_activated", "unknown", "id"})
 _SAID = "said: "
 
 
-def history(memory: Memory, id: str | None = None, *, limit: int | None = 20) -> History:
+def history(context: Context, id: str | None = None, *, limit: int | None = 20) -> History:
     """What was done, newest first.
 
     Args:
@@ -41,13 +41,13 @@ def history(memory: Memory, id: str | None = None, *, limit: int | None = 20) ->
         InvalidInput: A limit below 1.
     """
     limit = count_of(limit)
-    journal = memory.book.journal
+    journal = context.book.journal
     undone = journal.undone()
     wanted = None if limit is None else limit + 1
     found = list(journal.operations(target=id or None, limit=wanted))
     target: str | None = id or None
     if target is not None and not found:
-        found, target = _otherwise(memory.book, target, wanted), None
+        found, target = _otherwise(context.book, target, wanted), None
     shown = found[:limit]
     told = tuple(Happened(each, tuple(_told(each, target)), undone.get(each.id)) for each in shown)
     return History(told, len(found) > len(shown))
@@ -158,7 +158,7 @@ def _cut(text: str, most: int = MOST_TEXT) -> str:
 # --- why -----------------------------------------------------------------------------------------
 
 
-def why(memory: Memory, id: str) -> Why:
+def why(context: Context, id: str) -> Why:
     """Why an entry is in the book: what it rests on, what made it, and which prompts it entered.
 
     It tells of entries that are gone, too, as long as the journal does.
@@ -167,7 +167,7 @@ def why(memory: Memory, id: str) -> Why:
         NotFound: Neither the book nor the journal knows an entry of that id.
     """
     id = text_of(id, "id")
-    book = memory.book
+    book = context.book
     entries = {entry.id: entry for entry in book.entries()}
     entry = entries.get(id)
     operations = list(reversed(book.journal.operations(target=id)))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from memorybook.book.transaction import Outcome
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Operation
 
 
-def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
+def undo(context: Context, operation_id: str, *, dry_run: bool = False) -> Undone:
     """Take back an operation; undoing an undo does it again.
 
     Documents that stand as the operation left them become what they were before it, byte for byte. In those that
@@ -42,10 +42,10 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
             since; the message shows what stands now and what stood then. Nothing was done.
     """
     id = text_of(operation_id, "operation")
-    book = memory.book
+    book = context.book
     if id == MEMORY:
-        return _loss_undone(memory, dry_run=dry_run)
-    undone, operation, reversal = book.undo(id, actor=memory.actor, door=memory.door, dry_run=dry_run)
+        return _loss_undone(context, dry_run=dry_run)
+    undone, operation, reversal = book.undo(id, actor=context.actor, door=context.door, dry_run=dry_run)
     if not dry_run:
         with suppress(Unavailable):  # the documents are as they should be; the next search brings the index along
             book.refresh()
@@ -58,17 +58,17 @@ def undo(memory: Memory, operation_id: str, *, dry_run: bool = False) -> Undone:
         told=tuple(map(told, reversal.changes)),
         exact=reversal.exact,
         adapted=reversal.adapted,
-        remains=tuple(_remains(memory, undone)),
+        remains=tuple(_remains(context, undone)),
     )
 
 
-def _loss_undone(memory: Memory, *, dry_run: bool) -> Undone:
+def _loss_undone(context: Context, *, dry_run: bool) -> Undone:
     """Put back into MEMORY.md what another program took away, but for what was forgotten since.
 
     Raises:
         NotFound: Nothing was.
     """
-    book = memory.book
+    book = context.book
     lost = book.documents.lost(settle=True)
     if not lost:
         raise NotFound(f"no other program took anything from {MEMORY}: name an operation, see memorybook history")
@@ -76,14 +76,14 @@ def _loss_undone(memory: Memory, *, dry_run: bool) -> Undone:
     for _, text, left in lost:
         now = merge_text(left, text, now if left.strip() else without_header(now))
     was = set(before.split("\n"))
-    kept = remembered(memory, now.split("\n"))
+    kept = remembered(context, now.split("\n"))
     now = "\n".join(line for line in now.split("\n") if line in was or kept(line))
     exact = now == lost[-1].text
     operation: Operation | None = None
     outcomes: tuple[Outcome, ...] = ()
     if not dry_run:
         change = Put(path=MEMORY, text=now, reason="another program had taken it away", made_from=before)
-        result = book.apply([change], actor=memory.actor, door=memory.door, kind="undo")
+        result = book.apply([change], actor=context.actor, door=context.door, kind="undo")
         book.documents.forget_lost()
         operation, outcomes = result.operation, result.outcomes
         with suppress(Unavailable):
@@ -101,12 +101,12 @@ def _loss_undone(memory: Memory, *, dry_run: bool) -> Undone:
     )
 
 
-def _remains(memory: Memory, undone: Operation) -> Iterator[str]:
+def _remains(context: Context, undone: Operation) -> Iterator[str]:
     """What stays of a file whose session was imported, as each of its sessions is an operation of its own."""
     if undone.door != BY_IMPORT or undone.session is None:
         return
     with suppress(NotFound, Conflict):  # no turns are kept, or none any more
-        session = memory.book.transcripts.session(undone.session)
+        session = context.book.transcripts.session(undone.session)
         name = session.source.removeprefix("import:")
         if name != session.source:
             yield (

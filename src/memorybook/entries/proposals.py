@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memorybook.book.book import Book
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.protocols import Transcripts
 
 _ABOUT_ENTRIES = (Update, Reinforce, Archive, Remove, Supersede)
@@ -143,7 +143,7 @@ def _ids(change: Change) -> set[str]:
     return {change.id} | ({by} if by else set())
 
 
-def tombstones(memory: Memory, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
+def tombstones(context: Context, proposal: Proposal, entries: Mapping[str, Entry]) -> set[str]:
     """What must not come back once this is carried out; to be asked before. Empty but for what is to be forgotten."""
     if proposal.kind != FORGET:
         return set()
@@ -154,10 +154,10 @@ def tombstones(memory: Memory, proposal: Proposal, entries: Mapping[str, Entry])
         turn
         for one in changes
         if isinstance(one, RemoveTurns) and one.turn_ids
-        for turn in memory.book.transcripts.turns(one.session)
+        for turn in context.book.transcripts.turns(one.session)
         if turn.id in one.turn_ids
     ]
-    return tombstones_of(memory, removed, lines=lines, turns=turns)
+    return tombstones_of(context, removed, lines=lines, turns=turns)
 
 
 # --- in words ------------------------------------------------------------------------------------

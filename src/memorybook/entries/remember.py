@@ -19,7 +19,7 @@ from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 
 class Mask:
@@ -29,8 +29,8 @@ class Mask:
         count: How many it has masked so far.
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._settings = memory.config.redaction
+    def __init__(self, context: Context) -> None:
+        self._settings = context.config.redaction
         self.count = 0
 
     def text(self, text: str) -> str:
@@ -55,7 +55,7 @@ class Mask:
 
 
 def remember(
-    memory: Memory,
+    context: Context,
     text: str,
     *,
     category: Category,
@@ -68,9 +68,9 @@ def remember(
     named: str = "",
 ) -> Remembered:
     """See `Memory.remember`."""
-    mask = Mask(memory)
+    mask = Mask(context)
     text = mask.text(text.strip())
-    book = memory.book
+    book = context.book
     now = book.now()
     lapses = date.fromisoformat(expires) if expires else None
     entry = Entry(
@@ -86,12 +86,12 @@ def remember(
         tags=mask.words(tags),
         group=mask.text(group) if group else None,
         expires=lapses,
-        trust="suspect" if screen(text) else memory.trust,
+        trust="suspect" if screen(text) else context.actor,
         metadata=mask.json(metadata),
         unknown=_alias(named),
     )
     change = Add(entry=entry, reason="remembered")
-    result = book.apply([change], actor=memory.actor, door=memory.door, session=entry.session, kind="remember")
+    result = book.apply([change], actor=context.actor, door=context.door, session=entry.session, kind="remember")
     outcome = result.outcomes[0]
     standing = known(book, [outcome.entry or entry])[0]
     if outcome.applied is None:
@@ -107,40 +107,40 @@ def _alias(name: str) -> tuple[tuple[str, str], ...]:
     return ((NAMED, name),) if name in CATEGORY_ALIASES else ()
 
 
-def append(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
+def append(context: Context, text: str, *, kind: str | None, tags: Sequence[str], section: str | None) -> Appended:
     """See `Memory.append`."""
-    mask = Mask(memory)
+    mask = Mask(context)
     text, tags = mask.text(text), mask.words(tags)
     kind = mask.text(kind) if kind else None
-    book = memory.book
+    book = context.book
     if section is None:
-        change = note_change(memory, text, kind=kind, tags=tags, reason="appended")
+        change = note_change(context, text, kind=kind, tags=tags, reason="appended")
     else:
         section, said = mask.text(section), " ".join(text.split()).removeprefix("- ")
         item = " ".join([*([f"[{kind}]"] if kind else []), said, *(f"#{tag}" for tag in tags)])
-        line = _by_whom(memory, section, " ".join(item.split()))
+        line = _by_whom(context, section, " ".join(item.split()))
         change = Append(path="MEMORY.md", line=line, section=section, reason="appended")
-    result = book.apply([change], actor=memory.actor, door=memory.door, kind="append")
+    result = book.apply([change], actor=context.actor, door=context.door, kind="append")
     outcome = result.outcomes[0]
     operation = result.operation.id if result.operation else None
     return Appended(outcome.path, outcome.line, outcome.applied is None, mask.count, operation)
 
 
-def _by_whom(memory: Memory, section: str, item: str) -> str:
+def _by_whom(context: Context, section: str, item: str) -> str:
     """The list item, stamped where no person adds it; as it is if it stands there already."""
-    if memory.actor == "user" or memory.book.memory().item_line(section, item) is not None:
+    if context.actor == "user" or context.book.memory().item_line(section, item) is not None:
         return item
     return item + BY_AGENT
 
 
-def note_change(memory: Memory, text: str, *, kind: str | None, tags: Sequence[str], reason: str) -> Append:
+def note_change(context: Context, text: str, *, kind: str | None, tags: Sequence[str], reason: str) -> Append:
     """The change that appends a note, stamped now, to the file of the book's day."""
-    now = memory.book.now()
+    now = context.book.now()
     note = Note(time=now, text=" ".join(text.split()), kind=kind, tags=tuple(tags))
-    return Append(path=notes.daily_path(memory.book.day(now)), line=notes.render_line(note), reason=reason)
+    return Append(path=notes.daily_path(context.book.day(now)), line=notes.render_line(note), reason=reason)
 
 
-def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
+def flush(context: Context, text: str | None, messages: Sequence[Mapping[str, Any]] | None) -> Flushed:
     """See `Memory.flush`."""
     from memorybook.entries.flush import clean, notes_of
     from memorybook.forget.incoming import without_forgotten_turns
@@ -149,8 +149,8 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
 
     if (text is None) == (messages is None):
         raise InvalidInput("flush takes a text or messages, one of the two")
-    mask = Mask(memory)
-    book = memory.book
+    mask = Mask(context)
+    book = context.book
     found: list[Note] = []
     skipped: list[Skipped] = []
     cut: list[Discarded] = []
@@ -158,22 +158,22 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
         found, skipped = notes_of(mask.text(text), now=book.now())
     else:
         left_out: list[Skipped] = []
-        turns = mask_turns(mask, turns_of(memory, messages or ()))
+        turns = mask_turns(mask, turns_of(context, messages or ()))
         left = without_forgotten_turns(book, turns, now=book.now())
         said = [clean(turn, left_out) for turn in left if turn.text.strip()]
         cut = [unnamed(was.text) for turn, was in zip(left, turns, strict=True) if turn != was]
         if said or not turns:
-            found, skipped = notes_of(_extracted(memory, said, left_out), now=book.now())
+            found, skipped = notes_of(_extracted(context, said, left_out), now=book.now())
             skipped = [*left_out, *skipped]
-    kept = remembered(memory, [note.text for note in found] if messages is not None else [])
+    kept = remembered(context, [note.text for note in found] if messages is not None else [])
     gone = [note for note in found if not kept(note.text)]
     found = [note for note in found if note not in gone]
     reasons = [(each.text, each.reason) for each in skipped] + [(note.text, FORGOTTEN) for note in gone]
     reasons += [(each.text, each.reason) for each in cut]
-    changes = [note_change(memory, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
+    changes = [note_change(context, n.text, kind=n.kind, tags=n.tags, reason="flushed") for n in found]
     lost = [Discarded(text=each.text, reason=each.reason) for each in skipped if each.text]
     lost += [*cut, *(unnamed(note.text) for note in gone)]
-    result = book.apply(changes, actor=memory.actor, door=memory.door, kind="flush", discarded=lost)
+    result = book.apply(changes, actor=context.actor, door=context.door, kind="flush", discarded=lost)
     written = []
     for note, outcome in zip(found, result.outcomes, strict=True):
         if outcome.applied is None:
@@ -183,18 +183,18 @@ def flush(memory: Memory, text: str | None, messages: Sequence[Mapping[str, Any]
     return Flushed(tuple(written), tuple(reasons), mask.count, result.operation.id if result.operation else None)
 
 
-def _extracted(memory: Memory, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
+def _extracted(context: Context, turns: Sequence[Turn], skipped: list[Skipped]) -> Extraction:
     """What turns hold that is worth keeping: by the model where there is one, else, or where it fails, by rules."""
     from memorybook.entries.extract import extract
     from memorybook.entries.ground import ground
     from memorybook.sessions.end_session import sure
     from memorybook.sessions.turns import zone_of
 
-    now, zone = memory.book.now(), zone_of(memory)
+    now, zone = context.book.now(), zone_of(context)
     try:
-        llm = sure(memory.metered())
+        llm = sure(context.metered())
         if llm is not None:
-            language, mask = memory.config.language, Mask(memory).text
+            language, mask = context.config.language, Mask(context).text
             found = extract(turns, session=None, now=now, llm=llm, language=language, zone=zone, mask=mask)
             grounded = ground(found.candidates, turns, now=now, zone=zone)
             doubted = [Discarded(text=one.content, reason=one.doubt, quote=one.quote) for one in grounded if one.doubt]
@@ -206,7 +206,7 @@ def _extracted(memory: Memory, turns: Sequence[Turn], skipped: list[Skipped]) ->
 
 
 def update(
-    memory: Memory,
+    context: Context,
     id: str,
     *,
     text: str | None,
@@ -219,13 +219,13 @@ def update(
     named: str = "",
 ) -> Known:
     """See `Memory.update`."""
-    mask = Mask(memory)
-    today = memory.book.now().date()
+    mask = Mask(context)
+    today = context.book.now().date()
     fields: dict[str, Any] = {}
     if text is not None:
-        fields |= reworded(memory, id, mask.text(text.strip()))
+        fields |= reworded(context, id, mask.text(text.strip()))
     if category is not None:
-        kept = next((each.unknown for each in memory.book.entries() if each.id == id), ())
+        kept = next((each.unknown for each in context.book.entries() if each.id == id), ())
         fields |= {"category": category, "unknown": (*(each for each in kept if each[0] != NAMED), *_alias(named))}
     if importance is not None:
         fields |= {"score": fade.importance_score(importance), "scored": today, "last_activated": today}
@@ -235,38 +235,38 @@ def update(
         fields["group"] = mask.text(group) if group else None
     if expires is not None:
         fields["expires"] = lapses = date.fromisoformat(expires) if expires else None
-        if lapses and lapses < today and memory.actor != "user" and _is_of_a_person(memory, id):
+        if lapses and lapses < today and context.actor != "user" and _is_of_a_person(context, id):
             raise InvalidInput(f"a person's word stands behind entry {id!r}: it does not lapse at an agent's word")
     if metadata is not None:
         fields["metadata"] = mask.json(metadata)
     if not fields:
         raise InvalidInput("nothing to update: give a text, category, importance, tags, group, expires or metadata")
-    return set_fields(memory, id, fields, reason="updated")._replace(redacted=mask.count)
+    return set_fields(context, id, fields, reason="updated")._replace(redacted=mask.count)
 
 
-def _is_of_a_person(memory: Memory, id: str) -> bool:
-    return any(entry.id == id and entry.trust == "user" for entry in memory.book.entries())
+def _is_of_a_person(context: Context, id: str) -> bool:
+    return any(entry.id == id and entry.trust == "user" for entry in context.book.entries())
 
 
-def reworded(memory: Memory, id: str, text: str) -> dict[str, Any]:
+def reworded(context: Context, id: str, text: str) -> dict[str, Any]:
     """The fields of an entry that has another text from now on: it is trusted no more than whoever worded it.
 
     `suspect` if the text tries to instruct its reader; a text that stays as it is keeps its trust.
     """
     if screen(text):
         return {"text": text, "trust": "suspect"}
-    entry = next((one for one in memory.book.entries() if one.id == id), None)
+    entry = next((one for one in context.book.entries() if one.id == id), None)
     if entry is None or entry.text == text:
         return {"text": text}
-    trust = lowest(entry.trust, memory.trust)
-    return {"text": text} if trust == entry.trust or memory.trust == "user" else {"text": text, "trust": trust}
+    trust = lowest(entry.trust, context.actor)
+    return {"text": text} if trust == entry.trust or context.actor == "user" else {"text": text, "trust": trust}
 
 
-def set_fields(memory: Memory, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
+def set_fields(context: Context, id: str, fields: Mapping[str, Any], *, reason: str) -> Known:
     """Set fields of the entry as it stands now."""
     change = Update(id=id, fields=fields, reason=reason)
     kind = "update" if reason == "updated" else "pin"
-    result = memory.book.apply([change], actor=memory.actor, door=memory.door, kind=kind)
+    result = context.book.apply([change], actor=context.actor, door=context.door, kind=kind)
     entry = result.outcomes[0].entry
-    [now] = known(memory.book, [entry] if entry else [])
+    [now] = known(context.book, [entry] if entry else [])
     return now._replace(operation=result.operation.id if result.operation else None)

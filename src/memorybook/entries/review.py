@@ -21,7 +21,7 @@ from memorybook.model import Add, Append, Change, Discarded, Entry, Proposal, Pu
 from memorybook.results import moment
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 _NEW = (Add, Append, Put)
 
@@ -108,7 +108,7 @@ class Reviewed(NamedTuple):
 
 
 def propose_or_apply(
-    memory: Memory,
+    context: Context,
     changes: Sequence[Change],
     *,
     kind: str,
@@ -132,24 +132,24 @@ def propose_or_apply(
         As `Book.apply`.
     """
     group = Group(session, changes, discarded, usage)
-    [submitted] = propose_or_apply_each(memory, [group], kind=kind, door=door)
-    return submitted._replace(proposals=(*submitted.proposals, *propose(memory, proposed, session=session)))
+    [submitted] = propose_or_apply_each(context, [group], kind=kind, door=door)
+    return submitted._replace(proposals=(*submitted.proposals, *propose(context, proposed, session=session)))
 
 
 def propose_or_apply_each(
-    memory: Memory, groups: Sequence[Group], *, kind: str, door: str | None = None
+    context: Context, groups: Sequence[Group], *, kind: str, door: str | None = None
 ) -> list[Submitted]:
     """As `propose_or_apply`, for several groups as `Book.apply_each` takes them."""
-    book, door = memory.book, door or memory.door
-    if not memory.config.require_user_confirmation:
-        return [Submitted(result) for result in book.apply_each(groups, actor=memory.actor, door=door, kind=kind)]
-    waiting = [propose(memory, proposals_of(group.changes, kind), session=group.session) for group in groups]
+    book, door = context.book, door or context.door
+    if not context.config.require_user_confirmation:
+        return [Submitted(result) for result in book.apply_each(groups, actor=context.actor, door=door, kind=kind)]
+    waiting = [propose(context, proposals_of(group.changes, kind), session=group.session) for group in groups]
     noted = [group._replace(changes=(), memorized=()) for group in groups]
-    results = book.apply_each(noted, actor=memory.actor, door=door, kind=kind)
+    results = book.apply_each(noted, actor=context.actor, door=door, kind=kind)
     return [Submitted(result, ids) for result, ids in zip(results, waiting, strict=True)]
 
 
-def propose(memory: Memory, proposed: Iterable[Proposed], *, session: str | None = None) -> tuple[str, ...]:
+def propose(context: Context, proposed: Iterable[Proposed], *, session: str | None = None) -> tuple[str, ...]:
     """Put proposals into the queue; ids of those that wait there now.
 
     What waits there already keeps its id. What a person rejected before is left out.
@@ -157,8 +157,8 @@ def propose(memory: Memory, proposed: Iterable[Proposed], *, session: str | None
     wanted = list(proposed)
     if not wanted:
         return ()
-    journal, now = memory.book.journal, memory.book.now()
-    entries = {entry.id: entry for entry in memory.book.entries()}
+    journal, now = context.book.journal, context.book.now()
+    entries = {entry.id: entry for entry in context.book.entries()}
     decided = {key_of(each.changes): each for each in journal.proposals(state="rejected")}
     known = {key_of(each.changes): each.id for each in journal.proposals()}
     ids = []
@@ -176,7 +176,7 @@ def propose(memory: Memory, proposed: Iterable[Proposed], *, session: str | None
 # --- listing -------------------------------------------------------------------------------------
 
 
-def review(memory: Memory, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
+def review(context: Context, *, kind: str | None = None, state: str = "open", limit: int | None = None) -> Review:
     """What waits for a person's word, oldest first.
 
     Args:
@@ -191,11 +191,11 @@ def review(memory: Memory, *, kind: str | None = None, state: str = "open", limi
         raise InvalidInput(f"state {state!r} is none of open, accepted, rejected, withdrawn")
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit {limit} is below 1")
-    _check_kind(memory, kind)
-    found = memory.book.journal.proposals(state=state)
+    _check_kind(context, kind)
+    found = context.book.journal.proposals(state=state)
     wanted = [each for each in found if kind is None or each.kind == kind]
-    entries = {entry.id: entry for entry in memory.book.entries()}
-    book, transcripts = memory.book, memory.book.transcripts
+    entries = {entry.id: entry for entry in context.book.entries()}
+    book, transcripts = context.book, context.book.transcripts
     shown = tuple(
         Waiting(
             each,
@@ -210,7 +210,7 @@ def review(memory: Memory, *, kind: str | None = None, state: str = "open", limi
 # --- deciding ------------------------------------------------------------------------------------
 
 
-def accept(memory: Memory, ids: Sequence[str] = (), *, kind: str | None = None, every: bool = False) -> Reviewed:
+def accept(context: Context, ids: Sequence[str] = (), *, kind: str | None = None, every: bool = False) -> Reviewed:
     """Carry out proposals, each as one operation on the documents as they are now.
 
     One that is stale is withdrawn, and worked out anew where something of it is left.
@@ -224,20 +224,20 @@ def accept(memory: Memory, ids: Sequence[str] = (), *, kind: str | None = None, 
         InvalidInput: Not exactly one of the three was given, an id is no text, or the kind is unknown.
         NotFound: There is no open proposal of one of the ids; nothing was done.
     """
-    chosen = _chosen(memory, ids, kind, every)
-    standing = {entry.id: entry for entry in memory.book.entries()} if chosen else {}
-    forgets = [(each, buried) for each in chosen if (buried := tombstones(memory, each, standing))]
+    chosen = _chosen(context, ids, kind, every)
+    standing = {entry.id: entry for entry in context.book.entries()} if chosen else {}
+    forgets = [(each, buried) for each in chosen if (buried := tombstones(context, each, standing))]
     accepted: list[tuple[str, str | None]] = []
     outdated: list[tuple[Proposal, str]] = []
     while chosen:
-        entries = {entry.id: entry for entry in memory.book.entries()}
+        entries = {entry.id: entry for entry in context.book.entries()}
         batch, chosen = _apart(chosen)
-        reasons = {each.id: stale(memory.book, each, entries) or overruled(each, forgets) for each in batch}
+        reasons = {each.id: stale(context.book, each, entries) or overruled(each, forgets) for each in batch}
         outdated += [(proposal, reasons[proposal.id]) for proposal in batch if reasons[proposal.id]]
-        done, failed = _carried_out(memory, [each for each in batch if not reasons[each.id]], entries)
+        done, failed = _carried_out(context, [each for each in batch if not reasons[each.id]], entries)
         accepted += done
         outdated += failed
-    anew = tuple(id for proposal, why in outdated for id in withdraw(memory, proposal, why))
+    anew = tuple(id for proposal, why in outdated for id in withdraw(context, proposal, why))
     return Reviewed(tuple(accepted), (), tuple((proposal.id, why) for proposal, why in outdated), anew)
 
 
@@ -254,20 +254,20 @@ def _apart(proposals: Iterable[Proposal]) -> tuple[list[Proposal], list[Proposal
 
 
 def _carried_out(
-    memory: Memory, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
+    context: Context, proposals: Sequence[Proposal], entries: Mapping[str, Entry]
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Proposal, str]]]:
     """Ids with operations of those that were carried out, each by one; and those that could not be, with why."""
-    book = memory.book
+    book = context.book
     groups = [
-        Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(memory, each, entries))
+        Group(_session(each), list(map(changes_json.parse, each.changes)), bury=tombstones(context, each, entries))
         for each in proposals
     ]
     try:
-        results = book.apply_each(groups, actor=memory.actor, door=memory.door, kind="review") if groups else []
+        results = book.apply_each(groups, actor=context.actor, door=context.door, kind="review") if groups else []
     except (NotFound, Conflict, InvalidInput) as error:  # somebody changed something in this very moment
         if len(proposals) == 1:
             return [], [(proposals[0], str(error))]
-        each_alone = [_carried_out(memory, [proposal], entries) for proposal in proposals]
+        each_alone = [_carried_out(context, [proposal], entries) for proposal in proposals]
         return [one for done, _ in each_alone for one in done], [one for _, failed in each_alone for one in failed]
     operations = [result.operation.id if result.operation else None for result in results]
     for proposal, operation in zip(proposals, operations, strict=True):
@@ -279,19 +279,19 @@ def _session(proposal: Proposal) -> str | None:
     return next((change["session"] for change in proposal.changes if change.get("session")), None)
 
 
-def withdraw(memory: Memory, proposal: Proposal, why: str) -> tuple[str, ...]:
+def withdraw(context: Context, proposal: Proposal, why: str) -> tuple[str, ...]:
     """Take back a proposal that no longer fits; what it says that is new is proposed anew. Ids of these."""
-    book = memory.book
+    book = context.book
     book.journal.decide(proposal.id, "withdrawn", time=book.now())
     left = fitting(book, proposal, {entry.id: entry for entry in book.entries()})
     if not any(isinstance(change, _NEW) for change in left):
         return ()
     rest = Proposed(proposal.kind, tuple(left), f"{proposal.reason} ({why})")
-    return propose(memory, [rest], session=_session(proposal))
+    return propose(context, [rest], session=_session(proposal))
 
 
 def reject(
-    memory: Memory, ids: Sequence[str] = (), *, kind: str | None = None, every: bool = False, reason: str = ""
+    context: Context, ids: Sequence[str] = (), *, kind: str | None = None, every: bool = False, reason: str = ""
 ) -> Reviewed:
     """Settle proposals without carrying them out; the same ones do not come again, and the history keeps why.
 
@@ -302,31 +302,31 @@ def reject(
     Raises:
         As `accept`.
     """
-    chosen = _chosen(memory, ids, kind, every)
+    chosen = _chosen(context, ids, kind, every)
     if not chosen:
         return Reviewed()
-    book = memory.book
+    book = context.book
     entries = {entry.id: entry for entry in book.entries()}
     because = f"rejected: {reason.strip()}" if reason.strip() else "rejected"
     left = [
         Discarded(text=f"{proposal.kind}: {'; '.join(told(proposal.changes, entries))}", reason=because)
         for proposal in chosen
     ]
-    result = book.apply([], actor=memory.actor, door=memory.door, kind="review", discarded=left)
+    result = book.apply([], actor=context.actor, door=context.door, kind="review", discarded=left)
     operation = result.operation.id if result.operation else None
     for proposal in chosen:
         book.journal.decide(proposal.id, "rejected", time=book.now(), operation=operation)
     return Reviewed(rejected=tuple(proposal.id for proposal in chosen))
 
 
-def _chosen(memory: Memory, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
+def _chosen(context: Context, ids: Sequence[str], kind: str | None, every: bool) -> list[Proposal]:
     if (bool(ids), kind is not None, every).count(True) != 1:
         raise InvalidInput("give ids of proposals, a kind, or all of them: exactly one of the three")
     for id in ids:
         if not isinstance(id, str):
             raise InvalidInput(f"the id of a proposal is text such as 'p1', not {id!r}: give one after the other")
-    _check_kind(memory, kind)
-    waiting = {each.id: each for each in memory.book.journal.proposals(kind=kind)}
+    _check_kind(context, kind)
+    waiting = {each.id: each for each in context.book.journal.proposals(kind=kind)}
     if not ids:
         return list(waiting.values())
     for id in ids:
@@ -335,12 +335,12 @@ def _chosen(memory: Memory, ids: Sequence[str], kind: str | None, every: bool) -
     return [waiting[id] for id in dict.fromkeys(ids)]
 
 
-def _check_kind(memory: Memory, kind: str | None) -> None:
+def _check_kind(context: Context, kind: str | None) -> None:
     """Refuse a kind that no proposal can have."""
     if kind is None:
         return
     from memorybook.entries import tidy_proposals
 
     kinds = tuple(dict.fromkeys((*tidy_proposals.KINDS, *KINDS)))
-    if kind not in kinds and not memory.book.journal.proposals(state=None, kind=kind):
+    if kind not in kinds and not context.book.journal.proposals(state=None, kind=kind):
         raise InvalidInput(f"kind {kind!r} is none of {', '.join(kinds)}")

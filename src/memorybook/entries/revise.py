@@ -14,7 +14,7 @@ from memorybook.model import Entry, Update
 from memorybook.results import Known, known
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 MOST_INSTRUCTION = 4_000
 """Characters of an instruction."""
@@ -52,7 +52,7 @@ class Revised(NamedTuple):
         }
 
 
-def revise(memory: Memory, id: str, instruction: str) -> Revised:
+def revise(context: Context, id: str, instruction: str) -> Revised:
     """Let the language model rewrite an entry's text.
 
     Numbers, dates and names that the instruction does not name stay as they are, and none are made up; a model that
@@ -69,17 +69,17 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
         LLMFailed: The model gave no text that can be used; the entry is as it was.
         Conflict: Somebody changed the entry meanwhile.
     """
-    mask = Mask(memory)
+    mask = Mask(context)
     wanted = mask.text(given.text_of(instruction, "instruction", limit=MOST_INSTRUCTION).strip())
-    book = memory.book
-    entry = _entry(memory, id)
+    book = context.book
+    entry = _entry(context, id)
     importance, wanted = given.asked_importance(wanted)
     if importance is not None:
-        now = _with_importance(memory, id, importance)
+        now = _with_importance(context, id, importance)
         if not wanted:
             return Revised(now, entry.text, "", now.operation, mask.count, {})
         entry = now.entry
-    llm = memory.metered()
+    llm = context.metered()
     if llm is None:
         raise Unavailable(
             f"to change {id!r} by an instruction needs a language model and none is set (llm.model): "
@@ -90,7 +90,7 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
         wanted,
         llm=llm,
         now=book.now(),
-        language=memory.config.language,
+        language=context.config.language,
         zone=book.zone,
     )
     usage = {**revision.usage.json(), "model": llm.name}
@@ -98,27 +98,27 @@ def revise(memory: Memory, id: str, instruction: str) -> Revised:
     if revision.refused or text == entry.text:
         refused = revision.refused or "the text is as it should be already"
         return Revised(known(book, [entry])[0], entry.text, refused, None, mask.count, usage)
-    change = Update(id=id, fields=reworded(memory, id, text), reason=f"revised: {wanted[:200]}")
+    change = Update(id=id, fields=reworded(context, id, text), reason=f"revised: {wanted[:200]}")
     with book.documents.lock():  # the model took its time
-        if _entry(memory, id).text != entry.text:
+        if _entry(context, id).text != entry.text:
             raise Conflict(f"entry {id!r} was changed while the model was at work: look at it, and ask again")
-        result = book.apply([change], actor=memory.actor, door=memory.door, kind="revise", usage=usage)
+        result = book.apply([change], actor=context.actor, door=context.door, kind="revise", usage=usage)
     operation = result.operation.id if result.operation else None
     now = known(book, [result.outcomes[0].entry or entry])[0]
     return Revised(now, entry.text, "", operation, mask.count, usage)
 
 
-def _with_importance(memory: Memory, id: str, importance: str | float) -> Known:
+def _with_importance(context: Context, id: str, importance: str | float) -> Known:
     """Set the importance alone."""
     from memorybook.entries.remember import update
 
     return update(
-        memory, id, text=None, category=None, importance=importance, tags=None, group=None, expires=None, metadata=None
+        context, id, text=None, category=None, importance=importance, tags=None, group=None, expires=None, metadata=None
     )
 
 
-def _entry(memory: Memory, id: str) -> Entry:
-    for entry in memory.book.entries():
+def _entry(context: Context, id: str) -> Entry:
+    for entry in context.book.entries():
         if entry.id == id:
             return entry
     raise NotFound(f"no entry {id!r} in this book: a search names the ids")

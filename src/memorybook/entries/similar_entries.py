@@ -14,7 +14,7 @@ from memorybook.inference.arrays import vectors_of
 from memorybook.search.types import Query
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Entry
     from memorybook.search.types import Candidate
 
@@ -23,12 +23,12 @@ class Near:
     """Neighbours of a text in a book, see `lifecycle.match.Neighbours`.
 
     Args:
-        memory: Its index is brought up to date when it is asked first.
+        context: Its index is brought up to date when it is asked first.
         entries: Those of the book by id, in which whoever asks may put more: they are found by their words.
     """
 
-    def __init__(self, memory: Memory, entries: dict[str, Entry]) -> None:
-        self._memory = memory
+    def __init__(self, context: Context, entries: dict[str, Entry]) -> None:
+        self._memory = context
         self._entries = entries
         self._known = frozenset(entries)
         self._arrived = arrivals(entries)
@@ -70,8 +70,8 @@ def _best(items: Sequence[Candidate], worth: Callable[[Candidate], float | None]
 class Alike:
     """Cosine of two texts, see `lifecycle.match.Similarity`; an embedder that fails is not asked again."""
 
-    def __init__(self, memory: Memory) -> None:
-        self._embedder = memory.embedder
+    def __init__(self, context: Context) -> None:
+        self._embedder = context.embedder
         self._rows: dict[str, tuple[float, ...]] = {}
 
     def __call__(self, one: str, other: str) -> float | None:

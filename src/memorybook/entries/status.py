@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from memorybook.book.book import together
@@ -15,12 +15,12 @@ from memorybook.formats.document import IGNORED, told_to_ignore
 if TYPE_CHECKING:
     import threading
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 
-def init(memory: Memory) -> dict[str, Any]:
+def init(context: Context) -> dict[str, Any]:
     """See `Memory.init`."""
-    documents = memory.book.documents
+    documents = context.book.documents
     created = []
     with documents.lock():
         try:
@@ -44,43 +44,43 @@ def _git_hint(root: str) -> str:
     return "machine state and the back-up copy are kept out of git"
 
 
-def status(memory: Memory) -> dict[str, Any]:
-    """See `Memory.status`."""
-    book, config = memory.book, memory.config
-    exists = os.path.isdir(memory.root)
+def status(context: Context, *, failures: Collection[str] = ()) -> dict[str, Any]:
+    """See `Memory.status`; `failures` are those of finished tasks."""
+    book, config = context.book, context.config
+    exists = os.path.isdir(context.root)
     shown: dict[str, Any] = {
-        "root": memory.root,
+        "root": context.root,
         "exists": exists,
         "disabled": not config.enabled,
         "provider": config.provider,
         "documents": {"count": 0, "bytes": 0, "notes": 0, "summaries": 0},
         "entries": {"active": 0, "archived": 0, "superseded": 0},
-        "transcripts": _transcripts(memory),
+        "transcripts": _transcripts(context),
         "pending_operations": book.pending_operations(),
         "waiting": {"sessions": 0, "proposals": 0},
         "index": {},
         "degraded": [],
-        "warnings": [*config.warnings, *(memory.keeper.failures if memory.keeper is not None else ())],
+        "warnings": [*config.warnings, *failures],
         "settings": dict(config.sources),
     }
     if exists:
-        _count(memory, shown)
-    elif memory.absent and not memory.missing_ok:
-        shown["degraded"].append(memory.absent)
+        _count(context, shown)
+    elif context.absent and not context.missing_ok:
+        shown["degraded"].append(context.absent)
     shown["degraded"] = list(together(shown["degraded"], (*book.faults(thorough=True), *book.documents.faults())))
     return shown
 
 
-def _transcripts(memory: Memory) -> dict[str, int]:
+def _transcripts(context: Context) -> dict[str, int]:
     """Counts; empty if they cannot be read, for which the index's sync gives the reason."""
     try:
-        return dict(memory.book.transcripts.counts())
+        return dict(context.book.transcripts.counts())
     except Unavailable:
         return {}
 
 
-def _count(memory: Memory, shown: dict[str, Any]) -> None:
-    book = memory.book
+def _count(context: Context, shown: dict[str, Any]) -> None:
+    book = context.book
     documents = list(book.documents.list())
     shown["documents"] = {
         "count": len(documents),
@@ -92,7 +92,7 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
         shown["entries"][entry.state] += 1
     shown["warnings"] += book.warnings()
     shown["degraded"] += book.degraded
-    _queue(memory, shown)
+    _queue(context, shown)
     try:
         report = book.index.sync(book.documents, book.transcripts)
         shown["degraded"] += report.degraded
@@ -106,28 +106,28 @@ def _count(memory: Memory, shown: dict[str, Any]) -> None:
         shown["index"] = {"fresh": False}
 
 
-def _queue(memory: Memory, shown: dict[str, Any]) -> None:
+def _queue(context: Context, shown: dict[str, Any]) -> None:
     """What waits: sessions that could not be remembered, with the reason, and proposals for a person's word."""
     from memorybook.sessions.end_session import parked, waiting
     from memorybook.sessions.ingest import set_aside
 
-    shown["degraded"] += set_aside(memory)
+    shown["degraded"] += set_aside(context)
     try:
-        shown["waiting"] = {"sessions": len(parked(memory)), "proposals": len(memory.book.journal.proposals())}
+        shown["waiting"] = {"sessions": len(parked(context)), "proposals": len(context.book.journal.proposals())}
     except Unavailable:  # the book says that its journal does not answer
         return
-    sentence = waiting(memory)
+    sentence = waiting(context)
     if sentence:
         shown["degraded"].append(sentence)
 
 
-def watch(memory: Memory, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None) -> None:
+def watch(context: Context, on_change: Callable[[dict[str, Any]], None], *, stop: threading.Event | None) -> None:
     """See `Memory.watch`."""
     from watchfiles import DefaultFilter, watch
 
-    init(memory)
-    memory.book.background = True
-    on_change(memory.book.refresh().json())
+    init(context)
+    context.book.background = True
+    on_change(context.book.refresh().json())
 
     class Markdown(DefaultFilter):
         """Only documents: machine state changes with every search."""
@@ -135,5 +135,5 @@ def watch(memory: Memory, on_change: Callable[[dict[str, Any]], None], *, stop: 
         def __call__(self, change: Any, path: str) -> bool:
             return path.endswith(".md") and super().__call__(change, path)
 
-    for _ in watch(memory.root, watch_filter=Markdown(), stop_event=stop, raise_interrupt=True):
-        on_change(memory.book.refresh().json())
+    for _ in watch(context.root, watch_filter=Markdown(), stop_event=stop, raise_interrupt=True):
+        on_change(context.book.refresh().json())

@@ -29,7 +29,7 @@ from memorybook.sessions.turns import zone_of
 from memorybook.text.sentences import without_recalled
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 Log = str | Iterable[str | Mapping[str, Any]]
 """A log: text, or lines, or steps as JSON objects (a message's role and content, a tool's name and output)."""
@@ -111,7 +111,7 @@ class Stored(NamedTuple):
 
 
 def store_if_worthwhile(
-    memory: Memory,
+    context: Context,
     task_goal: str,
     task_result: Any = "",
     execution_log: Log = (),
@@ -138,7 +138,7 @@ def store_if_worthwhile(
     Raises:
         InvalidInput: A blank or endless goal, a log that is none, or metadata that is no JSON object.
     """
-    config, book = memory.config, memory.book
+    config, book = context.config, context.book
     goal = _checked(task_goal, error)
     session_id = given.session_of(session_id)
     log = lines_of(execution_log)
@@ -147,17 +147,17 @@ def store_if_worthwhile(
         switch = "enabled" if not config.enabled else "auto_store"
         told = f"{switch} is false: finished tasks are not remembered"
         return Stored(False, told, 0.0, config.store_threshold, disabled=True)
-    mask = Mask(memory)
+    mask = Mask(context)
     task = _masked(mask, goal, as_text(task_result), log, error)
-    llm = memory.metered()
+    llm = context.metered()
     verdict = weigh(
         task,
         threshold=config.store_threshold,
         now=book.now(),
         llm=llm,
-        trust=memory.trust,
+        trust=context.actor,
         language=config.language,
-        zone=zone_of(memory),
+        zone=zone_of(context),
     )
     about = {"task": title_of(" ".join(task.goal.split())), **mask.json(extra)}
     stored = Stored(
@@ -173,8 +173,8 @@ def store_if_worthwhile(
     )
     for _ in range(ATTEMPTS - 1):
         with suppress(Conflict, NotFound):  # a person takes out an entry right now
-            return _submitted(memory, stored, verdict.candidates, about, session_id)
-    return _submitted(memory, stored, verdict.candidates, about, session_id)
+            return _submitted(context, stored, verdict.candidates, about, session_id)
+    return _submitted(context, stored, verdict.candidates, about, session_id)
 
 
 def _checked(goal: str, error: str) -> str:
@@ -245,16 +245,16 @@ def _masked(mask: Mask, goal: str, result: str, log: Sequence[str], error: str) 
 
 
 def _submitted(
-    memory: Memory, stored: Stored, candidates: Sequence[Candidate], about: Mapping[str, Any], session: str | None
+    context: Context, stored: Stored, candidates: Sequence[Candidate], about: Mapping[str, Any], session: str | None
 ) -> Stored:
     """Match the memories with what is known now; carry out what they change as one operation, or propose it."""
-    kept = remembered(memory, [one.content for one in candidates])
+    kept = remembered(context, [one.content for one in candidates])
     left = [one for one in candidates if not kept(one.content)]
-    ledger = _matched(memory, [one for one in candidates if one not in left], session)
+    ledger = _matched(context, [one for one in candidates if one not in left], session)
     forgotten = [unnamed(one.content) for one in left]
     discarded = (*stored.discarded, *forgotten, *ledger.discarded)
     submitted = propose_or_apply(
-        memory,
+        context,
         [_of_task(change, about) for change in ledger.changes],
         kind="store",
         session=session,
@@ -263,22 +263,22 @@ def _submitted(
         proposed=ledger.proposals,
     )
     operation = submitted.result.operation
-    waiting = memory.config.require_user_confirmation
+    waiting = context.config.require_user_confirmation
     return stored._replace(
         should_store=any(decision.action != "discarded" for decision in ledger.decisions),
-        memories=tuple(_kept(memory, ledger, submitted.result, waiting)),
+        memories=tuple(_kept(context, ledger, submitted.result, waiting)),
         discarded=discarded,
         operation=operation.id if operation else None,
         proposals=submitted.proposals,
     )
 
 
-def _matched(memory: Memory, candidates: Iterable[Candidate], session: str | None) -> Ledger:
+def _matched(context: Context, candidates: Iterable[Candidate], session: str | None) -> Ledger:
     """What the memories do to the entries as they stand; a task has no turns that they could name."""
-    entries = {entry.id: entry for entry in memory.book.entries()}
-    near, alike = Near(memory, entries), Alike(memory)
-    talk = Talk(memory.book.now(), session, heard=heard(memory, session) if session else ())
-    ledger = Ledger(entries, talk, memory.config.conflicts)
+    entries = {entry.id: entry for entry in context.book.entries()}
+    near, alike = Near(context, entries), Alike(context)
+    talk = Talk(context.book.now(), session, heard=heard(context, session) if session else ())
+    ledger = Ledger(entries, talk, context.config.conflicts)
     for candidate in candidates:
         settle(ledger, replace(candidate, turn_ids=()), near, alike)
     return ledger
@@ -291,7 +291,7 @@ def _of_task(change: Change, about: Mapping[str, Any]) -> Change:
     return replace(change, entry=replace(change.entry, metadata={**about, **change.entry.metadata}))
 
 
-def _kept(memory: Memory, ledger: Ledger, result: Result, waiting: bool) -> Iterator[Kept]:
+def _kept(context: Context, ledger: Ledger, result: Result, waiting: bool) -> Iterator[Kept]:
     """What became of each memory that is not discarded, with its entry as it stands, or would."""
     standing = {outcome.entry.id: outcome.entry for outcome in result.outcomes if outcome.entry is not None}
     for decision in ledger.decisions:
@@ -300,4 +300,4 @@ def _kept(memory: Memory, ledger: Ledger, result: Result, waiting: bool) -> Iter
             continue
         action = "proposed" if waiting else decision.action
         told = f"{decision.reason}: {decision.detail}" if decision.detail else decision.reason
-        yield Kept(action, decision.text, told, None if entry is None else known(memory.book, [entry])[0])
+        yield Kept(action, decision.text, told, None if entry is None else known(context.book, [entry])[0])

@@ -35,10 +35,10 @@ from memorybook.prompt.recall import note_key
 from memorybook.text.tokens import digest, language_of, text_digest
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.entries.judge import Pair
     from memorybook.entries.merge_plan import Proposed
     from memorybook.entries.model_prompts import Language
-    from memorybook.memory import Memory
 
 NOTES_DAYS = 90
 """Days of notes that are looked at for what is said often."""
@@ -101,7 +101,7 @@ class Tidied(NamedTuple):
         }
 
 
-def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
+def tidy(context: Context, *, dry_run: bool = False, apply: Sequence[str] | None = None) -> Tidied:
     """Archive what has faded, and propose what else would do the book good.
 
     Work that failed before is tried again first. All that has faded or is past its day goes in one run, as far as the
@@ -117,60 +117,60 @@ def tidy(memory: Memory, *, dry_run: bool = False, apply: Sequence[str] | None =
         InvalidInput: An unknown kind.
         Conflict: A person kept saving the documents all the while.
     """
-    kinds = memory.config.tidy.apply if apply is None else tuple(apply)
+    kinds = context.config.tidy.apply if apply is None else tuple(apply)
     unknown = set(kinds) - set(KINDS)
     if unknown:
         raise InvalidInput(f"tidying knows no {min(unknown)!r}: use some of {', '.join(KINDS)}")
     if not dry_run:
-        _work_off(memory)
-    return _run(memory, kinds, dry_run, _Asked() if dry_run else _asked(memory))
+        _work_off(context)
+    return _run(context, kinds, dry_run, _Asked() if dry_run else _asked(context))
 
 
-def _run(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None = None) -> Tidied:
+def _run(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None = None) -> Tidied:
     for _ in range(ATTEMPTS - 1):
         with suppress(NotFound, Conflict):  # a person takes an entry out right now
-            return _tidied(memory, kinds, dry_run, asked, since)
-    return _tidied(memory, kinds, dry_run, asked, since)
+            return _tidied(context, kinds, dry_run, asked, since)
+    return _tidied(context, kinds, dry_run, asked, since)
 
 
-def _work_off(memory: Memory) -> None:
+def _work_off(context: Context) -> None:
     """Try again what failed before: erasing, and sessions that wait to be remembered."""
     from memorybook.forget import purge
     from memorybook.sessions import end_session
 
-    purge.finish(memory)
-    end_session.retry_parked(memory)
+    purge.finish(context)
+    end_session.retry_parked(context)
 
 
-def _tidied(memory: Memory, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
-    book = memory.book
+def _tidied(context: Context, kinds: Sequence[str], dry_run: bool, asked: _Asked, since: date | None) -> Tidied:
+    book = context.book
     entries = {entry.id: entry for entry in book.entries()}
     outdated = [each for each in book.journal.proposals() if stale(book, each, entries)]
     if not dry_run:
         for each in outdated:
-            withdraw(memory, each, stale(book, each, entries))
-    planned = _planned(memory, entries, since)
-    unasked = () if memory.config.require_user_confirmation else kinds
+            withdraw(context, each, stale(book, each, entries))
+    planned = _planned(context, entries, since)
+    unasked = () if context.config.require_user_confirmation else kinds
     due = set(unasked) & set(LAWS)  # these need nobody's word any more
     waiting = [each for each in book.journal.proposals() if each.kind not in due and each not in outdated]
-    found = _fresh(memory, [*planned, *_borne(asked, entries, planned)], entries, waiting)
+    found = _fresh(context, [*planned, *_borne(asked, entries, planned)], entries, waiting)
     now, later = divide(found, apply=unasked, entries=entries.values())
     report = Tidied(
         dry_run,
         tuple(_suggested(each, entries) for each in now),
         tuple(_suggested(each, entries) for each in later),
         tuple(each.id for each in outdated),
-        _fading(memory, entries.values()),
+        _fading(context, entries.values()),
         usage=asked.usage,
         degraded=asked.degraded,
     )
-    return report if dry_run else _carried_out(memory, report, now, later)
+    return report if dry_run else _carried_out(context, report, now, later)
 
 
-def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later: Sequence[Proposed]) -> Tidied:
-    book = memory.book
+def _carried_out(context: Context, report: Tidied, now: Sequence[Proposed], later: Sequence[Proposed]) -> Tidied:
+    book = context.book
     changes = [change for each in now for change in each.changes]
-    submitted = propose_or_apply(memory, changes, kind="tidy", proposed=later, usage=report.usage)
+    submitted = propose_or_apply(context, changes, kind="tidy", proposed=later, usage=report.usage)
     operation = submitted.result.operation.id if submitted.result.operation else None
     book.journal.reach(MARK, book.now().date().toordinal(), time=book.now())
     ids = {key_of(each.changes): each.id for each in book.journal.proposals()}
@@ -185,15 +185,15 @@ def _carried_out(memory: Memory, report: Tidied, now: Sequence[Proposed], later:
 # --- what to do ----------------------------------------------------------------------------------
 
 
-def _planned(memory: Memory, entries: Mapping[str, Entry], since: date | None = None) -> list[Proposed]:
+def _planned(context: Context, entries: Mapping[str, Entry], since: date | None = None) -> list[Proposed]:
     """What tidying would do, but for what people wanted forgotten."""
-    book = memory.book
+    book = context.book
     found = plan(
         entries.values(),
         today=book.now().date(),
-        notes=_notes(memory),
+        notes=_notes(context),
         uses=book.access_counts(entries),
-        similarity=_alike(memory),
+        similarity=_alike(context),
         since=since,
     )
     texts = {change.entry.text for each in found if each.kind == "promote" for change in _adding(each)}
@@ -210,23 +210,23 @@ class _Asked(NamedTuple):
     degraded: tuple[str, ...] = ()
 
 
-def _asked(memory: Memory) -> _Asked:
+def _asked(context: Context) -> _Asked:
     """Ask the model, if there is one and it may be asked, about pairs that it was not asked about before."""
     from memorybook.entries import judge
 
-    tokens, journal = memory.config.tidy.tokens, memory.book.journal
+    tokens, journal = context.config.tidy.tokens, context.book.journal
     try:
-        llm = memory.metered() if tokens else None
+        llm = context.metered() if tokens else None
     except MemoryBookError as error:
         return _Asked(degraded=(f"no language model was asked: {error}",))
     if llm is None:
         return _Asked()
-    entries = {entry.id: entry for entry in memory.book.entries()}
-    doubts = judge.doubtful(entries.values(), _planned(memory, entries), _alike(memory))
+    entries = {entry.id: entry for entry in context.book.entries()}
+    doubts = judge.doubtful(entries.values(), _planned(context, entries), _alike(context))
     doubts = [pair for pair in doubts if journal.memorized(MARK, _name(pair)) is None]
-    spoken = language_of(memory.config.language, [pair.older.text for pair in doubts])
+    spoken = language_of(context.config.language, [pair.older.text for pair in doubts])
     language: Language = "zh" if spoken == "zh" else "en"
-    messages, pairs = judge.question(doubts, language, tokens=tokens, mask=Mask(memory).text)
+    messages, pairs = judge.question(doubts, language, tokens=tokens, mask=Mask(context).text)
     if not pairs:
         return _Asked()
     try:
@@ -235,8 +235,8 @@ def _asked(memory: Memory) -> _Asked:
         used = {**llm.usage.json(), "model": llm.name}
         return _Asked(usage=used, degraded=(f"the language model could not be asked: {error}",))
     for pair in pairs:
-        journal.mark_memorized(MARK, _name(pair), operation="", time=memory.book.now())
-    found = judge.proposals(reply.data, memory.book.now().date(), by=llm.name)
+        journal.mark_memorized(MARK, _name(pair), operation="", time=context.book.now())
+    found = judge.proposals(reply.data, context.book.now().date(), by=llm.name)
     return _Asked(tuple(found), entries, {**llm.usage.json(), "model": llm.name})
 
 
@@ -256,9 +256,9 @@ def _borne(asked: _Asked, entries: Mapping[str, Entry], planned: Sequence[Propos
     ]
 
 
-def _alike(memory: Memory) -> Alike | None:
+def _alike(context: Context) -> Alike | None:
     """Cosines, where an embedder on this machine makes them: tidying sends nobody's memories to a service for that."""
-    return Alike(memory) if memory.embedder is not None and memory.embedder.local else None
+    return Alike(context) if context.embedder is not None and context.embedder.local else None
 
 
 def _adding(proposed: Proposed) -> list[Any]:
@@ -268,10 +268,10 @@ def _adding(proposed: Proposed) -> list[Any]:
 
 
 def _fresh(
-    memory: Memory, found: Iterable[Proposed], entries: Mapping[str, Entry], waiting: Iterable[Proposal]
+    context: Context, found: Iterable[Proposed], entries: Mapping[str, Entry], waiting: Iterable[Proposal]
 ) -> list[Proposed]:
     """What was not decided on before, and does not wait already."""
-    rejected = memory.book.journal.proposals(state="rejected")
+    rejected = context.book.journal.proposals(state="rejected")
     known = {key_of(each.changes) for each in (*waiting, *rejected)}
     return [each for each in found if key(each.changes, entries) not in known]
 
@@ -281,31 +281,31 @@ def _suggested(proposed: Proposed, entries: Mapping[str, Entry]) -> Suggested:
     return Suggested(proposed.kind, proposed.reason, tuple(told(shown, entries)))
 
 
-def _fading(memory: Memory, entries: Iterable[Entry]) -> int:
-    today = memory.book.now().date()
+def _fading(context: Context, entries: Iterable[Entry]) -> int:
+    today = context.book.now().date()
     return sum(entry.state == "active" and fade.strength(entry, today) < entry.score for entry in entries)
 
 
-def _notes(memory: Memory) -> list[DatedNote]:
+def _notes(context: Context) -> list[DatedNote]:
     """The notes of the last 90 days, oldest first, with the days on which each stood in a prompt."""
-    book = memory.book
+    book = context.book
     first = book.day(book.now()) - timedelta(days=NOTES_DAYS)
-    found = [each for day in _pages(memory, first) for each in _of_page(memory, day)]
+    found = [each for day in _pages(context, first) for each in _of_page(context, day)]
     counts = book.access_counts({note_key(each.note.text) for each in found})
     often = {key for key, count in counts.items() if count >= OFTEN}
     shown = {key: frozenset(book.day(each.time) for each in book.journal.prompts_of(key)) for key in often}
     return [each._replace(shown=shown.get(note_key(each.note.text), frozenset())) for each in found]
 
 
-def _pages(memory: Memory, first: date) -> list[date]:
-    days = (notes.day_of(info.path) for info in memory.book.documents.list())
+def _pages(context: Context, first: date) -> list[date]:
+    days = (notes.day_of(info.path) for info in context.book.documents.list())
     return sorted(day for day in days if day is not None and day >= first)
 
 
-def _of_page(memory: Memory, day: date) -> Iterator[DatedNote]:
+def _of_page(context: Context, day: date) -> Iterator[DatedNote]:
     path = notes.daily_path(day)
     try:
-        text = memory.book.documents.read(path).text
+        text = context.book.documents.read(path).text
     except MissingDocument:
         return
     for number, line in enumerate(text.split("\n"), 1):
@@ -317,23 +317,23 @@ def _of_page(memory: Memory, day: date) -> Iterator[DatedNote]:
 # --- when ----------------------------------------------------------------------------------------
 
 
-def after_session(memory: Memory) -> Tidied | None:
+def after_session(context: Context) -> Tidied | None:
     """Tidy after a session's end, at most once a UTC day; None if that was done today or is switched off.
 
     What failed before is not tried again here, no model is asked, and duplicates and conflicts are looked for only of
     what was said since the last time: a session's end should not cost more than it must.
     """
-    book = memory.book
+    book = context.book
     today, last = book.now().date().toordinal(), book.journal.reached(MARK)
-    if not memory.config.tidy.after_session or last >= today:
+    if not context.config.tidy.after_session or last >= today:
         return None
     since = date.fromordinal(last) if last > 0 else None
-    return _run(memory, memory.config.tidy.apply, False, _Asked(), since)
+    return _run(context, context.config.tidy.apply, False, _Asked(), since)
 
 
-def is_idle(memory: Memory, idle: float) -> bool:
+def is_idle(context: Context, idle: float) -> bool:
     """Whether nobody wrote to the book for `idle` seconds: no turn was stored, nothing was done but tidying."""
-    book = memory.book
+    book = context.book
     times = [session.updated for session in book.transcripts.sessions(limit=1)]
     times += [each.time for each in book.journal.operations(limit=10) if each.kind != "tidy"][:1]
     since = book.now() - timedelta(seconds=idle)
@@ -341,7 +341,7 @@ def is_idle(memory: Memory, idle: float) -> bool:
 
 
 def heartbeat(
-    memory: Memory,
+    context: Context,
     *,
     every: float,
     idle: float | None = None,
@@ -362,13 +362,13 @@ def heartbeat(
     """
     if not every > 0:
         raise InvalidInput(f"every {every:g} seconds is not above 0")
-    idle = memory.config.idle_timeout if idle is None else idle
+    idle = context.config.idle_timeout if idle is None else idle
     stop = stop or threading.Event()
     while not stop.is_set():
         pause = every
         try:
-            if is_idle(memory, idle):
-                on_run(tidy(memory))
+            if is_idle(context, idle):
+                on_run(tidy(context))
             else:
                 pause = min(every, max(idle, 1.0))
         except (Conflict, Unavailable) as error:  # the next run may find it free

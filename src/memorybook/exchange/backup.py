@@ -22,14 +22,13 @@ from socket import gethostname
 from stat import S_IMODE
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from memorybook import memory as opening
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable, UnsafePath
 from memorybook.exchange.output_file import alone_in, put_in_place, refusals, remove, sync
 from memorybook.exchange.peer_folders import book_id, is_document
 from memorybook.formats.document import IGNORED, MAX_BYTES, told_to_ignore
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.protocols import Progress
 
 FORMAT = "memorybook backup"
@@ -117,15 +116,15 @@ class Restored(NamedTuple):
 # --- backing up ----------------------------------------------------------------------------------
 
 
-def backup(memory: Memory, path: str, *, progress: Progress | None = None) -> Backup:
+def backup(context: Context, path: str, *, progress: Progress | None = None) -> Backup:
     """See `Memory.backup`."""
-    root = memory.root
-    if absent := memory.absent:
+    root = context.root
+    if absent := context.absent:
         raise NotFound(absent)
     with put_in_place(path) as new, _parts(new) as parts:
         check_place(path)
-        files = _cut(memory, parts)
-        created = memory.book.now().isoformat().replace("+00:00", "Z")
+        files = _cut(context, parts)
+        created = context.book.now().isoformat().replace("+00:00", "Z")
         told = {"format": FORMAT, "version": VERSION, "created": created, "node": book_id(root, make=False)}
         _pack(new, parts, files, {**told, "place": _place(root)}, progress)
     return Backup(
@@ -155,15 +154,15 @@ def _parts(new: str) -> Iterator[str]:
         remove(folder)
 
 
-def _cut(memory: Memory, parts: str) -> list[File]:
+def _cut(context: Context, parts: str) -> list[File]:
     """Copy the book as it is at one moment; its writers wait for the documents, nobody waits for the databases."""
-    book = memory.book
+    book = context.book
     files: list[File] = []
     databases = ((_JOURNAL, book.journal), (_TRANSCRIPTS, book.transcripts))  # marks, then turns
     with ExitStack() as copies, book.documents.lock():  # left before the databases are copied
         for info in sorted(book.documents.list()):
             with suppress(MissingDocument, UnsafePath, FileNotFoundError):  # a person takes it away right now
-                files.append(_copied(memory, info.path, os.path.join(parts, str(len(files)))))
+                files.append(_copied(context, info.path, os.path.join(parts, str(len(files)))))
         found = [
             path
             for path, database in databases
@@ -174,9 +173,9 @@ def _cut(memory: Memory, parts: str) -> list[File]:
     return files
 
 
-def _copied(memory: Memory, path: str, copy: str) -> File:
-    data = memory.book.documents.read(path).text.encode("utf-8", "surrogateescape")
-    status = os.stat(os.path.join(memory.root, path))
+def _copied(context: Context, path: str, copy: str) -> File:
+    data = context.book.documents.read(path).text.encode("utf-8", "surrogateescape")
+    status = os.stat(os.path.join(context.root, path))
     with open(copy, "wb") as file:
         file.write(data)
     return File(path, len(data), sha256(data).hexdigest(), status.st_mtime_ns, status.st_mode & _RIGHTS | 0o600)
@@ -234,17 +233,12 @@ def _strangers(root: str, known: set[str]) -> list[str]:
 # --- restoring -----------------------------------------------------------------------------------
 
 
-def restore(
-    memory: Memory, path: str, *, into: str | None = None, replace: bool = False, progress: Progress | None = None
-) -> Restored:
-    """See `Memory.restore`."""
-    if into is not None:
-        with opening.open(into, config=memory.config, door=memory.door, embedder=memory.embedder) as other:
-            return restore(other, path, replace=replace, progress=progress)
-    _check_settings(memory)
+def restore(context: Context, path: str, *, replace: bool = False, progress: Progress | None = None) -> Restored:
+    """See `Memory.restore`; what was under way when it was backed up is finished by whoever opens it next."""
+    _check_settings(context)
     files, node, place = _manifest_of(path)
     _check_files(path, files)
-    root = memory.root
+    root = context.root
     above, name = os.path.split(root)
     with refusals(f"the book {root!r} cannot be restored"):
         os.makedirs(above, exist_ok=True)
@@ -254,19 +248,17 @@ def restore(
             new = os.path.join(above, f".{name}.mb-restore")
             remove(new)
             try:
-                _unpack(memory, path, new, files, progress)
+                _unpack(context, path, new, files, progress)
                 _settle(new, root, book_id(root, make=False) or (node if place == _place(root) else ""))
-                kept = _put(memory, new)
+                kept = _put(context, new)
             finally:
                 remove(new)
-    with opening.open(root, config=memory.config, embedder=memory.embedder):
-        pass  # finishes what was under way when it was backed up
     return Restored(root, sum(file.path.endswith(".md") for file in files), sum(file.bytes for file in files), kept)
 
 
-def _check_settings(memory: Memory) -> None:
+def _check_settings(context: Context) -> None:
     """Raise InvalidInput if the turns would be restored to where nobody looks for them."""
-    transcripts = memory.config.transcripts
+    transcripts = context.config.transcripts
     setting = "transcripts.url" if transcripts.url else "transcripts.db_path" if transcripts.db_path else ""
     if setting:
         raise InvalidInput(
@@ -278,15 +270,15 @@ def _is_taken(root: str) -> bool:
     return os.path.lexists(root) and (not os.path.isdir(root) or bool(os.listdir(root)))
 
 
-def _put(memory: Memory, new: str) -> str:
+def _put(context: Context, new: str) -> str:
     """Put the folder in the book's place; where the one is now that stood there, "" if none did."""
-    root = memory.root
+    root = context.root
     if not _is_taken(root):
         os.rename(new, root)
         sync(os.path.dirname(root))
         return ""
-    memory.book.documents.change_places(os.path.basename(new))
-    stamp = f"{memory.book.now():%Y%m%dT%H%M%SZ}"
+    context.book.documents.change_places(os.path.basename(new))
+    stamp = f"{context.book.now():%Y%m%dT%H%M%SZ}"
     kept = next(one for n in range(10**6) if not os.path.lexists(one := f"{root}.before-{stamp}{f'-{n}' * bool(n)}"))
     os.rename(new, kept)
     return kept
@@ -333,7 +325,7 @@ def _is_plain(path: Any) -> bool:
     return isinstance(path, str) and (path in _DATABASES or is_document(path))
 
 
-def _unpack(memory: Memory, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
+def _unpack(context: Context, path: str, folder: str, files: Sequence[File], progress: Progress | None) -> None:
     """Write the files of an archive into a new folder, private so far, each with the bytes that it should have."""
     os.mkdir(folder, 0o700)
     total, done = sum(file.bytes for file in files), 0
@@ -347,7 +339,7 @@ def _unpack(memory: Memory, path: str, folder: str, files: Sequence[File], progr
             _write(place, _content(tar, member), file, lambda why: _damaged(path, why))
             if file.path in _DATABASES:
                 try:
-                    (memory.book.journal if file.path == _JOURNAL else memory.book.transcripts).check_copy(place)
+                    (context.book.journal if file.path == _JOURNAL else context.book.transcripts).check_copy(place)
                 except Unavailable as error:
                     raise InvalidInput(_damaged(path, f"{file.path}: {error}")) from None
             done += file.bytes

@@ -23,9 +23,9 @@ from memorybook.exchange.peer_memories import files_of, names_of, own_pages
 from memorybook.validate import text_of
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.exchange.peer_folders import Handed, Node
     from memorybook.exchange.peer_memories import Standing
-    from memorybook.memory import Memory
 
 PATIENCE = 30.0
 """Seconds that a run waits for another one of the same book."""
@@ -69,7 +69,7 @@ class Collected(NamedTuple):
 
 
 def sync_summaries(
-    memory: Memory,
+    context: Context,
     sources: Sequence[str],
     *,
     to: str | None,
@@ -86,20 +86,20 @@ def sync_summaries(
     if group is not None and not folder_of(text_of(group, "group")):
         raise InvalidInput(f"group {group!r} has no name")
     name = _own_name(node)
-    root = peer_folders.check_place(to, name, memory.root) if to else ""
-    with _alone(memory, dry_run):
-        found, skipped = _found(memory, sources, name)
+    root = peer_folders.check_place(to, name, context.root) if to else ""
+    with _alone(context, dry_run):
+        found, skipped = _found(context, sources, name)
         done = Collected(name, skipped=tuple(skipped), dry_run=dry_run)
         if found:
-            done = _collected(memory, done, found, group)
+            done = _collected(context, done, found, group)
         if to:
-            own = list(own_pages(memory, sessions))
-            book, files = peer_folders.book_id(memory.root, make=not dry_run), files_of(memory, own, group)
+            own = list(own_pages(context, sessions))
+            book, files = peer_folders.book_id(context.root, make=not dry_run), files_of(context, own, group)
             done = done._replace(handed=peer_folders.hand_out(root, name, book, files, dry_run=dry_run))
             done = done._replace(degraded=tuple(_missing(own, sessions or ())))
     if done.operation is None:
         return done
-    return done._replace(degraded=(*done.degraded, *memory.book.sync().degraded))
+    return done._replace(degraded=(*done.degraded, *context.book.sync().degraded))
 
 
 def _missing(own: Sequence[Standing], sessions: Sequence[str]) -> Iterator[str]:
@@ -118,16 +118,16 @@ def _own_name(node: str | None) -> str:
 
 
 @contextmanager
-def _alone(memory: Memory, dry_run: bool) -> Iterator[None]:
+def _alone(context: Context, dry_run: bool) -> Iterator[None]:
     """Wait until no other process collects into this book. Raises BookLocked."""
     deadline = time.monotonic() + PATIENCE
     while not dry_run:
-        with memory.alone(KIND) as ours:
+        with context.alone(KIND) as ours:
             if ours:
                 yield
                 return
         if time.monotonic() > deadline:
-            raise BookLocked(f"another process was collecting into {memory.root!r} all the while: try again later")
+            raise BookLocked(f"another process was collecting into {context.root!r} all the while: try again later")
         time.sleep(0.05)
     yield
 
@@ -135,7 +135,7 @@ def _alone(memory: Memory, dry_run: bool) -> Iterator[None]:
 # --- where from ----------------------------------------------------------------------------------
 
 
-def _found(memory: Memory, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
+def _found(context: Context, sources: Sequence[str], own: str) -> tuple[list[Node], list[tuple[str, str]]]:
     """The machines' folders at these places, each machine once, and the places that there is nothing to be had of.
 
     Raises NotFound if none of the places is there, InvalidInput if one is this book.
@@ -145,7 +145,7 @@ def _found(memory: Memory, sources: Sequence[str], own: str) -> tuple[list[Node]
     missing: list[NotFound] = []
     for source in sources:
         try:
-            nodes, others = _nodes_at(memory, source, own)
+            nodes, others = _nodes_at(context, source, own)
         except NotFound as error:
             missing.append(error)
             skipped.append((source, str(error)))
@@ -165,11 +165,11 @@ def _found(memory: Memory, sources: Sequence[str], own: str) -> tuple[list[Node]
     return list(found.values()), skipped
 
 
-def _nodes_at(memory: Memory, source: str, own: str) -> tuple[list[Node], list[tuple[str, str]]]:
+def _nodes_at(context: Context, source: str, own: str) -> tuple[list[Node], list[tuple[str, str]]]:
     name, equals, place = text_of(source, "source").partition("=")
     if not equals or os.path.isdir(os.path.expanduser(source)):
         name, place = "", source
-    if os.path.realpath(os.path.expanduser(place)) == os.path.realpath(memory.root):
+    if os.path.realpath(os.path.expanduser(place)) == os.path.realpath(context.root):
         raise InvalidInput(f"{place!r} is this book: collect from another one")
     nodes = peer_folders.nodes(place)
     if name:
@@ -177,7 +177,7 @@ def _nodes_at(memory: Memory, source: str, own: str) -> tuple[list[Node], list[t
         if not given or len(nodes) > 1:
             raise InvalidInput(f"{source!r}: a name is for the folder of one machine, and has letters or digits")
         nodes = tuple(node._replace(name=given) for node in nodes)
-    mine = peer_folders.book_id(memory.root, make=False)
+    mine = peer_folders.book_id(context.root, make=False)
     others = [node for node in nodes if not mine or node.book != mine]
     skipped = [(place, "nothing of a machine is in this folder")] if not nodes else []
     for node in [node for node in others if node.name == own]:
@@ -191,9 +191,9 @@ def _nodes_at(memory: Memory, source: str, own: str) -> tuple[list[Node], list[t
 # --- collecting ----------------------------------------------------------------------------------
 
 
-def _collected(memory: Memory, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
+def _collected(context: Context, done: Collected, nodes: Sequence[Node], group: str | None) -> Collected:
     for attempt in range(ATTEMPTS):
-        plan = Plan(memory)
+        plan = Plan(context)
         for node in nodes:
             plan.read(node, group)
         plan.settle()

@@ -30,8 +30,8 @@ from memorybook.sessions.summary import COLLECTED, standing
 from memorybook.text.tokens import normalise
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.exchange.peer_folders import Node, Read
-    from memorybook.memory import Memory
     from memorybook.model import Operation
 
 KIND = "collect"
@@ -105,16 +105,18 @@ class Plan:
         redacted: Secrets masked in what is taken.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, context: Context) -> None:
         self.told: dict[str, FromNode] = {}
         self.redacted = 0
-        self._memory = memory
+        self._context = context
         self._changes: list[Change] = []
         self._sessions: dict[str, list[_Told]] = {}
-        self._here = {page.summary.session: page for page in pages(memory.book, collected=True) if page.summary.session}
+        self._here = {
+            page.summary.session: page for page in pages(context.book, collected=True) if page.summary.session
+        }
         self._own: frozenset[str] | None = None
         self._paths: set[str] = set()
-        entries = memory.book.entries()
+        entries = context.book.entries()
         self._entries = {entry.source: entry for entry in entries if is_collected(entry)}
         self._said = {normalise(entry.text) for entry in entries if entry.superseded_by is None}
 
@@ -122,13 +124,13 @@ class Plan:
         """Write it, as one operation; None if there is nothing to write."""
         if not self._changes:
             return None
-        memory = self._memory
+        context = self._context
         left = [
             Discarded(text=f"{each.node}: {what}", reason=reason)
             for each in self.told.values()
             for what, reason in each.left_out[:MOST_TOLD]
         ]
-        result = memory.book.apply(self._changes, actor=memory.actor, door=memory.door, kind=KIND, discarded=left)
+        result = context.book.apply(self._changes, actor=context.actor, door=context.door, kind=KIND, discarded=left)
         return result.operation
 
     # --- summaries -----------------------------------------------------------------------------
@@ -153,7 +155,7 @@ class Plan:
                 continue
             summary = session_md.parse(file.text)
             present.add(session_here(node.name, summary.session))
-            fit, reason, redacted = fit_summary(self._memory, node.name, summary)
+            fit, reason, redacted = fit_summary(self._context, node.name, summary)
             if fit is None:
                 told.left_out.append((file.name, reason))
             else:
@@ -164,7 +166,7 @@ class Plan:
 
     def settle(self) -> None:
         """Decide on every session that somebody told of, whatever the order in which they were read."""
-        buried = self._memory.book.journal.buried([session_key(session) for session in self._sessions])
+        buried = self._context.book.journal.buried([session_key(session) for session in self._sessions])
         for session, everybody in sorted(self._sessions.items()):
             here = self._here.get(session)
             best = max(sorted(everybody, key=lambda each: each.node), key=lambda each: _rank(each.summary))
@@ -185,7 +187,7 @@ class Plan:
         told = self.told[best.node]
         moved = here is not None and here.node != best.node
         path = here.path if here is not None and not moved else self._path(best)
-        text = session_md.render(best.summary, language=self._memory.config.language)
+        text = session_md.render(best.summary, language=self._context.config.language)
         if here is not None and not moved and here.text == text:
             told.summaries["unchanged"] += 1
         elif here is not None and not self._is_as_taken(here):
@@ -210,7 +212,7 @@ class Plan:
 
     def _is_as_taken(self, here: Standing) -> bool:
         """Whether it is what a run wrote, and no words of a person."""
-        operations = self._memory.book.journal.operations(target=here.path, alone=True)
+        operations = self._context.book.journal.operations(target=here.path, alone=True)
         changes = (change for operation in operations for change in operation.changes if change.target == here.path)
         return any(change.reason == COLLECTED and change.after == here.text for change in changes)
 
@@ -219,7 +221,7 @@ class Plan:
         if path == here:
             return ""
         try:
-            taken = path in self._paths or standing(self._memory, path) is not None
+            taken = path in self._paths or standing(self._context, path) is not None
         except InvalidInput as error:
             return str(error)
         if taken:
@@ -234,15 +236,15 @@ class Plan:
     def _is_own(self, session: str) -> bool:
         """Whether the session was talked or imported here."""
         with suppress(NotFound, Conflict):
-            if self._memory.book.transcripts.session(session).uuid == session:
+            if self._context.book.transcripts.session(session).uuid == session:
                 return True
         if self._own is None:
-            self._own = frozenset(page.summary.session for page in pages(self._memory.book, collected=False))
+            self._own = frozenset(page.summary.session for page in pages(self._context.book, collected=False))
         return session in self._own
 
     def _was_taken_out(self, target: str) -> bool:
         """Whether what does not stand here was brought before, and went otherwise than by undoing that."""
-        last = next(iter(self._memory.book.journal.operations(target=target, limit=1, alone=True)), None)
+        last = next(iter(self._context.book.journal.operations(target=target, limit=1, alone=True)), None)
         if last is None or last.kind == "undo":
             return False
         return last.kind != KIND or any(one.target == target and one.after is not None for one in last.changes)
@@ -254,10 +256,10 @@ class Plan:
             told.left_out.append((file.name, file.why))
             return
         modified = datetime.fromtimestamp(max(file.modified, 0.0), UTC)
-        theirs = list(own_entries(self._memory, memory_md.parse(file.text, modified=modified).entries, group))
-        fitted = [fit_entry(self._memory, told.node, entry) for entry in theirs]
+        theirs = list(own_entries(self._context, memory_md.parse(file.text, modified=modified).entries, group))
+        fitted = [fit_entry(self._context, told.node, entry) for entry in theirs]
         texts = [*(entry.text for entry in theirs), *(fit.text for fit, _, _ in fitted if fit is not None)]
-        kept = remembered(self._memory, texts)
+        kept = remembered(self._context, texts)
         for entry, (fit, reason, redacted) in zip(theirs, fitted, strict=True):
             if fit is None or not kept(fit.text) or not kept(entry.text):
                 told.left_out.append((entry.id, reason or FORGOTTEN))
@@ -302,12 +304,12 @@ class Plan:
 
     def _last_taken(self, here: Entry) -> Entry | None:
         """The entry as the last run left it that brought or changed it."""
-        journal = self._memory.book.journal
+        journal = self._context.book.journal
         undone = journal.undone()
         for operation in journal.operations(target=here.id, alone=True):
             for change in operation.changes:
                 if operation.kind == KIND and operation.id not in undone and change.target == here.id and change.after:
-                    return memory_md.parse_entry(change.after, modified=self._memory.book.now())
+                    return memory_md.parse_entry(change.after, modified=self._context.book.now())
         return None
 
 

@@ -18,7 +18,7 @@ from memorybook.formats.sessions_json import Exported
 from memorybook.model import Session, SessionSummary, Turn
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.protocols import Progress
 
 PLACE = os.path.join(".memorybook", "exports", "sessions.json")
@@ -56,78 +56,78 @@ class Export(NamedTuple):
 
 
 def export(
-    memory: Memory, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
+    context: Context, path: str | None = None, *, session: str | None = None, progress: Progress | None = None
 ) -> Export:
     """See `Memory.export`."""
     if path == "-":
-        return _to_stream(memory, sys.stdout.buffer, session)
-    where = path or place_of(memory)
+        return _to_stream(context, sys.stdout.buffer, session)
+    where = path or place_of(context)
     tally: Tally = dict.fromkeys(_COUNTED, 0)
-    _check(memory, makes_state=not path)
+    _check(context, makes_state=not path)
     with put_in_place(where, make=not path) as new, open(new, "wb") as file, _before(where) as before:
-        for piece in _document(memory, session, before, tally, progress):
+        for piece in _document(context, session, before, tally, progress):
             file.write(piece)
     return Export(where, **tally)
 
 
-def _to_stream(memory: Memory, stream: IO[bytes], session: str | None) -> Export:
+def _to_stream(context: Context, stream: IO[bytes], session: str | None) -> Export:
     tally: Tally = dict.fromkeys(_COUNTED, 0)
-    _check(memory, makes_state=False)
-    for piece in _document(memory, session, None, tally, None):
+    _check(context, makes_state=False)
+    for piece in _document(context, session, None, tally, None):
         stream.write(piece)
     return Export("-", **tally)
 
 
-def _check(memory: Memory, *, makes_state: bool) -> None:
-    if absent := memory.absent:
+def _check(context: Context, *, makes_state: bool) -> None:
+    if absent := context.absent:
         raise NotFound(absent)
     if makes_state:
-        with memory.book.documents.lock():  # makes the folder that ignores itself for git
+        with context.book.documents.lock():  # makes the folder that ignores itself for git
             pass
 
 
-def place_of(memory: Memory) -> str:
+def place_of(context: Context) -> str:
     """Where the book is exported to unless something else is said."""
-    return memory.config.transcripts.export_path or os.path.join(memory.root, PLACE)
+    return context.config.transcripts.export_path or os.path.join(context.root, PLACE)
 
 
-def by_itself(memory: Memory) -> str:
+def by_itself(context: Context) -> str:
     """Export as the settings ask for it; why that failed, "" if it did not."""
     try:
-        export(memory)
+        export(context)
     except MemoryBookError as error:
         return f"the sessions were not exported: {error}"
     return ""
 
 
-def after_session(memory: Memory) -> None:
+def after_session(context: Context) -> None:
     """Export, as a session has ended; what fails goes into the log."""
-    if failed := by_itself(memory):
+    if failed := by_itself(context):
         _log.warning(failed)
 
 
-def revision(memory: Memory) -> int | None:
+def revision(context: Context) -> int | None:
     """How far the transcripts have come; None if they cannot be asked."""
     try:
-        return memory.book.transcripts.revision()
+        return context.book.transcripts.revision()
     except Unavailable:
         return None
 
 
-def on_exit(memory: Memory, before: int) -> None:
+def on_exit(context: Context, before: int) -> None:
     """Export if the transcripts have come further than to `before`; what fails goes into the log."""
-    if revision(memory) in (None, before):
+    if revision(context) in (None, before):
         return
-    if failed := by_itself(memory):
+    if failed := by_itself(context):
         _log.warning(failed)
 
 
-def renew(memory: Memory) -> None:
+def renew(context: Context) -> None:
     """Write the files that this book exports to by itself anew, where there are any; one that cannot be is left."""
-    for path in {os.path.join(memory.root, PLACE), place_of(memory)}:
+    for path in {os.path.join(context.root, PLACE), place_of(context)}:
         if os.path.exists(path):
             with suppress(InvalidInput, Unavailable):
-                export(memory, path)
+                export(context, path)
 
 
 @contextmanager
@@ -144,14 +144,14 @@ def _before(path: str) -> Iterator[IO[str] | None]:
 
 
 def _document(
-    memory: Memory, only: str | None, before: IO[str] | None, tally: Tally, progress: Progress | None
+    context: Context, only: str | None, before: IO[str] | None, tally: Tally, progress: Progress | None
 ) -> Iterator[bytes]:
     """The document in pieces: the sessions that were in the file in their order, then those that are new."""
-    transcripts = memory.book.transcripts
+    transcripts = context.book.transcripts
     wanted = {transcripts.session(only).uuid} if only else None
-    known = {session.uuid: _untold(memory, session) for session in sorted(transcripts.sessions(), key=_begun)}
+    known = {session.uuid: _untold(context, session) for session in sorted(transcripts.sessions(), key=_begun)}
     opening = b"[\n"
-    for done, pieces in enumerate(_sessions(memory, known, wanted, before, tally), 1):
+    for done, pieces in enumerate(_sessions(context, known, wanted, before, tally), 1):
         yield opening
         yield from pieces
         opening = b",\n"
@@ -166,7 +166,7 @@ def _begun(session: Session) -> tuple[bool, float, str]:
 
 
 def _sessions(
-    memory: Memory,
+    context: Context,
     known: dict[str, Session],
     wanted: Collection[str] | None,
     before: IO[str] | None,
@@ -178,30 +178,30 @@ def _sessions(
         session = sessions_json.session_of(value)
         ours = None if session.uuid in there else known.get(session.uuid)
         there.add(session.uuid)
-        if _is_same(memory, ours, session, value):
+        if _is_same(context, ours, session, value):
             _count(tally, len(session.turn_ids), len(session.turn_ids))
             yield [text.encode()]
             continue
         stood = sessions_json.parse(value)
-        gone = _forgotten(memory, session.uuid, {*stood.session.turn_ids} - {*(ours.turn_ids if ours else ())})
+        gone = _forgotten(context, session.uuid, {*stood.session.turn_ids} - {*(ours.turn_ids if ours else ())})
         left = len(stood.session.turn_ids) - len(gone)
         tally["left_out"] += len(gone)
         if left or not gone or ours is not None:
-            merged, pieces = _merged(memory, ours, stood, gone)
+            merged, pieces = _merged(context, ours, stood, gone)
             _count(tally, len(merged.turn_ids), left)
             yield pieces
     for uuid, session in known.items():
         if uuid not in there and (wanted is None or uuid in wanted):
             tally["new_sessions"] += 1
             _count(tally, len(session.turn_ids), 0)
-            turns = sessions_json.numbered(_turns(memory, session))
-            yield sessions_json.render(session, turns, _summaries(memory, session))
+            turns = sessions_json.numbered(_turns(context, session))
+            yield sessions_json.render(session, turns, _summaries(context, session))
 
 
-def _turns(memory: Memory, session: Session) -> Iterator[Turn]:
+def _turns(context: Context, session: Session) -> Iterator[Turn]:
     """Those turns of the session that it has had when this export began."""
     ids = {*session.turn_ids}
-    return (turn for turn in memory.book.transcripts.each_turn(session.uuid) if turn.id in ids)
+    return (turn for turn in context.book.transcripts.each_turn(session.uuid) if turn.id in ids)
 
 
 def _objects(before: IO[str]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -217,31 +217,31 @@ def _count(tally: Tally, turns: int, known: int) -> None:
     tally["new_turns"] += turns - known
 
 
-def _summaries(memory: Memory, session: Session) -> dict[str, str]:
+def _summaries(context: Context, session: Session) -> dict[str, str]:
     """What the book tells of the session's chats, without what was forgotten."""
-    told = memory.book.transcripts.chat_summaries(session.uuid)
-    left = texts_without_forgotten(memory, told.values()) if told else ()
+    told = context.book.transcripts.chat_summaries(session.uuid)
+    left = texts_without_forgotten(context, told.values()) if told else ()
     return {id: text for id, text in zip(told, left, strict=True) if text}
 
 
 # --- a session that was exported before ----------------------------------------------------------
 
 
-def _is_same(memory: Memory, known: Session | None, stood: Session, value: dict[str, Any]) -> bool:
+def _is_same(context: Context, known: Session | None, stood: Session, value: dict[str, Any]) -> bool:
     """Whether the file has the session as the book does; of one that the book has not, whether it may stay whole."""
     if known is None:
         ids = {turn.id for turn in sessions_json.parse(value).turns}
-        return len(ids) == len(stood.turn_ids) and not _forgotten(memory, stood.uuid, ids)
-    if known != stood or _summaries(memory, known) != sessions_json.summaries_of(value):
+        return len(ids) == len(stood.turn_ids) and not _forgotten(context, stood.uuid, ids)
+    if known != stood or _summaries(context, known) != sessions_json.summaries_of(value):
         return False
-    if not memory.book.journal.buries():
+    if not context.book.journal.buries():
         return True
-    texts = {turn.id: turn.text for turn in memory.book.transcripts.each_turn(known.uuid)}  # some may be cut by now
+    texts = {turn.id: turn.text for turn in context.book.transcripts.each_turn(known.uuid)}  # some may be cut by now
     return all(turn.text == texts.get(turn.id) for turn in sessions_json.parse(value).turns)
 
 
 def _merged(
-    memory: Memory, known: Session | None, stood: Exported, gone: Collection[str]
+    context: Context, known: Session | None, stood: Exported, gone: Collection[str]
 ) -> tuple[Session, Iterator[bytes]]:
     """The session with the turns of both but for those that are gone, as the book tells it where it does."""
     ids = dict.fromkeys(known.turn_ids if known is not None else ())
@@ -252,23 +252,23 @@ def _merged(
             last = turn.id
         elif turn.id not in gone:
             after.setdefault(last, []).append(turn)
-    session = known or (_untold(memory, stood.session) if gone else stood.session)
+    session = known or (_untold(context, stood.session) if gone else stood.session)
     names = {id: [turn.id for turn in turns] for id, turns in after.items()}
     session = replace(session, turn_ids=tuple(_joined(ids, lambda id: id, names)))
     told = {} if gone else dict(stood.summaries)
-    left = texts_without_forgotten(memory, told.values()) if told else ()
+    left = texts_without_forgotten(context, told.values()) if told else ()
     summaries = {id: text for id, text in zip(told, left, strict=True) if text}
     if known is not None:
-        summaries |= _summaries(memory, known)
-    ours = _turns(memory, known) if known is not None else ()
+        summaries |= _summaries(context, known)
+    ours = _turns(context, known) if known is not None else ()
     turns = sessions_json.numbered(_joined(ours, lambda turn: turn.id, after))
     return session, sessions_json.render(session, turns, summaries, stood.extra)
 
 
-def _forgotten(memory: Memory, session: str, turns: Iterable[str]) -> set[str]:
+def _forgotten(context: Context, session: str, turns: Iterable[str]) -> set[str]:
     """Which of these turns were forgotten."""
     keys = {turn_key(session, turn): turn for turn in turns}
-    return {keys[key] for key in memory.book.journal.buried(keys)} if keys else set()
+    return {keys[key] for key in context.book.journal.buried(keys)} if keys else set()
 
 
 def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, Iterable[T]]) -> Iterator[T]:
@@ -279,9 +279,9 @@ def _joined(ours: Iterable[T], id_of: Callable[[T], str], after: Mapping[str, It
         yield from after.get(id_of(one), ())
 
 
-def _untold(memory: Memory, session: Session) -> Session:
+def _untold(context: Context, session: Session) -> Session:
     """The session without what its title and summary tell of what was forgotten; as it is, if that is nothing."""
     summary = SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-    left = without_forgotten(memory, summary)
+    left = without_forgotten(context, summary)
     same = (left.title, left.summary.split()) == (summary.title, summary.summary.split())
     return session if same else replace(session, title=left.title, summary=left.summary)

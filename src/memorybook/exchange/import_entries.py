@@ -20,7 +20,7 @@ from memorybook.text.screen import screen
 from memorybook.text.tokens import digest, normalise
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 _WIDTH = 4000
 _CATEGORIES = {kind: category for category, kind in KINDS.items()}
@@ -52,29 +52,29 @@ class _Wish(NamedTuple):
     key: str
 
 
-def take(memory: Memory, found: Sequence[Statement | Page], *, format: str, name: str, draft: Draft | None) -> Stated:
+def take(context: Context, found: Sequence[Statement | Page], *, format: str, name: str, draft: Draft | None) -> Stated:
     """Write what is new of these, in one operation; with a draft, only into that.
 
     Args:
-        memory: The book's.
+        context: The book's.
         found: The statements.
         format: Name of their format.
         name: Of their file.
         draft: Where to work them in for a dry run; None writes.
     """
-    mask = Mask(memory)
+    mask = Mask(context)
     name = mask.text(name)
     skipped: list[tuple[str, str]] = []
-    wishes = list(_wishes(memory, found, mask, name, skipped))
-    kept = remembered(memory, [wish.text for wish in wishes])
+    wishes = list(_wishes(context, found, mask, name, skipped))
+    kept = remembered(context, [wish.text for wish in wishes])
     gone = [wish for wish in wishes if not kept(wish.text)]
     skipped += [("(forgotten)", FORGOTTEN) for wish in gone]
     new = [wish for wish in wishes if kept(wish.text)]
-    known = _known(memory, new, f"import:{format}", draft)
+    known = _known(context, new, f"import:{format}", draft)
     new = [wish for wish in new if wish.key not in known]
     left = [Discarded(text=text, reason=reason) for text, reason in skipped if reason != FORGOTTEN]
     left += [unnamed(wish.text) for wish in gone] if draft is None else []
-    outcomes = _done(memory, new, left, f"import:{format}", draft)
+    outcomes = _done(context, new, left, f"import:{format}", draft)
     kinds = [one.applied.kind if one.applied is not None else "" for one in outcomes]
     return Stated(
         entries=kinds.count("add"),
@@ -87,25 +87,25 @@ def take(memory: Memory, found: Sequence[Statement | Page], *, format: str, name
 
 
 def _done(
-    memory: Memory, new: Sequence[_Wish], left: Sequence[Discarded], scope: str, draft: Draft | None
+    context: Context, new: Sequence[_Wish], left: Sequence[Discarded], scope: str, draft: Draft | None
 ) -> tuple[Outcome, ...]:
     if draft is not None:
         return tuple(draft.do(wish.change) for wish in new)
     if not new:
         return ()
     changes = [wish.change for wish in new]
-    result = memory.book.apply(changes, actor=memory.actor, door=BY_IMPORT, kind="import", discarded=left)
+    result = context.book.apply(changes, actor=context.actor, door=BY_IMPORT, kind="import", discarded=left)
     operation = result.operation.id if result.operation else ""
     keys = [wish.key for wish in new]
-    memory.book.journal.mark_memorized(scope, *keys, operation=operation, time=memory.book.now())
+    context.book.journal.mark_memorized(scope, *keys, operation=operation, time=context.book.now())
     return result.outcomes
 
 
-def _known(memory: Memory, wishes: Sequence[_Wish], scope: str, draft: Draft | None) -> set[str]:
+def _known(context: Context, wishes: Sequence[_Wish], scope: str, draft: Draft | None) -> set[str]:
     """Keys of what an import that stands has brought, and of what entries that stand say."""
-    journal = memory.book.journal
+    journal = context.book.journal
     undone = journal.undone()
-    standing = {normalise(entry.text) for entry in memory.book.entries()}
+    standing = {normalise(entry.text) for entry in context.book.entries()}
     known: set[str] = set()
     for wish in wishes:
         operation = journal.memorized(scope, wish.key)
@@ -121,11 +121,11 @@ def _known(memory: Memory, wishes: Sequence[_Wish], scope: str, draft: Draft | N
 
 
 def _wishes(
-    memory: Memory, found: Sequence[Statement | Page], mask: Mask, name: str, skipped: list[tuple[str, str]]
+    context: Context, found: Sequence[Statement | Page], mask: Mask, name: str, skipped: list[tuple[str, str]]
 ) -> Iterator[_Wish]:
     for one in found:
         if isinstance(one, Page):
-            yield from _of_page(memory, one, mask, name, skipped)
+            yield from _of_page(context, one, mask, name, skipped)
             continue
         text = mask.text(" ".join(one.text.split()))
         reason = screen(text)
@@ -133,7 +133,7 @@ def _wishes(
             skipped.append((text, reason))
         else:
             yield _Wish(
-                Add(entry=_entry(memory, one, text, mask, name), reason=f"imported from {name}"), text, _key(one)
+                Add(entry=_entry(context, one, text, mask, name), reason=f"imported from {name}"), text, _key(one)
             )
 
 
@@ -141,8 +141,8 @@ def _key(one: Statement) -> str:
     return digest(f"{one.key}\0{one.text}")
 
 
-def _entry(memory: Memory, one: Statement, text: str, mask: Mask, name: str) -> Entry:
-    now = memory.book.now()
+def _entry(context: Context, one: Statement, text: str, mask: Mask, name: str) -> Entry:
+    now = context.book.now()
     return Entry(
         id=memory_md.new_id(()),
         text=text,
@@ -160,8 +160,8 @@ def _entry(memory: Memory, one: Statement, text: str, mask: Mask, name: str) -> 
     )
 
 
-def _of_page(memory: Memory, page: Page, mask: Mask, name: str, skipped: list[tuple[str, str]]) -> Iterator[_Wish]:
-    now = memory.book.now()
+def _of_page(context: Context, page: Page, mask: Mask, name: str, skipped: list[tuple[str, str]]) -> Iterator[_Wish]:
+    now = context.book.now()
     found, left = notes_of(mask.text(page.text), now=page.time or now, limit=len(page.text), width=_WIDTH, every=True)
     skipped += [(each.text, each.reason) for each in left if each.reason not in ("empty", "duplicate")]
     for note in found:
@@ -169,12 +169,12 @@ def _of_page(memory: Memory, page: Page, mask: Mask, name: str, skipped: list[tu
             category = _CATEGORIES.get(note.kind or "", "fact")
             one = Statement(note.text, key="", category=category, tags=note.tags)
             yield _Wish(
-                Add(entry=_entry(memory, one, note.text, mask, name), reason=f"imported from {name}"),
+                Add(entry=_entry(context, one, note.text, mask, name), reason=f"imported from {name}"),
                 note.text,
                 _key(one),
             )
         else:
-            path, line = notes.daily_path(memory.book.day(note.time)), notes.render_line(note)
+            path, line = notes.daily_path(context.book.day(note.time)), notes.render_line(note)
             yield _Wish(
                 Append(path=path, line=line, reason=f"imported from {name}"), note.text, digest(f"{path}\0{note.text}")
             )

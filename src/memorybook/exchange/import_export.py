@@ -19,8 +19,8 @@ from memorybook.sessions.turns import store
 from memorybook.text.screen import screen
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.formats.sessions_json import Exported
-    from memorybook.memory import Memory
 
 
 _MASKED = ("name", "title", "source", "channel", "chat_id")
@@ -42,26 +42,26 @@ class Brought(NamedTuple):
     summaries: dict[str, str]
 
 
-def brought(memory: Memory, exported: Exported) -> Brought:
+def brought(context: Context, exported: Exported) -> Brought:
     """Store the turns of an exported session that the book has not; durable on return.
 
     What it says of itself is masked and screened, and holds nothing that was forgotten here. A session that the book
     knows keeps what it says of itself, unless it has grown in the file.
     """
-    known = _known(memory, exported.session.uuid)
-    mask = Mask(memory)
-    session = fit(memory, exported.session, mask)
-    if not exported.turns and known is None and memory.config.transcripts.enabled:
-        memory.book.transcripts.append(session, ())
-    stored = store(memory, session, exported.turns)
+    known = _known(context, exported.session.uuid)
+    mask = Mask(context)
+    session = fit(context, exported.session, mask)
+    if not exported.turns and known is None and context.config.transcripts.enabled:
+        context.book.transcripts.append(session, ())
+    stored = store(context, session, exported.turns)
     leads = known is None or (stored.new > 0 and _is_newer(session, known))
-    work = taken(memory, stored._replace(redacted=stored.redacted + mask.count))
+    work = taken(context, stored._replace(redacted=stored.redacted + mask.count))
     told = _page(session, stored.turns) if exported.session.path else SessionSummary(session="", title="", summary="")
     gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
     makes = leads and not gone and (told.summary or work.last.standing is None)
     forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?
     given = {} if forgot else {id: _calm(mask.text(said)) for id, said in exported.summaries.items()}
-    left = texts_without_forgotten(memory, given.values()) if given else ()
+    left = texts_without_forgotten(context, given.values()) if given else ()
     summaries = {id: text for id, text in zip(given, left, strict=True) if text}
     return Brought(work._replace(told=told if makes else None), session, leads, summaries)
 
@@ -80,10 +80,10 @@ def _page(session: Session, turns: Sequence[Turn]) -> SessionSummary:
     )
 
 
-def keep(memory: Memory, brought: Brought) -> None:
+def keep(context: Context, brought: Brought) -> None:
     """Let the session say of itself what it is to say, now that it is memorized."""
-    transcripts, session = memory.book.transcripts, brought.session
-    now = _known(memory, session.uuid)
+    transcripts, session = context.book.transcripts, brought.session
+    now = _known(context, session.uuid)
     if now is None:
         return
     first, second = (session, now) if brought.leads else (now, session)
@@ -97,10 +97,10 @@ def keep(memory: Memory, brought: Brought) -> None:
                 transcripts.set_chat_summary(session.uuid, id, text)
 
 
-def _known(memory: Memory, uuid: str) -> Session | None:
+def _known(context: Context, uuid: str) -> Session | None:
     """The session of that uuid, as the transcripts have it."""
     try:
-        found = memory.book.transcripts.session(uuid)
+        found = context.book.transcripts.session(uuid)
     except (NotFound, Conflict):  # several of that name
         return None
     return found if found.uuid == uuid else None
@@ -113,16 +113,16 @@ def _is_newer(session: Session, known: Session) -> bool:
 # --- made fit ------------------------------------------------------------------------------------
 
 
-def fit(memory: Memory, session: Session, mask: Mask | None = None) -> Session:
+def fit(context: Context, session: Session, mask: Mask | None = None) -> Session:
     """The session of an export as it may stand here: masked, screened, its summary where one may be."""
-    mask = mask or Mask(memory)
+    mask = mask or Mask(context)
     masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in _MASKED}
     session = replace(session, **masked, turn_ids=())
     before = SessionSummary(session=session.uuid, title=session.title, summary=_calm(mask.text(session.summary)))
-    after = without_forgotten(memory, before)
+    after = without_forgotten(context, before)
     told = before if _same(before, after) else after
     session = replace(session, title="" if screen(told.title) else told.title, summary=told.summary)
-    return replace(session, path=_path(memory, session))
+    return replace(session, path=_path(context, session))
 
 
 def _calm(text: str) -> str:
@@ -137,12 +137,12 @@ def _same(before: SessionSummary, after: SessionSummary) -> bool:
     return (before.title, before.summary.split()) == (after.title, after.summary.split())
 
 
-def _path(memory: Memory, session: Session) -> str:
+def _path(context: Context, session: Session) -> str:
     """Where its summary stands, or will, if that is a place for one and no other session's; "" if not."""
     if not re.fullmatch(r"sessions/[^/]+\.md", session.path):
         return ""
     try:
-        there = standing(memory, session.path)
+        there = standing(context, session.path)
     except UnsafePath:
         return ""
     return session.path if there is None or parse(there).session == session.uuid else ""

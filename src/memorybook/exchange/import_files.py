@@ -31,7 +31,7 @@ from memorybook.sessions.turns import store, zone_of
 from memorybook.validate import day_of
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.protocols import Progress
 
 _NAMED = "chat"
@@ -84,7 +84,7 @@ class Asked(NamedTuple):
 
 
 def import_files(
-    memory: Memory,
+    context: Context,
     paths: Sequence[str],
     *,
     scope: str | None,
@@ -101,9 +101,9 @@ def import_files(
         raise InvalidInput(f"no format is called {format!r}: use one of {', '.join(importers.NAMES)}")
     first = day_of(since, "since")
     day = date.fromisoformat(first) if first else None
-    asked = Asked(scope, format, day, by_model and not dry_run, memory.book.draft() if dry_run else None)
-    taking = _Taking(memory, asked, progress)
-    before = export.revision(memory)
+    asked = Asked(scope, format, day, by_model and not dry_run, context.book.draft() if dry_run else None)
+    taking = _Taking(context, asked, progress)
+    before = export.revision(context)
     with ExitStack() as archives:
         found = [(path, archives.enter_context(_sources(path, taking))) for path in dict.fromkeys(paths)]
         taking.total = sum(source.size for _, each in found for source in each)
@@ -112,9 +112,9 @@ def import_files(
     taking.flush()
     if dry_run:
         return taking.report(())
-    degraded = [*memory.book.sync().degraded]
-    if memory.config.transcripts.auto_export and export.revision(memory) not in (None, before):
-        degraded += filter(None, [export.by_itself(memory)])
+    degraded = [*context.book.sync().degraded]
+    if context.config.transcripts.auto_export and export.revision(context) not in (None, before):
+        degraded += filter(None, [export.by_itself(context)])
     return taking.report(degraded)
 
 
@@ -135,8 +135,8 @@ class _Held(NamedTuple):
 class _Taking:
     """Takes in one file after the other, and counts."""
 
-    def __init__(self, memory: Memory, asked: Asked, progress: Progress | None) -> None:
-        self.memory = memory
+    def __init__(self, context: Context, asked: Asked, progress: Progress | None) -> None:
+        self.memory = context
         self.asked = asked
         self.total = 0
         self.warnings: list[str] = []
@@ -313,7 +313,7 @@ def _last(one: importers.Taken) -> datetime | None:
 
 
 def _capture_each(
-    memory: Memory, sessions: Sequence[ImportedSession | Exported], draft: Draft | None
+    context: Context, sessions: Sequence[ImportedSession | Exported], draft: Draft | None
 ) -> list[Captured]:
     """Take in several sessions, each once per content and in an operation of its own, and write them together.
 
@@ -322,33 +322,33 @@ def _capture_each(
     With a draft nothing is kept, and what would be written is worked into that.
     """
     dry_run = draft is not None
-    exported = [brought(memory, each) if isinstance(each, Exported) and not dry_run else None for each in sessions]
+    exported = [brought(context, each) if isinstance(each, Exported) and not dry_run else None for each in sessions]
     works = [
-        taken(memory, store(memory, _session(memory, each), each.turns, dry_run=dry_run))
+        taken(context, store(context, _session(context, each), each.turns, dry_run=dry_run))
         if known is None
         else known.work
         for each, known in zip(sessions, exported, strict=True)
     ]
-    works = [looked_through(memory, work) if work.fresh else work for work in works]
+    works = [looked_through(context, work) if work.fresh else work for work in works]
     fresh = [work for work in works if work.fresh]
     told = iter(
-        written(memory, fresh, door=BY_IMPORT, kind="import") if draft is None else foreseen(memory, fresh, draft)
+        written(context, fresh, door=BY_IMPORT, kind="import") if draft is None else foreseen(context, fresh, draft)
     )
-    captured = [_captured(memory, work, next(told) if work.fresh else None, dry_run=dry_run) for work in works]
+    captured = [_captured(context, work, next(told) if work.fresh else None, dry_run=dry_run) for work in works]
     for known in exported:
         if known is not None:
-            keep(memory, known)
+            keep(context, known)
     return captured
 
 
-def _session(memory: Memory, one: ImportedSession | Exported) -> Session:
-    return fit(memory, one.session) if isinstance(one, Exported) else one.session
+def _session(context: Context, one: ImportedSession | Exported) -> Session:
+    return fit(context, one.session) if isinstance(one, Exported) else one.session
 
 
-def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captured:
+def _by_model(context: Context, session: Session, turns: Sequence[Turn]) -> Captured:
     """Take in one session as the memory's language model remembers it; it is queued if the model fails."""
-    stored = store(memory, session, turns)
-    found = memorize_stored(memory, stored, How(door=BY_IMPORT))
+    stored = store(context, session, turns)
+    found = memorize_stored(context, stored, How(door=BY_IMPORT))
     return Captured(
         new_turns=stored.new,
         entries=found.new + found.updated + found.merged,
@@ -361,15 +361,15 @@ def _by_model(memory: Memory, session: Session, turns: Sequence[Turn]) -> Captur
     )
 
 
-def _captured(memory: Memory, work: Work, brought: Written | None, *, dry_run: bool) -> Captured:
+def _captured(context: Context, work: Work, brought: Written | None, *, dry_run: bool) -> Captured:
     """What was written of a session."""
     stored = work.stored
     if brought is None:
         if stored.turns and not dry_run:
-            mirror(memory, stored.session, work.last.path)  # a capture that was cut short may not have
+            mirror(context, stored.session, work.last.path)  # a capture that was cut short may not have
         return Captured(skipped=stored.skipped)
     return Captured(
-        new_turns=stored.new if memory.config.transcripts.enabled else len(work.fresh),
+        new_turns=stored.new if context.config.transcripts.enabled else len(work.fresh),
         entries=len(brought.applied("add")),
         strengthened=len(brought.applied("reinforce")),
         notes=len(brought.applied("append")),

@@ -20,7 +20,7 @@ from memorybook.validate import MAX_TEXT
 
 if TYPE_CHECKING:
     from memorybook.book.book import Book
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 LONGEST = 200
 """Characters of an id, a name, a tag or a group that is taken from another machine."""
@@ -93,7 +93,7 @@ def is_in(entry: Entry, group: str) -> bool:
 # --- made fit ------------------------------------------------------------------------------------
 
 
-def fit_summary(memory: Memory, node: str, told: SessionSummary) -> tuple[SessionSummary | None, str, int]:
+def fit_summary(context: Context, node: str, told: SessionSummary) -> tuple[SessionSummary | None, str, int]:
     """Another machine's summary as it may stand here; None with the reason if it may not; how many secrets it had.
 
     Without secrets, without what instructs its reader, without what was forgotten here, and without the ids of its
@@ -107,10 +107,10 @@ def fit_summary(memory: Memory, node: str, told: SessionSummary) -> tuple[Sessio
     calm = _calm(told)
     if screen(_all_of(calm)):  # across sentences
         return None, INSTRUCTS, 0
-    mask = Mask(memory)
-    now = memory.book.now()
+    mask = Mask(context)
+    now = context.book.now()
     masked = _masked(mask, calm)
-    fit = _unless_same(masked, without_forgotten(memory, masked))
+    fit = _unless_same(masked, without_forgotten(context, masked))
     fit = replace(
         fit,
         session=session,
@@ -163,14 +163,14 @@ def _moment(time: datetime | None, now: datetime) -> datetime | None:
     return time if time is not None and earliest <= time <= now + timedelta(days=1) else None
 
 
-def fit_entry(memory: Memory, node: str, told: Entry) -> tuple[Entry | None, str, int]:
+def fit_entry(context: Context, node: str, told: Entry) -> tuple[Entry | None, str, int]:
     """Another machine's entry as it may stand here; None with the reason if it may not; how many secrets it had."""
     if screen(told.text):
         return None, INSTRUCTS, 0
     if len(told.text) > MAX_TEXT or not _is_name(told.id):
         return None, f"it has over {MAX_TEXT} characters, or an id that is none", 0
-    mask = Mask(memory)
-    now = memory.book.now()
+    mask = Mask(context)
+    now = context.book.now()
     today = now.date()
     metadata = mask.json(dict(told.metadata))
     source, session = source_of(node, told.id), session_here(node, told.session or "")
@@ -215,9 +215,9 @@ def _strings(value: Any) -> Iterator[str]:
 # --- handed out ----------------------------------------------------------------------------------
 
 
-def own_entries(memory: Memory, entries: Iterable[Entry], group: str) -> Iterator[Entry]:
+def own_entries(context: Context, entries: Iterable[Entry], group: str) -> Iterator[Entry]:
     """Those of a group, and of the groups below it, that hold today and were not collected from others."""
-    today = memory.book.now().date()
+    today = context.book.now().date()
     for entry in entries:
         holds = entry.state == "active" and (entry.expires is None or entry.expires >= today)
         own = not is_collected(entry) and entry.trust != "suspect"
@@ -225,9 +225,9 @@ def own_entries(memory: Memory, entries: Iterable[Entry], group: str) -> Iterato
             yield entry
 
 
-def own_pages(memory: Memory, sessions: Collection[str] | None) -> Iterator[Standing]:
+def own_pages(context: Context, sessions: Collection[str] | None) -> Iterator[Standing]:
     """The summaries of the book's own sessions; with `sessions`, only of those of these names or uuids."""
-    for page in pages(memory.book, collected=False):
+    for page in pages(context.book, collected=False):
         own = page.summary.session and page.path.count("/") == 1
         if own and (sessions is None or not names_of(page).isdisjoint(sessions)):
             yield page
@@ -238,20 +238,20 @@ def names_of(page: Standing) -> set[str]:
     return {page.summary.session, page.summary.name}
 
 
-def files_of(memory: Memory, own: Iterable[Standing], group: str | None) -> dict[str, str]:
+def files_of(context: Context, own: Iterable[Standing], group: str | None) -> dict[str, str]:
     """What this book hands out, text by path: these of its summaries, and its own entries of the group, if any."""
-    mask = Mask(memory)
-    files = {page.path: mask.text(_untold(memory, page)) for page in own}
+    mask = Mask(context)
+    files = {page.path: mask.text(_untold(context, page)) for page in own}
     if group is not None:
-        chosen = sorted(own_entries(memory, memory.book.memory().entries, group), key=lambda entry: entry.id)
+        chosen = sorted(own_entries(context, context.book.memory().entries, group), key=lambda entry: entry.id)
         shown = [memory_md.render_entry(_handed(mask, entry)) for entry in chosen]
         files["MEMORY.md"] = "\n\n".join([f"# {mask.text(group)}", memory_md.ACTIVE, *shown]) + "\n"
     return files
 
 
-def _untold(memory: Memory, page: Standing) -> str:
+def _untold(context: Context, page: Standing) -> str:
     """The page, told anew if it tells of what was forgotten."""
-    left = _unless_same(page.summary, without_forgotten(memory, page.summary))
+    left = _unless_same(page.summary, without_forgotten(context, page.summary))
     return page.text if left is page.summary else session_md.render(left)
 
 

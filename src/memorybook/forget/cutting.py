@@ -33,7 +33,7 @@ from memorybook.text.sentences import content_size, is_question
 from memorybook.text.tokens import digest, normalise, text_digest, tokens
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 _LONG = 12
 """Length of a text, a character outside ASCII counted twice, from which it is looked for inside of others."""
@@ -193,7 +193,7 @@ def marks(text: str) -> Iterator[str]:
 
 
 def cut(
-    memory: Memory,
+    context: Context,
     found: Found,
     *,
     reason: str,
@@ -221,11 +221,11 @@ def cut(
     changes += [
         Drop(path=path, line=line, left=found.left.get((path, line), ""), reason=reason) for path, line in found.notes
     ]
-    changes += (line for line in _lines(memory, tells, reason) if (line.path, line.line) not in found.notes)
+    changes += (line for line in _lines(context, tells, reason) if (line.path, line.line) not in found.notes)
     edited |= masked or {}
     gone = {key for key, text in edited.items() if not text}
-    changes += (page for page in _pages(memory, tells, gone) if page.path not in without)
-    changes += _turns(memory, found, edited, tells, reason)
+    changes += (page for page in _pages(context, tells, gone) if page.path not in without)
+    changes += _turns(context, found, edited, tells, reason)
     bury = {*marks_of(texts), *_places(found), *_echoes(found), *(turn_key(*key) for key in gone)}
     return Cut(tuple(changes), frozenset(bury), tuple(said_in(found)), edited)
 
@@ -268,10 +268,10 @@ def statements_of(found: Found) -> list[str]:
 
 
 def _turns(
-    memory: Memory, found: Found, texts: Mapping[tuple[str, str], str], tells: Teller, reason: str
+    context: Context, found: Found, texts: Mapping[tuple[str, str], str], tells: Teller, reason: str
 ) -> Iterator[Change]:
     """The turns without what goes, those of which nothing is left, and the titles and summaries kept of sessions."""
-    transcripts = memory.book.transcripts
+    transcripts = context.book.transcripts
     removed: dict[str, list[str]] = {}
     edits: dict[str, dict[str, Turn]] = {}
     for (uuid, id), text in texts.items():
@@ -303,19 +303,19 @@ def _turns(
         yield RemoveTurns(session=uuid, turn_ids=tuple(ids), reason=reason)
 
 
-def _pages(memory: Memory, tells: Teller, gone: Collection[TurnKey]) -> Iterator[Put]:
+def _pages(context: Context, tells: Teller, gone: Collection[TurnKey]) -> Iterator[Put]:
     """The summaries without it: a person's byte for byte but for the clauses that say it."""
-    documents = memory.book.documents
+    documents = context.book.documents
     for path in sorted(info.path for info in documents.list() if info.path.startswith("sessions/")):
         standing = documents.read(path).text
-        page = page_at(memory, path)
+        page = page_at(context, path)
         if page.ours:
             before = session_md.parse(standing)
             left = sifted(replace(before, summary=_by_line(before.summary, tells)), _not(tells))
             ids = tuple(id for id in before.turn_ids if (before.session, id) not in gone)
             turns = max(0, before.turns - sum(session == before.session for session, _ in gone))
             left = replace(left, title=tells.left(left.title), turn_ids=ids, turns=turns)
-            text = standing if left == before else session_md.render(left, language=memory.config.language)
+            text = standing if left == before else session_md.render(left, language=context.config.language)
         else:
             text = _by_line(standing, tells)
         if text != standing:
@@ -335,11 +335,11 @@ def _by_line(text: str, tells: Teller) -> str:
     return "\n".join(lines)
 
 
-def _lines(memory: Memory, tells: Teller, reason: str) -> Iterator[Drop]:
+def _lines(context: Context, tells: Teller, reason: str) -> Iterator[Drop]:
     """What says it in notes, in what a person wrote, and in the history: the lines without it."""
-    lines = list(written_lines(memory))
-    if any(info.path == "HISTORY.md" for info in memory.book.documents.list()):
-        history = memory.book.documents.read("HISTORY.md").text.split("\n")
+    lines = list(written_lines(context))
+    if any(info.path == "HISTORY.md" for info in context.book.documents.list()):
+        history = context.book.documents.read("HISTORY.md").text.split("\n")
         lines += [("HISTORY.md", line.removesuffix("\r"), line.strip()) for line in history if line.strip()]
     for path, line, text in lines:
         left = tells.left(text)

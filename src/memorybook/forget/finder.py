@@ -46,7 +46,7 @@ from memorybook.text.tokens import normalise, tokens
 if TYPE_CHECKING:
     from datetime import date
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Entry, Turn
 
 POOL = 400
@@ -107,20 +107,20 @@ class Finder:
 
     def __init__(
         self,
-        memory: Memory,
+        context: Context,
         about: Iterable[str],
         *,
         entries: Iterable[Entry] | None = None,
         without: Iterable[TurnKey] = (),
         turns: Iterable[Turn] = (),
     ) -> None:
-        self._memory = memory
+        self._memory = context
         self._left = frozenset(without)
-        self.entries = list(memory.book.entries() if entries is None else entries)
-        self.notes = list(written_lines(memory))
-        self.pages = list(_pages(memory))
+        self.entries = list(context.book.entries() if entries is None else entries)
+        self.notes = list(written_lines(context))
+        self.pages = list(_pages(context))
         self.turns = [
-            turn for session in self._sessions(list(about)) for turn in memory.book.transcripts.turns(session)
+            turn for session in self._sessions(list(about)) for turn in context.book.transcripts.turns(session)
         ]
         known = {(turn.session, turn.id) for turn in self.turns}
         self.turns += [turn for turn in turns if (turn.session, turn.id) not in known]
@@ -706,11 +706,11 @@ def _saying(texts: Sequence[str]) -> Callable[[str], bool]:
     return says
 
 
-def _pages(memory: Memory) -> Iterator[tuple[str, str]]:
+def _pages(context: Context) -> Iterator[tuple[str, str]]:
     """Path and text of every sentence of a summary."""
-    for info in sorted(memory.book.documents.list()):
+    for info in sorted(context.book.documents.list()):
         if info.path.startswith("sessions/"):
-            summary = session_md.parse(memory.book.documents.read(info.path).text)
+            summary = session_md.parse(context.book.documents.read(info.path).text)
             parts = [*summary.summary.split("\n"), *summary.decisions, *summary.open_questions]
             yield from (
                 (info.path, text)
@@ -719,9 +719,9 @@ def _pages(memory: Memory) -> Iterator[tuple[str, str]]:
             )
 
 
-def written_lines(memory: Memory) -> Iterator[Line]:
+def written_lines(context: Context) -> Iterator[Line]:
     """Path, line and text of every note, and of every line that a person wrote into the book's own documents."""
-    book = memory.book
+    book = context.book
     for line in book.memory().prose.splitlines():
         yield from _line_of("MEMORY.md", line, None)
     for path in sorted(info.path for info in book.documents.list() if info.path.startswith("daily/")):

@@ -30,7 +30,7 @@ from memorybook.text.tokens import digest, query_words
 from memorybook.validate import text_of, words_of
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 
 class Meant(NamedTuple):
@@ -67,7 +67,7 @@ MOST = 200
 
 
 def forget(
-    memory: Memory,
+    context: Context,
     *,
     target: str | None = None,
     query: str | None = None,
@@ -80,29 +80,29 @@ def forget(
     `source` is a turn (`turn:ID`, `turn:SESSION/ID`), a document of the book, another machine (`node:NAME`), or a file
     that was imported: what it is goes, and what was remembered from it.
     """
-    meant = meant_by(memory, target=target, query=query, session=session, source=source)
-    receipt = receipt_of(memory, meant, dry_run=dry_run)._replace(remains=_remains(memory, meant))
-    return receipt if dry_run or not meant else carry_out(memory, meant, receipt, kind="forget")
+    meant = meant_by(context, target=target, query=query, session=session, source=source)
+    receipt = receipt_of(context, meant, dry_run=dry_run)._replace(remains=_remains(context, meant))
+    return receipt if dry_run or not meant else carry_out(context, meant, receipt, kind="forget")
 
 
 def meant_by(
-    memory: Memory, *, target: str | None, query: str | None, session: str | None, source: str | None
+    context: Context, *, target: str | None, query: str | None, session: str | None, source: str | None
 ) -> Meant:
     """What one of these means. Raises InvalidInput if it is not exactly one, NotFound."""
     if sum(given is not None and given != "" for given in (target, query, session, source)) != 1:
         raise InvalidInput("give an id, a query, a session or a source: exactly one of the four")
     if target:
-        return _by_id(memory, target)
+        return _by_id(context, target)
     if query:
-        return _by_query(memory, query)
-    return _by_session(memory, session) if session else _by_source(memory, source or "")
+        return _by_query(context, query)
+    return _by_session(context, session) if session else _by_source(context, source or "")
 
 
-def receipt_of(memory: Memory, meant: Meant, *, dry_run: bool) -> Receipt:
+def receipt_of(context: Context, meant: Meant, *, dry_run: bool) -> Receipt:
     """The counts of what is to go."""
     turns = {(turn.session, turn.id) for turn in meant.turns} | meant.found.cuts.keys()
-    passages = len(meant.entries) + len(meant.notes) + len(turns) + _passages(memory, meant.documents)
-    hot = memory.book.memory()
+    passages = len(meant.entries) + len(meant.notes) + len(turns) + _passages(context, meant.documents)
+    hot = context.book.memory()
     return Receipt(
         dry_run=dry_run,
         entries=tuple(entry.id for entry in meant.entries),
@@ -112,29 +112,29 @@ def receipt_of(memory: Memory, meant: Meant, *, dry_run: bool) -> Receipt:
         documents=meant.documents,
         archive=sum(hot.get(entry.id) is None for entry in meant.entries),
         passages=passages,
-        vectors=passages if memory.embedder is not None else 0,
+        vectors=passages if context.embedder is not None else 0,
     )
 
 
-def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
+def carry_out(context: Context, meant: Meant, receipt: Receipt, *, kind: str) -> Receipt:
     """Take out what is meant, and what tells of it, in one operation of that kind."""
-    book = memory.book
+    book = context.book
     whole = {session.uuid for session in meant.sessions}
     single = {(turn.session, turn.id): turn for turn in meant.turns if turn.session not in whole}
     found = together([meant.found, of_turns(single.values())])
     found = found._replace(entries=meant.entries, notes=meant.notes)
-    done = cut(memory, found, reason="forgotten", without=meant.documents)
+    done = cut(context, found, reason="forgotten", without=meant.documents)
     changes: list[Change] = [*done.changes]
     changes += [Drop(path=path, reason="forgotten") for path in meant.documents]
-    changes += [RemoveTurns(session=uuid, reason="forgotten") for uuid in whole if _stored(memory, uuid) is not None]
+    changes += [RemoveTurns(session=uuid, reason="forgotten") for uuid in whole if _stored(context, uuid) is not None]
     changes = [each for each in changes if not (isinstance(each, EditTurns) and each.session in whole)]
     statements = {digest(text) for text in meant.texts}
-    said = tombstones_of(memory, meant.entries, lines=(line for _, line in meant.notes), turns=single.values())
-    keys = {turn_key(turn.session, turn.id) for turn in meant.turns} | set(_session_keys(memory, meant))
+    said = tombstones_of(context, meant.entries, lines=(line for _, line in meant.notes), turns=single.values())
+    keys = {turn_key(turn.session, turn.id) for turn in meant.turns} | set(_session_keys(context, meant))
     result = book.apply(
         changes,
-        actor=memory.actor,
-        door=memory.door,
+        actor=context.actor,
+        door=context.door,
         session=meant.sessions[0].uuid if len(meant.sessions) == 1 else None,
         kind=kind,
         bury=sorted(statements | said | keys | (done.bury if meant.found or single else frozenset())),
@@ -142,21 +142,21 @@ def carry_out(memory: Memory, meant: Meant, receipt: Receipt, *, kind: str) -> R
     operation = result.operation.id if result.operation else None
     try:
         session_start_cache.drop(book.documents.root)
-        renew(memory)
+        renew(context)
         book.index.sync(book.documents, book.transcripts)
     except Unavailable as error:
         raise Unavailable(f"that is done (operation {operation}), but a copy may still show it: {error}") from error
     return receipt._replace(tombstones=len(statements), operation=operation)
 
 
-def _session_keys(memory: Memory, meant: Meant) -> Iterator[str]:
+def _session_keys(context: Context, meant: Meant) -> Iterator[str]:
     """What keeps other machines' summaries of these sessions out, and turns of which nothing but that is kept."""
-    told = [session_md.parse("\n".join(_lines(memory, path))) for path in meant.documents if path[:9] == "sessions/"]
+    told = [session_md.parse("\n".join(_lines(context, path))) for path in meant.documents if path[:9] == "sessions/"]
     sessions = {*(session.uuid for session in meant.sessions), *(each.session for each in told)}
     for session in filter(None, sessions):
         yield session_key(session)
-        if not memory.config.transcripts.enabled:
-            yield from memory.book.journal.all_memorized(session)
+        if not context.config.transcripts.enabled:
+            yield from context.book.journal.all_memorized(session)
 
 
 def _said(path: str, line: str) -> str:
@@ -164,25 +164,25 @@ def _said(path: str, line: str) -> str:
     return note.text if note else line
 
 
-def _by_id(memory: Memory, id: str) -> Meant:
-    entry = next((entry for entry in memory.book.entries() if entry.id == id), None)
+def _by_id(context: Context, id: str) -> Meant:
+    entry = next((entry for entry in context.book.entries() if entry.id == id), None)
     if entry is None:
         raise NotFound(f"no entry {id!r} in this book: a search names the ids")
-    return _meant(Finder(memory, [entry.text]).saying([entry.text], entries=[(entry, "")]))
+    return _meant(Finder(context, [entry.text]).saying([entry.text], entries=[(entry, "")]))
 
 
-def _by_query(memory: Memory, query: str) -> Meant:
+def _by_query(context: Context, query: str) -> Meant:
     """All that says the query, in every copy, if it is a statement of the book; else what is relevant to it."""
     words = words_of(query)
-    if _STATEMENT.match(query) and (same := Finder(memory, [query]).saying([query])):
+    if _STATEMENT.match(query) and (same := Finder(context, [query]).saying([query])):
         return _meant(same)
     asked = Query(words, pool=2 * MOST, sources=frozenset({"entry", "note"}))
-    hits = memory.book.search(asked, limit=MOST, min_score=RELEVANT).hits
+    hits = context.book.search(asked, limit=MOST, min_score=RELEVANT).hits
     wanted = {hit.passage.entry for hit in hits if hit.passage.entry}
-    entries = [entry for entry in memory.book.entries() if entry.id in wanted]
-    lines = [line for _, line in _note_lines(memory, hits)]
+    entries = [entry for entry in context.book.entries() if entry.id in wanted]
+    lines = [line for _, line in _note_lines(context, hits)]
     texts = [query, *(hit.passage.text for hit in hits if hit.passage.source == "note")]
-    finder = Finder(memory, [*texts, *(entry.text for entry in entries)])
+    finder = Finder(context, [*texts, *(entry.text for entry in entries)])
     topic = Topic(frozenset(query_words(words)))
     return _meant(together([finder.about(topic, entries=entries), finder.saying(texts, lines=lines)]))
 
@@ -195,81 +195,81 @@ def _meant(found: Found) -> Meant:
     return Meant(found.entries, found.notes, found=found)
 
 
-def _note_lines(memory: Memory, hits: Iterable[Hit]) -> Iterator[tuple[str, str]]:
+def _note_lines(context: Context, hits: Iterable[Hit]) -> Iterator[tuple[str, str]]:
     for hit in hits:
         passage = hit.passage
         if passage.source == "note":
-            lines = _lines(memory, passage.path)
+            lines = _lines(context, passage.path)
             if passage.start_line <= len(lines):
                 yield passage.path, lines[passage.start_line - 1]
 
 
-def _lines(memory: Memory, path: str) -> list[str]:
+def _lines(context: Context, path: str) -> list[str]:
     """The lines of a document, without their ends; none if there is no such document."""
     try:
-        text = memory.book.documents.read(path).text
+        text = context.book.documents.read(path).text
     except MissingDocument:
         return []
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def _by_session(memory: Memory, name: str) -> Meant:
+def _by_session(context: Context, name: str) -> Meant:
     """A session, its entries, its summary, and the notes that were written from it and still stand.
 
     Its turns are those in the transcripts and those that the queue alone keeps until they are remembered.
     """
     from memorybook.sessions.end_session import kept_in_queue
 
-    book = memory.book
-    waiting = kept_in_queue(memory, name)
-    found = _stored(memory, name) or (waiting.session if waiting else None)
+    book = context.book
+    waiting = kept_in_queue(context, name)
+    found = _stored(context, name) or (waiting.session if waiting else None)
     session = found or Session(uuid=name)
     turns = {turn.id: turn for turn in (*(waiting.turns if waiting else ()), *book.transcripts.turns(session.uuid))}
     told = [page.path for page in pages(book) if page.summary.session in (session.uuid, name)]
-    paths = dict.fromkeys((last_page(memory, session).path, session_md.summary_path(session), *told))
+    paths = dict.fromkeys((last_page(context, session).path, session_md.summary_path(session), *told))
     meant = Meant(
         tuple(entry for entry in book.entries() if entry.session in (session.uuid, name)),
-        _notes_of(memory, {session.uuid, name}),
+        _notes_of(context, {session.uuid, name}),
         (found,) if found else (),
         tuple(turns.values()),
-        tuple(path for path in paths if _lines(memory, path)),
+        tuple(path for path in paths if _lines(context, path)),
     )
     if not meant:
         raise NotFound(f"no session {name!r} in this book")
     return meant
 
 
-def _stored(memory: Memory, name: str) -> Session | None:
+def _stored(context: Context, name: str) -> Session | None:
     """The session as the transcripts have it, by uuid or name."""
     try:
-        return memory.book.transcripts.session(name)
+        return context.book.transcripts.session(name)
     except NotFound:
         return None
 
 
-def _notes_of(memory: Memory, sessions: Set[str | None], reason: str = "") -> tuple[tuple[str, str], ...]:
+def _notes_of(context: Context, sessions: Set[str | None], reason: str = "") -> tuple[tuple[str, str], ...]:
     """The notes that were written from these sessions (None: all), for that reason if one is given, and still stand."""
     written = dict.fromkeys(
         (applied.target, applied.after)
         for name in sessions
-        for operation in reversed(memory.book.journal.operations(session=name))
+        for operation in reversed(context.book.journal.operations(session=name))
         for applied in operation.changes
         if applied.kind == "append" and applied.after and (not reason or applied.reason == reason)
     )
-    return tuple((path, line) for path, line in written if line in _lines(memory, path))
+    return tuple((path, line) for path, line in written if line in _lines(context, path))
 
 
-def _by_source(memory: Memory, source: str) -> Meant:
+def _by_source(context: Context, source: str) -> Meant:
     """A turn, a document, another machine, or the sessions of an imported file, with what was remembered from them."""
     source = text_of(source, "source")
     if source.startswith("turn:"):
-        return _by_turn(memory, source.removeprefix("turn:"))
-    book = memory.book
+        return _by_turn(context, source.removeprefix("turn:"))
+    book = context.book
     name = os.path.basename(source.removeprefix("import:"))
     sessions = [each for each in book.transcripts.sessions() if each.source in (source, f"import:{name}")]
-    found = [_by_session(memory, session.uuid) for session in sessions]
-    found += [_by_turn(memory, f"{turn.session}/{turn.id}") for turn in _later(memory, f"import:{name}")]
-    found.append(Meant(notes=_notes_of(memory, {None}, f"imported from {name}")))
+    found = [_by_session(context, session.uuid) for session in sessions]
+    found += [_by_turn(context, f"{turn.session}/{turn.id}") for turn in _later(context, f"import:{name}")]
+    found.append(Meant(notes=_notes_of(context, {None}, f"imported from {name}")))
     entries = [
         entry for entry in book.entries() if (entry.source or "").partition("#")[0] in (source, f"import:{name}")
     ]
@@ -277,28 +277,28 @@ def _by_source(memory: Memory, source: str) -> Meant:
         told = [page.path for page in pages(book, collected=True) if page.node == source.removeprefix("node:")]
         found.append(Meant(documents=tuple(told)))
     with suppress(InvalidInput):
-        if _lines(memory, source) and not is_page(source):
+        if _lines(context, source) and not is_page(source):
             found.append(Meant(documents=(source,)))
     if not any(found) and not entries:
         raise NotFound(f"nothing in this book comes from {source!r}: name a turn, a document or an imported file")
     return together_meant([Meant(tuple(entries)), *found])
 
 
-def _later(memory: Memory, source: str) -> Iterator[Turn]:
+def _later(context: Context, source: str) -> Iterator[Turn]:
     """The turns that came from a file in sessions that an earlier one began."""
     from memorybook.exchange.session_continuation import CAME_IN
 
-    transcripts = memory.book.transcripts
+    transcripts = context.book.transcripts
     for session in transcripts.sessions(turn_ids=False):
         if session.source.startswith("import:") and session.source != source:
             yield from (turn for turn in transcripts.each_turn(session.uuid) if turn.metadata.get(CAME_IN) == source)
 
 
-def _by_turn(memory: Memory, name: str) -> Meant:
-    book = memory.book
+def _by_turn(context: Context, name: str) -> Meant:
+    book = context.book
     turn = turn_of(book, name)
     entries = tuple(e for e in book.entries() if e.source == f"turn:{turn.id}" and e.session in (None, turn.session))
-    written = _notes_of(memory, {turn.session}, f"said in turn:{turn.id}")
+    written = _notes_of(context, {turn.session}, f"said in turn:{turn.id}")
     return Meant(entries, written, (), (turn,))
 
 
@@ -323,11 +323,11 @@ def together_meant(parts: Iterable[Meant]) -> Meant:
     )
 
 
-def _passages(memory: Memory, paths: Iterable[str]) -> int:
+def _passages(context: Context, paths: Iterable[str]) -> int:
     """How many passages these documents have in the index."""
     found = 0
     for path in paths:
-        read = memory.book.documents.read(path)
+        read = context.book.documents.read(path)
         found += len(split(path, read.text, read.modified).passages)
     return found
 
@@ -336,20 +336,20 @@ BEFORE = "what was true before stays, as no longer so"
 """How a receipt names an entry that was replaced by one that goes."""
 
 
-def replaced_by(memory: Memory, ids: Collection[str]) -> tuple[str, ...]:
+def replaced_by(context: Context, ids: Collection[str]) -> tuple[str, ...]:
     """What the entries say that these had replaced."""
-    gone = {entry.superseded_by for entry in memory.book.entries()} & set(ids) if ids else set()
-    return tuple(entry.text for entry in memory.book.entries() if entry.superseded_by in gone and entry.id not in ids)
+    gone = {entry.superseded_by for entry in context.book.entries()} & set(ids) if ids else set()
+    return tuple(entry.text for entry in context.book.entries() if entry.superseded_by in gone and entry.id not in ids)
 
 
-def _remains(memory: Memory, meant: Meant) -> tuple[str, ...]:
+def _remains(context: Context, meant: Meant) -> tuple[str, ...]:
     """Where copies are left, so that nobody takes forgetting for erasure."""
     kept = [
         f"what else it says stays: {text.strip()} ({place if isinstance(place, str) else place[0]})"
         for place, text in meant.found.left.items()
     ]
     gone = {entry.id for entry in meant.entries} - meant.found.left.keys()
-    kept += [f"{BEFORE}: {text}" for text in replaced_by(memory, gone)]
+    kept += [f"{BEFORE}: {text}" for text in replaced_by(context, gone)]
     if meant.entries or meant.notes or meant.turns:
         kept.append("index.sqlite may keep single words, in no order, until `memorybook rebuild` makes it anew")
     if meant:

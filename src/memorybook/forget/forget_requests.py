@@ -27,8 +27,8 @@ from memorybook.text.telling import PLACEHOLDERS
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from memorybook.context import Context
     from memorybook.entries.candidate import Candidate, ForgetRequest
-    from memorybook.memory import Memory
 
 MOST = 10
 """Entries, notes and statements of turns that one request takes out without a person's word: more are hardly meant."""
@@ -70,7 +70,7 @@ NOT_FOUND = "asks to forget: nothing was found under these words"
 
 
 def asked(
-    memory: Memory,
+    context: Context,
     requests: Iterable[ForgetRequest],
     turns: Sequence[Turn],
     entries: Mapping[str, Entry],
@@ -87,16 +87,16 @@ def asked(
     orders = Orders()
     for request in requests:
         turn = users.get(request.turn_id)
-        found = _found(memory, request, turn, entries.values(), turns) if obeyed and turn is not None else Found()
+        found = _found(context, request, turn, entries.values(), turns) if obeyed and turn is not None else Found()
         if found and turn is not None:
             meant.append((request, turn, found))
         else:
             orders = orders.then(_not_obeyed(request, sought=obeyed and turn is not None))
-    return _carried_out(memory, meant, page).then(orders) if meant else orders
+    return _carried_out(context, meant, page).then(orders) if meant else orders
 
 
 def _found(
-    memory: Memory, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
+    context: Context, request: ForgetRequest, turn: Turn, entries: Iterable[Entry], turns: Sequence[Turn]
 ) -> Found:
     """What a request means: what it points at in this talk, else what is about what it names, wherever that stands."""
     if names_everything(request.text):
@@ -104,13 +104,13 @@ def _found(
     own = (turn.session, turn.id)
     if not request.ids and (leaves_out(request.text) or (request.said and not _names_somebody(request, turn))):
         came = [entry for entry in entries if entry.session == turn.session]
-        finder = Finder(memory, [request.said or request.text], entries=came, turns=turns)
+        finder = Finder(context, [request.said or request.text], entries=came, turns=turns)
         found = finder.said_in((turn.session, request.said_in or turn.id), request.said or request.text)
         return found._replace(cuts={}, turns={}) if leaves_out(request.text) else found
     topic = topic_of(_with_reasons(request, turn))
     if not topic.words and not request.ids:
         return Found()
-    finder = Finder(memory, queries(topic), entries=entries, without=[own], turns=turns)
+    finder = Finder(context, queries(topic), entries=entries, without=[own], turns=turns)
     named = [entry for entry in finder.entries if entry.id in request.ids]
     return finder.about(topic, entries=named)
 
@@ -130,29 +130,29 @@ def _with_reasons(request: ForgetRequest, turn: Turn) -> str:
     return request.text
 
 
-def _carried_out(memory: Memory, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
+def _carried_out(context: Context, meant: Sequence[tuple[ForgetRequest, Turn, Found]], page: str) -> Orders:
     """All that the requests of a talk mean, in one cut; the orders themselves no longer name it."""
     orders = Orders()
-    plain = [each for each in meant if _is_plain(memory, *each)]
+    plain = [each for each in meant if _is_plain(context, *each)]
     for request, turn, found in (each for each in meant if each not in plain):
-        wait = cut(memory, found, reason=_reason(request), masked=_masked([(request, turn)]), without=[page])
-        orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _why(memory, request)),)))
+        wait = cut(context, found, reason=_reason(request), masked=_masked([(request, turn)]), without=[page])
+        orders = orders.then(Orders(proposed=(Proposed("forget", wait.changes, _why(context, request)),)))
     if not plain:
         return orders
     found = together(each[2] for each in plain)
     masked = _masked([each[:2] for each in plain])
-    done = cut(memory, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
+    done = cut(context, found, reason=_reason(plain[0][0]), masked=masked, without=[page])
     gone = tuple(entry.id for entry in found.entries)
     return Orders(done.changes, gone, tuple(sorted(done.bury)), (), (), done.said, tuple(done.turns.items())).then(
         orders
     )
 
 
-def _is_plain(memory: Memory, request: ForgetRequest, turn: Turn, found: Found) -> bool:
+def _is_plain(context: Context, request: ForgetRequest, turn: Turn, found: Found) -> bool:
     """Whether it is no doubt an order, of few things, none of them pinned."""
     pinned = any(one.pinned for one in found.entries)
     few = found.memories <= MOST
-    return few and not pinned and not memory.config.require_user_confirmation and _asks_to_forget(turn.text)
+    return few and not pinned and not context.config.require_user_confirmation and _asks_to_forget(turn.text)
 
 
 def _reason(request: ForgetRequest) -> str:
@@ -226,9 +226,9 @@ def _not_obeyed(request: ForgetRequest, *, sought: bool) -> Orders:
     return Orders(discarded=(Discarded(text=request.text, reason=reason),))
 
 
-def _why(memory: Memory, request: ForgetRequest) -> str:
+def _why(context: Context, request: ForgetRequest) -> str:
     """Without the words of the order where talks are not kept: then they stand nowhere."""
-    return f"asked to be forgotten: {request.text}" if memory.config.transcripts.enabled else "asked to be forgotten"
+    return f"asked to be forgotten: {request.text}" if context.config.transcripts.enabled else "asked to be forgotten"
 
 
 def unasked(summary: SessionSummary, requests: Iterable[ForgetRequest]) -> SessionSummary:

@@ -28,7 +28,7 @@ from memorybook.text.tokens import normalise, query_words
 
 if TYPE_CHECKING:
     from memorybook.book.book import Book
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 TRIES = 5
 PAUSE = 0.2
@@ -43,7 +43,7 @@ _LEFTOVER = "still stands in"
 
 
 def purge(
-    memory: Memory,
+    context: Context,
     target: str | None = None,
     *,
     query: str | None = None,
@@ -72,8 +72,8 @@ def purge(
     """
     if forgotten == bool(target or query or session or source):
         raise InvalidInput("purge takes an id, a query, a session, a source or everything forgotten: one of the five")
-    meant, texts, targets, operations = _erased(memory, target, query, session, source)
-    receipt = receipt_of(memory, meant, dry_run=dry_run)
+    meant, texts, targets, operations = _erased(context, target, query, session, source)
+    receipt = receipt_of(context, meant, dry_run=dry_run)
     if dry_run:
         return receipt._replace(remains=(_promise(texts),) if texts and not meant else ())
     if not (
@@ -81,19 +81,19 @@ def purge(
     ):  # what was forgotten may stand in pages that are free by now
         return receipt
     if meant:
-        receipt = carry_out(memory, meant, receipt, kind="purge")
+        receipt = carry_out(context, meant, receipt, kind="purge")
         if receipt.operation:
             operations.add(receipt.operation)
-            texts |= {text for text in _gone(memory.book.journal.operation(receipt.operation)) if text.strip()}
-    return _erase(memory, receipt, texts, targets, operations)
+            texts |= {text for text in _gone(context.book.journal.operation(receipt.operation)) if text.strip()}
+    return _erase(context, receipt, texts, targets, operations)
 
 
-def finish(memory: Memory) -> bool:
+def finish(context: Context) -> bool:
     """Overwrite what an earlier purge could not, as another process was reading; True if nothing is left to do."""
-    journal = memory.book.journal
+    journal = context.book.journal
     if not any(parked.id == PARKED for parked in journal.parked(kind=PARKED)):
         return True
-    if not _vacuumed(memory.book):
+    if not _vacuumed(context.book):
         return False
     journal.unpark(PARKED)
     return True
@@ -107,20 +107,20 @@ def _promise(texts: set[str]) -> str:
 
 
 def _erased(
-    memory: Memory, target: str | None, query: str | None, session: str | None, source: str | None
+    context: Context, target: str | None, query: str | None, session: str | None, source: str | None
 ) -> tuple[Meant, set[str], set[str], set[str]]:
     """What still stands and is to go, texts to erase, targets of changes to empty, operations that forgot it."""
-    book = memory.book
+    book = context.book
     if not (target or query or session or source):
         standing = {normalise(entry.text) for entry in book.entries()}
         texts = {text for each in _forgetting(book) for text in _gone(each)}
-        texts |= {turn.text for turn in forgotten_in_queue(memory)}
+        texts |= {turn.text for turn in forgotten_in_queue(context)}
         removed = {change.target for each in _forgetting(book) for change in each.changes if change.kind == "remove"}
         texts |= {entry.text for id in removed for entry in _past(book, id)}
         gone = {text for text in texts if text.strip() and normalise(text) not in standing}
         return Meant(), gone, set(), {each.id for each in _forgetting(book) if any(map(_forgot, each.changes))}
     try:
-        meant = meant_by(memory, target=target, query=query, session=session, source=source)
+        meant = meant_by(context, target=target, query=query, session=session, source=source)
     except NotFound:
         meant = Meant()
         if not _is_known(book, target or session or ""):
@@ -129,7 +129,7 @@ def _erased(
     before = _before(book, target, query, session)
     earlier = {text for each in before for text in _gone(each)}
     if past or earlier:
-        again = Finder(memory, [*past, *earlier]).saying([*past, *earlier])
+        again = Finder(context, [*past, *earlier]).saying([*past, *earlier])
         again = again._replace(entries=())  # an entry that says now what this one said once is another
         meant = together_meant([meant, Meant((), again.notes, found=again)])
     targets = {entry.id for entry in meant.entries} | set(meant.documents)
@@ -307,8 +307,8 @@ def _weight(text: str) -> int:
 # --- erasing -------------------------------------------------------------------------------------
 
 
-def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str], operations: set[str]) -> Receipt:
-    book = memory.book
+def _erase(context: Context, receipt: Receipt, texts: set[str], targets: set[str], operations: set[str]) -> Receipt:
+    book = context.book
     holds, tells = _holding(texts), _telling(texts)
     for session in book.transcripts.sessions():
         told = "\n".join(line for line in session.summary.split("\n") if not tells(line))
@@ -317,10 +317,10 @@ def _erase(memory: Memory, receipt: Receipt, texts: set[str], targets: set[str],
             book.transcripts.update(replace(session, title=title, summary="" if holds(told) else told))
     telling = frozenset(word for text in texts for word in words_of(text) if is_word(word))
     counts = book.journal.purge(targets, holds, operations, lambda asked: not telling.isdisjoint(words_of(asked)))
-    drop_empty(memory)
+    drop_empty(context)
     versions = book.documents.forget_versions()
     session_start_cache.drop(book.documents.root)
-    renew(memory)
+    renew(context)
     book.rebuild()
     remains = []
     if not _vacuumed(book):

@@ -15,16 +15,16 @@ from memorybook.storage.summary_changes import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Session, Turn
 
 ORDER = "order"
 """Kind of the operations that carry out at once what a user told an agent to remember or to forget."""
 
 
-def taken_back(memory: Memory, session: str) -> set[str]:
+def taken_back(context: Context, session: str) -> set[str]:
     """Ids of the turns of a session whose order, to remember or to forget, was carried out and then taken back."""
-    journal = memory.book.journal
+    journal = context.book.journal
     undone = journal.undone()
     if not undone:
         return set()
@@ -34,20 +34,20 @@ def taken_back(memory: Memory, session: str) -> set[str]:
         if operation.kind == ORDER and operation.id in undone
         for change in operation.changes
     ]
-    added = [parse_entry(one.after, modified=memory.book.now()) for one in done if one.kind == "add" and one.after]
+    added = [parse_entry(one.after, modified=context.book.now()) for one in done if one.kind == "add" and one.after]
     sources = [entry.source or "" for entry in added] + [one.reason for one in done if one.kind != "add"]
     return {id for source in sources if (id := source.rpartition("turn:")[2])}
 
 
-def untold(memory: Memory, session: Session) -> Session:
+def untold(context: Context, session: Session) -> Session:
     """The session without a title that tells of an order that was taken back, nor, then, a summary that rules chose.
 
     They are chosen anew, for the background may have told of the order before. A title that somebody gave stays.
     """
-    back = taken_back(memory, session.uuid)
+    back = taken_back(context, session.uuid)
     if not back:
         return session
-    transcripts = memory.book.transcripts
+    transcripts = context.book.transcripts
     try:
         by_rules_alone = transcripts.told(session.uuid).by == RULES
         ordered = [turn for turn in transcripts.turns(session.uuid) if turn.id in back]
@@ -57,17 +57,17 @@ def untold(memory: Memory, session: Session) -> Session:
     return replace(session, title=title, summary="" if by_rules_alone else session.summary)
 
 
-def worth_telling(memory: Memory, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
+def worth_telling(context: Context, session: str, turns: Sequence[Turn]) -> Callable[[str], bool]:
     """Tells of each text of these turns of a session whether a summary may say it.
 
     It may if it was not forgotten, and is no order that was taken back.
     """
-    kept = remembered(memory, sentences_of(turns))
-    back = taken_back(memory, session)
+    kept = remembered(context, sentences_of(turns))
+    back = taken_back(context, session)
     ordered = [turn for turn in turns if turn.id in back]
     if not ordered:
         return kept
-    found = by_rules(ordered, session=None, now=memory.book.now())
+    found = by_rules(ordered, session=None, now=context.book.now())
     orders = {one.quote for one in found.candidates if one.told} | {one.text for one in found.forget_requests}
     withdrawn = {" ".join(text.split()) for text in orders}
     return lambda text: kept(text) and " ".join(text.split()) not in withdrawn

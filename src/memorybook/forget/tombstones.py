@@ -17,7 +17,7 @@ from memorybook.text.tokens import digest, query_words, text_digest
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 FORGOTTEN = "forgotten before"
 """Why something is left out that would have brought back what was forgotten."""
@@ -31,9 +31,9 @@ def unnamed(text: str, reason: str = FORGOTTEN) -> Discarded:
     return Discarded(text="(forgotten)" if text else "", reason=reason)
 
 
-def as_journaled(memory: Memory, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
+def as_journaled(context: Context, discarded: Sequence[Discarded]) -> tuple[Discarded, ...]:
     """What of a talk is left out, as the journal keeps it: without its words where talks are not kept."""
-    if memory.config.transcripts.enabled:
+    if context.config.transcripts.enabled:
         return tuple(discarded)
     return tuple(unnamed(each.text, re.sub(r"(?s)'.*'", "'…'", each.reason)) for each in discarded)
 
@@ -47,30 +47,30 @@ def turn_key(session: str, turn: str) -> str:
 
 
 def tombstones_of(
-    memory: Memory, entries: Iterable[Entry], *, lines: Iterable[str] = (), turns: Iterable[Turn] = ()
+    context: Context, entries: Iterable[Entry], *, lines: Iterable[str] = (), turns: Iterable[Turn] = ()
 ) -> set[str]:
     """What must not come back of these entries, lines of notes and turns; to be asked before they go.
 
     Digests of what they say, of the sentences in which it was said, and of titles made of it; the keys of the turns.
     """
     turns = list(turns)
-    said = {text for entry in entries for text in (entry.text, *_said_as(memory, entry))}
+    said = {text for entry in entries for text in (entry.text, *_said_as(context, entry))}
     said |= {text for turn in turns for text in (turn.text, *_sentences(turn))}
     said |= set(map(statement, lines))
     forms = {form for text in said for form in (text, title_of(text), cut_at_sentence(text, SENTENCE_LENGTH))}
     return {*map(digest, forms), *(turn_key(turn.session, turn.id) for turn in turns)}
 
 
-def turns_of(memory: Memory, entry: Entry) -> Iterator[Turn]:
+def turns_of(context: Context, entry: Entry) -> Iterator[Turn]:
     """The turns that an entry rests on, as far as they are kept."""
     for name in re.findall(r"turn:([^\s,;]+)", entry.source or ""):
-        yield from (turn for turn in memory.book.transcripts.find(name) if entry.session in (None, turn.session))
+        yield from (turn for turn in context.book.transcripts.find(name) if entry.session in (None, turn.session))
 
 
-def _said_as(memory: Memory, entry: Entry) -> Iterator[str]:
+def _said_as(context: Context, entry: Entry) -> Iterator[str]:
     """The sentences of its turns that say what the entry says; all of them if none does in its words."""
     words = set(query_words(entry.text))
-    for turn in turns_of(memory, entry):
+    for turn in turns_of(context, entry):
         said = list(_sentences(turn))
         alike = [text for text in said if len(words & set(query_words(text))) >= _ALIKE * len(words)]
         yield from alike or said
@@ -86,13 +86,13 @@ def _sentences(turn: Turn) -> Iterator[str]:
 # --- the filter ----------------------------------------------------------------------------------
 
 
-def remembered(memory: Memory, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
+def remembered(context: Context, texts: Iterable[str], *, since: datetime | None = None) -> Callable[[str], bool]:
     """Tells of each of these texts, and of each without the speaker before it, whether it was not forgotten.
 
     What an entry says again was wanted again. With `since` it matters only what was forgotten from that time on.
     """
-    buried = memory.book.journal.buried({digest(form) for text in texts for form in _forms(text)}, since=since)
-    buried -= {digest(entry.text) for entry in memory.book.entries()} if buried else frozenset()
+    buried = context.book.journal.buried({digest(form) for text in texts for form in _forms(text)}, since=since)
+    buried -= {digest(entry.text) for entry in context.book.entries()} if buried else frozenset()
     return lambda text: not buried or buried.isdisjoint(map(digest, _forms(text)))
 
 
@@ -100,18 +100,18 @@ def _forms(text: str) -> Iterator[str]:
     return filter(str.strip, (text, unlabelled(text)))
 
 
-def without_forgotten(memory: Memory, summary: SessionSummary) -> SessionSummary:
+def without_forgotten(context: Context, summary: SessionSummary) -> SessionSummary:
     """The summary without what was forgotten, whoever wrote it."""
-    kept = remembered(memory, [*_parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
+    kept = remembered(context, [*_parts(summary.summary), summary.title, *summary.decisions, *summary.open_questions])
     return _without(summary, kept)
 
 
-def texts_without_forgotten(memory: Memory, texts: Iterable[str]) -> list[str]:
+def texts_without_forgotten(context: Context, texts: Iterable[str]) -> list[str]:
     """Several texts without what was forgotten, each as it is if that is nothing."""
     from memorybook.forget.incoming import texts_left
 
-    texts = texts_left(memory.book, texts)
-    kept = remembered(memory, [part for text in texts for part in _parts(text)])
+    texts = texts_left(context.book, texts)
+    kept = remembered(context, [part for text in texts for part in _parts(text)])
     told = [_without(SessionSummary(session="", title="", summary=text), kept).summary for text in texts]
     return [text if left.split() == text.split() else left for text, left in zip(texts, told, strict=True)]
 

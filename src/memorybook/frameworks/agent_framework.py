@@ -39,7 +39,7 @@ class BookHistory(af.HistoryProvider):
     async def save_messages(self, session_id: str | None, messages: Sequence[af.Message], **more: Any) -> None:
         """Add those that are new, one with a `message_id` once; on disk when this returns, with secrets masked."""
         known = await self.get_messages(session_id)
-        said = [af.Message.from_dict(Mask(self.memory).json(each.to_dict())) for each in messages]
+        said = [af.Message.from_dict(Mask(self.memory.context).json(each.to_dict())) for each in messages]
         state = {"messages": known}
         await af.InMemoryHistoryProvider().save_messages(session_id, said, state=state)  # it says which are new
         new = [_item(message) for message in state["messages"][len(known) :]]

@@ -82,7 +82,7 @@ class HostedSession:
 
     def add(self, items: Sequence[HostedItem]) -> None:
         """Add items at the end; on disk on return. Raises InvalidInput for what JSON cannot say."""
-        now, mask, kept = self._memory.book.now(), Mask(self._memory), self._kept
+        now, mask, kept = self._memory.book.now(), Mask(self._memory.context), self._kept
         if not items:
             return
         session = Session(uuid=self.uuid, name=mask.text(self._name), source=HOSTED, channel=self._host)
@@ -130,7 +130,7 @@ class HostedSession:
         memory, budget = self._memory, budget_of(max_tokens)
         query = query if len(query) <= MAX_QUERY else ""  # a message that long asks for nothing in particular
         if memory.config.provider == "tiered":
-            found = recall(memory, query, max_tokens=budget, without=self.uuid)
+            found = recall(memory.context, query, max_tokens=budget, without=self.uuid)
         else:
             found = memory.recall(query, max_tokens=budget)
         left = budget - found.tokens - 1
@@ -151,7 +151,7 @@ class HostedSession:
         except NotFound:
             return Memorized(session=self.uuid)
         found = self._memory.process_session_end(session_id=self.uuid)
-        end(self._memory, self.uuid, self._memory.book.now())
+        end(self._memory.context, self.uuid, self._memory.book.now())
         return found
 
     @property

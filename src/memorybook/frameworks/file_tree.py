@@ -44,7 +44,7 @@ class FileTree:
     def files(self, folder: str = "") -> dict[str, int]:
         """The files in a folder, at any depth: sizes in bytes by name, told from that folder; "" is the topmost."""
         top = f"{folder}/" if folder else ""
-        names = {name_of(info.path): info.size for info in documents.documents(self._memory)}
+        names = {name_of(info.path): info.size for info in documents.documents(self._memory.context)}
         return {name[len(top) :]: size for name, size in names.items() if name.startswith(top)}
 
     def read(self, name: str) -> Document:
@@ -64,7 +64,7 @@ class FileTree:
     def remove(self, name: str) -> None:
         """Take away a file, or a folder with all that is in it. Raises MissingDocument."""
         self._memory.config.check_enabled()
-        documents.remove_documents(self._memory, [*map(document_of, self._all_of(name))])
+        documents.remove_documents(self._memory.context, [*map(document_of, self._all_of(name))])
 
     def rename(self, name: str, to: str) -> None:
         """Move a file or a folder; nothing is moved if not all of it can be called so.
@@ -84,7 +84,7 @@ class FileTree:
         paths = {document_of(old): document_of(new) for old, new in ways.items()}
         for path in paths.values():
             self._check_free(path)
-        documents.rename_documents(self._memory, paths)
+        documents.rename_documents(self._memory.context, paths)
 
     def _all_of(self, name: str) -> list[str]:
         """The file of that name, or all in the folder."""

@@ -135,7 +135,7 @@ class VersionedFiles:
             Conflict: Another version stands there.
             UnsafePath: No document can be called so.
         """
-        path, mask = self._path(name), Mask(self._memory)
+        path, mask = self._path(name), Mask(self._memory.context)
         standing, revision = None, ""
         with suppress(MissingDocument):
             standing, revision, _ = self._memory.document(path)
@@ -146,13 +146,13 @@ class VersionedFiles:
         session = f"{self._host}:{asked.id}" if asked else None
         if text is not None:
             text = mask.text(text)
-            documents.write_document(self._memory, path, text, expect=revision, reason=reason, session=session)
+            documents.write_document(self._memory.context, path, text, expect=revision, reason=reason, session=session)
         elif standing is not None:
-            documents.remove_document(self._memory, path, expect=revision, reason=reason, session=session)
+            documents.remove_document(self._memory.context, path, expect=revision, reason=reason, session=session)
         receipt = Receipt(None if text is None else _version(text), standing is not None)
         if asked and text == standing:  # the journal has to know of what changed nothing, too
             noted = [Discarded(text=receipt.version or "", reason=reason)]
-            actor, door = self._memory.actor, self._memory.door
+            actor, door = self._memory.context.actor, self._memory.context.door
             self._memory.book.apply([], actor=actor, door=door, kind="write", session=session, discarded=noted)
         return receipt
 
@@ -160,7 +160,7 @@ class VersionedFiles:
         """The names of all files that begin so, sorted."""
         self._memory.config.check_enabled()
         top = f"{self._folder}/"
-        paths = (info.path for info in documents.documents(self._memory))
+        paths = (info.path for info in documents.documents(self._memory.context))
         names = (name_of(path)[len(top) :] for path in paths if path.startswith(top))
         return sorted(name for name in names if name.startswith(prefix))
 

@@ -65,7 +65,7 @@ class Items:
             InvalidInput: The value is not JSON, or the name, or a number in it, looks like a secret.
         """
         self._memory.config.check_enabled()
-        path, mask = path_of(namespace, key), Mask(self._memory)
+        path, mask = path_of(namespace, key), Mask(self._memory.context)
         known = None
         with suppress(MissingDocument):
             known = _at(path, self._memory.document(path).text)
@@ -95,7 +95,7 @@ class Items:
         """
         self._memory.config.check_enabled()
         known = {}
-        for info in documents.documents(self._memory):
+        for info in documents.documents(self._memory.context):
             if info.path.startswith(f"{item_md.FOLDER}/"):
                 before = self._known.get(info.path)
                 if before and info.stamp and before[0] == info.stamp:

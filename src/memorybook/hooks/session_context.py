@@ -119,7 +119,7 @@ def _beginning(memory: Memory, session: str) -> str:
     if known.tokens > MOST_TOKENS:  # the page of `flat` is never cut
         from memorybook.prompt.recall import recall
 
-        known = recall(memory, "", max_tokens=MOST_TOKENS)
+        known = recall(memory.context, "", max_tokens=MOST_TOKENS)
     left = MOST_TOKENS - known.tokens - 1
     if left < 1 or not memory.config.recall.auto_recall:
         return known.text
@@ -127,7 +127,7 @@ def _beginning(memory: Memory, session: str) -> str:
 
     current = session or None
     past = recalls.recall_history(
-        memory, LATELY, since=None, until=None, current=current, max_tokens=left, telling=True
+        memory.context, LATELY, since=None, until=None, current=current, max_tokens=left, telling=True
     )
     return "\n".join(filter(None, (known.text, past.text)))
 
@@ -139,7 +139,7 @@ def _found(memory: Memory, query: str, session: str) -> str:
     current = _known(memory, session)
     if past := _talked(memory, query, current):
         return past
-    return recall(memory, query, max_tokens=OF_A_PROMPT, without=current or None, unasked=True).text
+    return recall(memory.context, query, max_tokens=OF_A_PROMPT, without=current or None, unasked=True).text
 
 
 def _talked(memory: Memory, query: str, current: str) -> str:
@@ -149,7 +149,7 @@ def _talked(memory: Memory, query: str, current: str) -> str:
         return ""
     from memorybook.sessions.recalls import of_talks
 
-    found = of_talks(memory, query, current=current or None, max_tokens=OF_A_PROMPT)
+    found = of_talks(memory.context, query, current=current or None, max_tokens=OF_A_PROMPT)
     return "" if found is None else found.text
 
 

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from memorybook.agent.workspace import Workspace
 from memorybook.config.project import tenant_key
+from memorybook.context import MACHINE
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
 from memorybook.http.api_tokens import Caller, Tokens, no_tenant
 from memorybook.http.error_responses import Refusal, too_many_at_a_time
-from memorybook.memory import MACHINE, Memory
+from memorybook.memory import Memory
 
 if TYPE_CHECKING:
     from memorybook.agent.session import AgentSession
@@ -43,22 +44,6 @@ _WRITTEN = ("daily", "sessions", "archive")
 _PROBE = b"ready?\n" * 600
 
 _log = logging.getLogger("memorybook.server")
-
-
-class Through(Memory):
-    """An open memory as it is seen through another door, by somebody else; it stays its opener's to close."""
-
-    def __init__(self, memory: Memory, *, door: str, person: bool) -> None:
-        vars(self).update(vars(memory))
-        self.door = door
-        self._person = person
-
-    @property
-    def actor(self) -> Literal["user", "agent"]:
-        """Who acts: the user where the token says so."""
-        return "user" if self._person else "agent"
-
-    trust = actor
 
 
 class Books:
@@ -127,9 +112,8 @@ class Books:
             if memory.config.llm.model:
                 with suppress(MemoryBookError):  # said when it is needed
                     _ = memory.llm  # made once, not by each that sees it through a door
-            seen = Through(memory, door=door, person=person)
-            seen.missing_ok = self.many  # a tenant is there before its book
-            yield seen
+            # a tenant is there before its book
+            yield memory.seen_by(door=door, actor="user" if person else "agent", missing_ok=self.many)
 
     @contextmanager
     def _used(self, tenant: str) -> Iterator[AgentSession]:

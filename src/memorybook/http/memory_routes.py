@@ -145,9 +145,9 @@ def check(memory: Memory, verb: str, given: Mapping[str, Any]) -> None:
     """Raises Refusal for what this server, or who asks, cannot have done; also for tools, without their `memory_`."""
     instruction = given.get("instruction")
     rewords = verb in ("revise", "update") and isinstance(instruction, str) and asked_importance(instruction)[1]
-    if rewords and memory.metered() is None:
+    if rewords and memory.context.metered() is None:
         raise Refusal(400, "no_model", "this server has no language model: give the new text yourself")
-    if memory.actor == "user" or given.get("dry_run") is True:
+    if memory.context.actor == "user" or given.get("dry_run") is True:
         return
     if verb in _A_PERSONS_WORD:
         raise only_a_person(f"{verb} is a person's word")

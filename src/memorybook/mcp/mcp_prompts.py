@@ -120,6 +120,6 @@ def _language(memory: Memory, asked: str, question: str = "") -> str:
         return asked
     if not question.strip() and memory.config.language != "auto":
         return memory.config.language
-    listed = () if question or memory.absent else memory.entries(state="active", limit=_READ).entries
+    listed = () if question or memory.context.absent else memory.entries(state="active", limit=_READ).entries
     told = question or "\n".join(each.entry.text for each in listed)
     return "zh" if han_share(told) >= 0.3 else "en"

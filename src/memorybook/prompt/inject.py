@@ -17,7 +17,7 @@ from memorybook.search.types import Hit, Passage, Query, place_of
 from memorybook.text.tokens import count_tokens, language_of, normalise
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 POOL = 200
 """Hits of each search that are looked at; what is cut is counted among these."""
@@ -101,7 +101,7 @@ class Injected(NamedTuple):
 
 
 def retrieve_and_inject(
-    memory: Memory,
+    context: Context,
     query: str,
     session_id: str | None = None,
     *,
@@ -125,7 +125,7 @@ def retrieve_and_inject(
     Raises:
         InvalidInput: A blank query or a value out of range.
     """
-    config = memory.config
+    config = context.config
     query = given.words_of(query)
     least = given.relevance_of(min_score, config.inject_min_score)
     limit = given.size_of(max_memories, config.max_memories, name="max_memories")
@@ -133,9 +133,9 @@ def retrieve_and_inject(
     if not config.enabled:
         off = {"fresh": True, "backend": "", "checked_files": 0, "pending_vectors": 0, "degraded": []}
         return Injected("", 0, (), least, limit, False, Cut(), "en", off, disabled=True)
-    everything = memory.book.search(Query(query, pool=POOL), limit=POOL)
-    found = _told(memory, query, everything.hits)
-    own = _told(memory, query, _searched(memory, query, session_id)) if session_id else []
+    everything = context.book.search(Query(query, pool=POOL), limit=POOL)
+    found = _told(context, query, everything.hits)
+    own = _told(context, query, _searched(context, query, session_id)) if session_id else []
     first = [hit for hit in found[: (limit + 1) // 2] if hit.relevance > 0] if min_score is None else []
     fit = [hit for hit in found if hit.relevance >= least or hit in first]
     chosen = halved(once([*own, *fit]), own, limit)
@@ -144,29 +144,29 @@ def retrieve_and_inject(
     language = language_of(config.language, [query, *(hit.snippet for hit in chosen)])
     text = ""
     if chosen:
-        text = block(named_apart(memory.book, chosen), cut.told(least, limit, language), language=language)
+        text = block(named_apart(context.book, chosen), cut.told(least, limit, language), language=language)
     used = [hit.passage.entry for hit in chosen if hit.passage.entry]
     if used:
-        memory.book.count_access(used, query=masked(config, query), session=session_id)
+        context.book.count_access(used, query=masked(config, query), session=session_id)
     relevant = everything.has_relevant or any(hit.relevance >= RELEVANT for hit in own)
     tokens = count_tokens(text) if text else 0
     return Injected(text, tokens, tuple(chosen), least, limit, relevant, cut, language, everything.state)
 
 
-def _searched(memory: Memory, query: str, session: str) -> Sequence[Hit]:
-    return memory.book.search(Query(query, pool=POOL, session=session), limit=POOL).hits
+def _searched(context: Context, query: str, session: str) -> Sequence[Hit]:
+    return context.book.search(Query(query, pool=POOL, session=session), limit=POOL).hits
 
 
-def _told(memory: Memory, query: str, found: Sequence[Hit]) -> list[Hit]:
+def _told(context: Context, query: str, found: Sequence[Hit]) -> list[Hit]:
     """What of the hits may be told, best first, with the latest word."""
-    page = snapshot(memory.book)
+    page = snapshot(context.book)
     chosen = Selection(
         found,
         query,
-        entries={entry.id: entry for entry in memory.book.entries()},
+        entries={entry.id: entry for entry in context.book.entries()},
         replaced=page.replaced(),
-        turns=memory.book.turns,
-        wording=WORDING[language_of(memory.config.language, [query])],
+        turns=context.book.turns,
+        wording=WORDING[language_of(context.config.language, [query])],
     )
     numbers = dict.fromkeys(number for group in chosen.ranked() for number in (*group[1:], group[0]))
     return [chosen.hits[number] for number in numbers]

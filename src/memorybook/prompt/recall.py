@@ -20,8 +20,8 @@ from memorybook.validate import words_of
 if TYPE_CHECKING:
     from memorybook.book.book import Book
     from memorybook.config.settings import Config
+    from memorybook.context import Context
     from memorybook.formats.memory_md import MemoryDocument
-    from memorybook.memory import Memory
     from memorybook.model import Entry
 
     More = Callable[[MemoryDocument, Sequence[Hit], set[str]], Sequence[Hit]]
@@ -50,7 +50,7 @@ WORTH_A_LOOK = 0.3
 
 
 def recall(
-    memory: Memory,
+    context: Context,
     query: str,
     *,
     max_tokens: int,
@@ -61,25 +61,25 @@ def recall(
     """Make the block for a prompt, see `Memory.recall`.
 
     Args:
-        memory: An open memory.
+        context: An open memory.
         query: What the user just said; blank tells only what every prompt takes.
         max_tokens: Size of the block, at least 1.
         more: Hits that stand behind what the query finds.
         without: Uuid of a session whose turns are left out.
         unasked: Tell only what may be about the query, of which nobody said that it is a question for the book.
     """
-    if not memory.config.enabled:
+    if not context.config.enabled:
         return Recalled("", 0)
-    book = memory.book
-    answer = candidates(memory, query, max_tokens=max_tokens)
+    book = context.book
+    answer = candidates(context, query, max_tokens=max_tokens)
     page = snapshot(book)
     written = Written("") if unasked else page.written()
     answer = answer._replace(hits=tuple(hit for hit in answer.hits if not is_named_only(written, hit)))
-    language = _language(memory, query, page)
+    language = _language(context, query, page)
     wording = WORDING[language]
     entries = _entries(book, page, answer.hits)
     chosen = _selection(
-        memory, query, answer.hits, page, wording=wording, least=WORTH_A_LOOK if unasked else 0.0, without=without
+        context, query, answer.hits, page, wording=wording, least=WORTH_A_LOOK if unasked else 0.0, without=without
     )
     first = {hit.passage.entry for hit in answer.hits[:FIRST]}
     always = [] if unasked else standing(page.standing())
@@ -100,27 +100,32 @@ def recall(
     )
     hot = tuple(known(book, [always[number] for number in made.standing]))
     cold = tuple(chosen.hits[number] for number in made.found)
-    _count_used(memory, query, hot, [hit for hit in cold if hit.relevance > 0 or hit in beside])
+    _count_used(context, query, hot, [hit for hit in cold if hit.relevance > 0 or hit in beside])
     return Recalled(made.text, made.tokens, hot, cold, answer.has_relevant)
 
 
 def tell_hits(
-    memory: Memory, query: str, *, limit: int, without: str | None = None, keep: Callable[[Passage], bool] | None = None
+    context: Context,
+    query: str,
+    *,
+    limit: int,
+    without: str | None = None,
+    keep: Callable[[Passage], bool] | None = None,
 ) -> Answer:
     """Find what a person is shown for a question: as in a block, with what is true now, and what took a turn back.
 
     Args:
-        memory: An open memory.
+        context: An open memory.
         query: What the user just said, not blank.
         limit: How many hits are shown, besides what they must not be told without.
         without: Uuid of a session whose turns are left out.
         keep: Which passages may be shown; None keeps all.
     """
-    book = memory.book
+    book = context.book
     found = book.search(Query(words_of(query)), limit=limit, keep=keep)
     page = snapshot(book)
-    wording = WORDING[_language(memory, query, page)]
-    chosen = _selection(memory, query, found.hits, page, wording=wording, without=without)
+    wording = WORDING[_language(context, query, page)]
+    chosen = _selection(context, query, found.hits, page, wording=wording, without=without)
     relevance: dict[int, float] = {}
     groups = []
     for number, *beside in chosen.ranked():
@@ -133,7 +138,7 @@ def tell_hits(
 
 
 def _selection(
-    memory: Memory,
+    context: Context,
     query: str,
     found: Sequence[Hit],
     page: Snapshot,
@@ -142,7 +147,7 @@ def _selection(
     least: float = 0.0,
     without: str | None = None,
 ) -> Selection:
-    book = memory.book
+    book = context.book
     return Selection(
         found,
         query,
@@ -156,14 +161,14 @@ def _selection(
     )
 
 
-def candidates(memory: Memory, query: str, *, max_tokens: int) -> Answer:
+def candidates(context: Context, query: str, *, max_tokens: int) -> Answer:
     """As many hits as a block of that size could tell, best first; none for a blank query."""
     if not query.strip():
-        return Answer((), False, 0.0, 0, "", memory.root, {})
+        return Answer((), False, 0.0, 0, "", context.root, {})
     query = words_of(query)
     limit = min(MOST, max(20, max_tokens // LINE))
-    found = memory.book.search(Query(query, pool=max(100, limit)), limit=limit)
-    bar = max(RELEVANT, memory.config.min_score)
+    found = context.book.search(Query(query, pool=max(100, limit)), limit=limit)
+    bar = max(RELEVANT, context.config.min_score)
     return found._replace(has_relevant=found.has_relevant and (bar <= RELEVANT or _reaches(found, bar)))
 
 
@@ -186,9 +191,9 @@ def _entries(book: Book, page: Snapshot, found: Sequence[Hit]) -> Mapping[str, E
     return page.entries
 
 
-def _language(memory: Memory, query: str, page: Snapshot) -> str:
+def _language(context: Context, query: str, page: Snapshot) -> str:
     texts = [query] if query.strip() else [page.document.prose, *(entry.text for entry in page.document.entries[:50])]
-    return language_of(memory.config.language, texts)
+    return language_of(context.config.language, texts)
 
 
 def _before(hits: Sequence[Hit], entries: Mapping[str, Entry], wording: Wording) -> dict[str, str]:
@@ -209,12 +214,12 @@ def _with(
     yield from groups
 
 
-def _count_used(memory: Memory, query: str, hot: Sequence[Known], about: Sequence[Hit]) -> None:
+def _count_used(context: Context, query: str, hot: Sequence[Known], about: Sequence[Hit]) -> None:
     """Count the entries and notes that were told as used: those of every prompt, and what is about the question."""
     used = [each.entry.id for each in hot] + [hit.passage.entry for hit in about if hit.passage.entry]
     used += [note_key(hit.passage.text) for hit in about if hit.passage.source == "note"]
     if used:
-        memory.book.count_access(used, query=masked(memory.config, query))
+        context.book.count_access(used, query=masked(context.config, query))
 
 
 def tells_beside(text: str, question: str, *, questions: bool) -> bool:

@@ -14,7 +14,7 @@ from memorybook.text.screen import instructs
 from memorybook.text.tokens import language_of
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Category, Entry
     from memorybook.results import Known
 
@@ -79,17 +79,17 @@ def day_of(entry: Entry) -> str:
     return (entry.created.date() if entry.created is not None else entry.last_activated).isoformat()
 
 
-def get_prompt_memories(memory: Memory, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
+def get_prompt_memories(context: Context, top_k: int = fade.PROMPT_BEST) -> tuple[Known, ...]:
     """See `Memory.get_prompt_memories`."""
     _check(top_k, "top_k")
-    book = memory.book
+    book = context.book
     return tuple(known(book, standing(by_strength(book.memory().entries, book.now().date()), limit=top_k)))
 
 
-def summarize_existing(memory: Memory, limit: int = 50) -> str:
+def summarize_existing(context: Context, limit: int = 50) -> str:
     """See `Memory.summarize_existing`."""
     _check(limit, "limit")
-    book = memory.book
+    book = context.book
     held = [
         each
         for each in known(book, book.memory().entries)
@@ -100,13 +100,13 @@ def summarize_existing(memory: Memory, limit: int = 50) -> str:
     best = held[:limit]
     if not best:
         return ""
-    language = language_of(memory.config.language, [each.entry.text for each in best])
-    return "\n".join([_opening(language, len(best), len(held)), "", as_text(memory, best)])
+    language = language_of(context.config.language, [each.entry.text for each in best])
+    return "\n".join([_opening(language, len(best), len(held)), "", as_text(context, best)])
 
 
-def as_text(memory: Memory, held: Sequence[Known]) -> str:
+def as_text(context: Context, held: Sequence[Known]) -> str:
     """Entries as one text by category, in the book's language; "" for none."""
-    language = language_of(memory.config.language, [each.entry.text for each in held])
+    language = language_of(context.config.language, [each.entry.text for each in held])
     parts = []
     for category in CATEGORIES:
         texts = [f"- {fenced(each.entry.text)}" for each in held if each.entry.category == category]

@@ -48,7 +48,7 @@ class Agentic(Tiered):
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
             return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
 
-        return recall(self.memory, query, max_tokens=validate.budget_of(max_tokens), more=linked)
+        return recall(self.memory.context, query, max_tokens=validate.budget_of(max_tokens), more=linked)
 
     def evolve(self, content: str) -> Evolution:
         """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.
@@ -62,11 +62,11 @@ class Agentic(Tiered):
         """
         memory = self.memory
         self.memory.config.check_enabled()
-        candidate = self._candidate(Mask(memory).text(validate.statement_of(content).strip()))
+        candidate = self._candidate(Mask(memory.context).text(validate.statement_of(content).strip()))
         book = memory.book
-        if not remembered(memory, [candidate.content])(candidate.content):
+        if not remembered(memory.context, [candidate.content])(candidate.content):
             left = unnamed(candidate.content)
-            book.apply([], actor=memory.actor, door=memory.door, kind="evolve", discarded=[left])
+            book.apply([], actor=memory.context.actor, door=memory.context.door, kind="evolve", discarded=[left])
             return Evolution("discarded", None, left.reason)
         for _ in range(ATTEMPTS - 1):
             with suppress(NotFound):  # an entry went while the model was thinking
@@ -88,28 +88,28 @@ class Agentic(Tiered):
             tags=like.tags if like else (),
             entities=like.entities if like else tuple(entities_of(content)),
             expires=like.expires if like else None,
-            trust="suspect" if screen(content) else memory.trust,
+            trust="suspect" if screen(content) else memory.context.actor,
         )
 
     def _evolved(self, candidate: Candidate) -> Evolution:
         memory = self.memory
         book = memory.book
         entries = {entry.id: entry for entry in book.entries()}
-        llm = memory.metered()
+        llm = memory.context.metered()
         found = evolve(
             [candidate],
             entries.values(),
             now=book.now(),
-            neighbours=Near(memory, entries),
-            similarity=Alike(memory),
+            neighbours=Near(memory.context, entries),
+            similarity=Alike(memory.context),
             llm=llm,
             conflicts=memory.config.conflicts,
             language=memory.config.language,
-            mask=Mask(memory).text,
+            mask=Mask(memory.context).text,
         )
         used = llm.usage if llm is not None and llm.usage.calls else None
         submitted = propose_or_apply(
-            memory,
+            memory.context,
             found.changes,
             kind="evolve",
             discarded=found.discarded,

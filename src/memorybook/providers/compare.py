@@ -159,8 +159,8 @@ def _has_model(memory: Memory) -> bool:
 def _sessions(memory: Memory, transcript: Transcript) -> Sequence[ImportedSession]:
     if isinstance(transcript, str):
         stdin = sys.stdin.buffer if transcript == "-" else None
-        return importers.read(transcript, timezone=zone_of(memory), stream=stdin).sessions
-    return read_messages(transcript, timezone=zone_of(memory))
+        return importers.read(transcript, timezone=zone_of(memory.context), stream=stdin).sessions
+    return read_messages(transcript, timezone=zone_of(memory.context))
 
 
 def _last_said(sessions: Sequence[ImportedSession]) -> str:

@@ -37,9 +37,9 @@ def copied(memory: Memory, *, provider: str, without: Collection[str] = ()) -> I
         book = opening.open(
             folder,
             config=_settings(memory, provider, folder),
-            door=memory.door,
+            door=memory.context.door,
             clock=memory.book.now,
-            embedder=memory.embedder if _is_near(memory) else None,
+            embedder=memory.context.embedder if _is_near(memory) else None,
             llm=memory.llm,
         )
         with book as copy:
@@ -65,7 +65,7 @@ def _settings(memory: Memory, provider: str, folder: str) -> Config:
 
 def _is_near(memory: Memory) -> bool:
     """Whether passages may be embedded again without asking a service."""
-    return memory.embedder is not None and memory.embedder.local
+    return memory.context.embedder is not None and memory.context.embedder.local
 
 
 def _left_out(memory: Memory, without: Collection[str]) -> set[str]:

@@ -90,8 +90,8 @@ class Flat(OverBook):
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
         memory = self.memory
-        mask = Mask(memory)
-        zone = zone_of(memory)
+        mask = Mask(memory.context)
+        zone = zone_of(memory.context)
         lines = lines_of(messages, mask=mask, zone=zone)
         if not lines:
             return None
@@ -188,7 +188,7 @@ class _Rewriting:
         gone = self._gone(standing)
         allowed = fade.dropped_at_once(len(self._shown))
         done = propose_or_apply(
-            self._memory,
+            self._memory.context,
             [*self._changes(standing, session), *gone[:allowed]],
             kind="memorize",
             session=session,

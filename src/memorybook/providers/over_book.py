@@ -71,7 +71,7 @@ class OverBook:
 
     def _model(self, given: MemorizeInput) -> Metered:
         """The model to ask, within the budgets. Raises LLMFailed if there is none."""
-        llm = self.memory.metered(given.llm, model=given.model)
+        llm = self.memory.context.metered(given.llm, model=given.model)
         if llm is None:
             raise LLMFailed(f"the {self.name} provider needs a language model: set llm.model, or give it one")
         return llm

@@ -21,8 +21,8 @@ from memorybook.sessions.memorize import BY_IMPORT, Work, Written, looked_throug
 from memorybook.sessions.turns import Stored, store, talk_of
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.inference.callable import Function
-    from memorybook.memory import Memory
     from memorybook.protocols import LLM
 
 KIND = "memorize"
@@ -55,70 +55,77 @@ class How(NamedTuple):
 
 
 def process_session_end(
-    memory: Memory,
+    context: Context,
     messages: Sequence[Mapping[str, Any]],
     session: str | None = None,
     *,
     llm: LLM | Function | None = None,
     model: str = "",
-    evolving: bool = False,
+    evolving: bool | None = None,
 ) -> Memorized:
-    """See `Memory.process_session_end`; with `evolving` new statements meet their neighbours (`lifecycle.evolve`)."""
-    return process_stored(memory, _stored(memory, messages, session), How(llm, model, evolving))
+    """See `Memory.process_session_end`; if `evolving` (None: by the setting `provider`) statements meet neighbours."""
+    how = How(llm, model, context.config.provider == "agentic" if evolving is None else evolving)
+    found = process_stored(context, _stored(context, messages, session), how)
+    if context.config.transcripts.auto_export:
+        from memorybook.exchange import export
+
+        failed = export.by_itself(context)
+        found = found._replace(degraded=(*found.degraded, failed)) if failed else found
+    return found
 
 
-def process_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
+def process_stored(context: Context, stored: Stored, how: How) -> Memorized:
     """Memorize what is new in a session that is stored, sum it up, work off some of the queue, tidy if it is time."""
     from memorybook.sessions.summary_updates import refresh
 
-    found = memorize_stored(memory, stored, how)
+    found = memorize_stored(context, stored, how)
     try:
-        reason = refresh(memory, found.session, over=True).degraded
+        reason = refresh(context, found.session, over=True).degraded
         if not found.queued:
-            with memory.alone(KIND) as ours:
+            with context.alone(KIND) as ours:
                 if ours:
-                    _work_off(memory, AT_ONCE, how)
+                    _work_off(context, AT_ONCE, how)
     except Unavailable as error:  # what was said is remembered all the same
         reason = str(error)
     if reason:
         found = found._replace(degraded=tuple(dict.fromkeys((*found.degraded, reason))))
-    return found if found.queued else _tidied(memory, found)
+    return found if found.queued else _tidied(context, found)
 
 
-def memorize_stored(memory: Memory, stored: Stored, how: How) -> Memorized:
+def memorize_stored(context: Context, stored: Stored, how: How) -> Memorized:
     """Memorize what is new in a session that is stored, or queue it; waits while another session is memorized."""
     if not stored.turns:
         return Memorized(session=stored.session.uuid, discarded=_left(stored.skipped), redacted=stored.redacted)
-    with _alone(memory) as ours:
+    with _alone(context) as ours:
         if ours:
-            return _memorize(memory, stored, how)
-        return _parked(memory, taken(memory, _with_kept(memory, stored)), Unavailable(BUSY), how)
+            return _memorize(context, stored, how)
+        return _parked(context, taken(context, _with_kept(context, stored)), Unavailable(BUSY), how)
 
 
-def put_off(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str, reason: str) -> Memorized:
+def put_off(context: Context, messages: Sequence[Mapping[str, Any]], session: str, reason: str) -> Memorized:
     """Have a session wait in the queue that a provider could not remember; what waits already is left as it is.
 
     Where there is no language model to wait for, rules remember it.
     """
-    stored = _stored(memory, messages, session)
+    stored = _stored(context, messages, session)
     if not stored.turns:
         return Memorized(session=stored.session.uuid)
-    if _waits(memory, stored.session) is not None:
-        return Memorized(session=stored.session.uuid, queued=len(parked(memory)), degraded=(reason,))
+    if _waits(context, stored.session) is not None:
+        return Memorized(session=stored.session.uuid, queued=len(parked(context)), degraded=(reason,))
     try:
-        if memory.metered() is None:
-            return memorize_stored(memory, stored, How())
+        if context.metered() is None:
+            return memorize_stored(context, stored, How())
     except ConfigError:
         pass
-    return _parked(memory, taken(memory, stored), LLMFailed(reason), How())
+    return _parked(context, taken(context, stored), LLMFailed(reason), How())
 
 
-def _tidied(memory: Memory, found: Memorized) -> Memorized:
+def _tidied(context: Context, found: Memorized) -> Memorized:
     """The report with what tidying archived and proposed, if it was time for that."""
     from memorybook.entries.tidy import after_session
 
     try:
-        tidied = after_session(memory)
+        tidied = after_session(context)
     except (Conflict, NotFound, Unavailable) as error:
         return found._replace(degraded=(*found.degraded, f"the book was not tidied: {error}"))
     if tidied is None:
@@ -132,7 +139,7 @@ def _tidied(memory: Memory, found: Memorized) -> Memorized:
     )
 
 
-def retry_parked(memory: Memory, *, limit: int | None = None, due: bool = True) -> tuple[Memorized, ...]:
+def retry_parked(context: Context, *, limit: int | None = None, due: bool = True) -> tuple[Memorized, ...]:
     """Try again to memorize the sessions whose turn it is, oldest first, until the model fails again.
 
     Args:
@@ -143,24 +150,24 @@ def retry_parked(memory: Memory, *, limit: int | None = None, due: bool = True) 
     Returns:
         What became of each; nothing if another process works the queue off at this moment.
     """
-    with memory.alone(KIND) as ours:
-        return tuple(_work_off(memory, limit, How(), due=due)) if ours else ()
+    with context.alone(KIND) as ours:
+        return tuple(_work_off(context, limit, How(), due=due)) if ours else ()
 
 
-def parked(memory: Memory) -> Sequence[Parked]:
+def parked(context: Context) -> Sequence[Parked]:
     """The sessions that wait to be remembered, oldest first."""
-    return memory.book.journal.parked(kind=KIND)
+    return context.book.journal.parked(kind=KIND)
 
 
-def waiting(memory: Memory) -> str:
+def waiting(context: Context) -> str:
     """What waits to be remembered, in a sentence; "" if nothing does."""
-    found = parked(memory)
+    found = parked(context)
     if not found:
         return ""
     last = max(found, key=lambda each: each.tries)
     many = "1 session waits" if len(found) == 1 else f"{len(found)} sessions wait"
     soonest = min((each.next for each in found if each.next is not None), default=None)
-    then = "" if soonest is None else f", next try after {soonest.astimezone(memory.book.zone):%Y-%m-%d %H:%M}"
+    then = "" if soonest is None else f", next try after {soonest.astimezone(context.book.zone):%Y-%m-%d %H:%M}"
     tried = "once" if last.tries == 1 else f"{last.tries} times"
     return f"{many} to be remembered: {last.reason.rstrip('.')}; tried {tried}{then}"
 
@@ -168,17 +175,17 @@ def waiting(memory: Memory) -> str:
 # --- one session ---------------------------------------------------------------------------------
 
 
-def _stored(memory: Memory, messages: Sequence[Mapping[str, Any]], session: str | None) -> Stored:
+def _stored(context: Context, messages: Sequence[Mapping[str, Any]], session: str | None) -> Stored:
     said = [message for message in messages if not _is_blank(message)]
     if said:
-        return store(memory, *talk_of(memory, said, session))
+        return store(context, *talk_of(context, said, session))
     if not session:
         raise InvalidInput("there is nothing to remember: give messages, or a session whose turns are stored")
     try:
-        known = memory.book.transcripts.session(session)
+        known = context.book.transcripts.session(session)
     except NotFound:
         return Stored(Session(uuid=session), ())
-    return Stored(known, tuple(memory.book.transcripts.turns(known.uuid)))
+    return Stored(known, tuple(context.book.transcripts.turns(known.uuid)))
 
 
 def _is_blank(message: Mapping[str, Any]) -> bool:
@@ -189,43 +196,43 @@ def _is_blank(message: Mapping[str, Any]) -> bool:
     return bool(said) and not any(each.strip() if isinstance(each, str) else each for each in said)
 
 
-def _memorize(memory: Memory, stored: Stored, how: How) -> Memorized:
+def _memorize(context: Context, stored: Stored, how: How) -> Memorized:
     """Memorize what is new in a session, stretch by stretch, or park what is left; whoever calls is alone at it."""
-    stored = _with_kept(memory, stored)
-    work = taken(memory, stored)
+    stored = _with_kept(context, stored)
+    work = taken(context, stored)
     if not work.fresh:
-        memory.book.journal.unpark(_name(stored.session))
+        context.book.journal.unpark(_name(stored.session))
         return Memorized(session=stored.session.uuid, redacted=stored.redacted)
     parts = [work.fresh]
     done: list[Memorized] = []
     try:
-        if memory.metered(how.llm, model=how.model) is not None:
-            _promise(memory, work, how)
+        if context.metered(how.llm, model=how.model) is not None:
+            _promise(context, work, how)
             parts = list(stretches(work.fresh))
         for part in parts:
-            work = _upto(memory, stored, part)
-            done.append(_remembered(memory, work, how))
+            work = _upto(context, stored, part)
+            done.append(_remembered(context, work, how))
     except (LLMFailed, ConfigError, Unavailable, Conflict) as error:
         try:
-            return _all((*done, _parked(memory, taken(memory, stored), error, how)))
+            return _all((*done, _parked(context, taken(context, stored), error, how)))
         except Unavailable as again:
             raise Unavailable(f"{error}; and it cannot wait to be tried again: {again}") from error
     with suppress(Unavailable):  # it is remembered: the next try finds nothing new
-        memory.book.journal.unpark(_name(stored.session))
+        context.book.journal.unpark(_name(stored.session))
     return _all(done)
 
 
-def _upto(memory: Memory, stored: Stored, part: Sequence[Turn]) -> Work:
+def _upto(context: Context, stored: Stored, part: Sequence[Turn]) -> Work:
     """The work that a stretch of a session is, as if nothing had been said after it."""
     end = next(place for place, turn in enumerate(stored.turns, 1) if turn.id == part[-1].id)
-    return taken(memory, stored._replace(turns=stored.turns[:end]))._replace(fresh=tuple(part))
+    return taken(context, stored._replace(turns=stored.turns[:end]))._replace(fresh=tuple(part))
 
 
-def _remembered(memory: Memory, work: Work, how: How) -> Memorized:
+def _remembered(context: Context, work: Work, how: How) -> Memorized:
     """Memorize one stretch of a session, in one call of the model where there is one."""
-    work = looked_through(memory, work, sure(memory.metered(how.llm, model=how.model)))
+    work = looked_through(context, work, sure(context.metered(how.llm, model=how.model)))
     kind = BY_IMPORT if how.door == BY_IMPORT else KIND
-    [brought] = written(memory, [work], door=how.door or memory.door, kind=kind, evolving=how.evolving)
+    [brought] = written(context, [work], door=how.door or context.door, kind=kind, evolving=how.evolving)
     return _told(work, brought)
 
 
@@ -314,11 +321,11 @@ def _left(skipped: Sequence[tuple[str, str]]) -> tuple[Left, ...]:
 
 
 @contextmanager
-def _alone(memory: Memory) -> Iterator[bool]:
+def _alone(context: Context) -> Iterator[bool]:
     """Wait to be the only one that memorizes in this book, for as long as a call of a model may take twice."""
-    patience = time.monotonic() + 2 * memory.config.llm.timeout
+    patience = time.monotonic() + 2 * context.config.llm.timeout
     while True:
-        with memory.alone(KIND) as ours:
+        with context.alone(KIND) as ours:
             if ours or time.monotonic() > patience:
                 yield ours
                 return
@@ -329,35 +336,35 @@ def _name(session: Session) -> str:
     return f"{KIND}:{session.uuid}"
 
 
-def _promise(memory: Memory, work: Work, how: How) -> None:
+def _promise(context: Context, work: Work, how: How) -> None:
     """Queue the session before a model is asked, which takes long: should the process die, somebody else goes on."""
-    if _waits(memory, work.stored.session) is None:
-        _park(memory, work, CUT_SHORT, how, memory.book.now())
+    if _waits(context, work.stored.session) is None:
+        _park(context, work, CUT_SHORT, how, context.book.now())
 
 
-def _parked(memory: Memory, work: Work, error: Exception, how: How) -> Memorized:
+def _parked(context: Context, work: Work, error: Exception, how: How) -> Memorized:
     """Keep what could not be memorized, to be tried again; entries, notes and offsets are as they were."""
-    before = _waits(memory, work.stored.session)
+    before = _waits(context, work.stored.session)
     promised = before is not None and before.reason == CUT_SHORT
     if before is not None and promised:
-        memory.book.journal.unpark(before.id)  # what was promised was no try
+        context.book.journal.unpark(before.id)  # what was promised was no try
     failures = 0 if before is None or promised else before.tries
-    reason = Mask(memory).text(str(error))  # it may hold what the model said
-    _park(memory, work, reason, how, _next(memory.book.now(), failures, error))
+    reason = Mask(context).text(str(error))  # it may hold what the model said
+    _park(context, work, reason, how, _next(context.book.now(), failures, error))
     return Memorized(
         session=work.stored.session.uuid,
-        queued=len(parked(memory)),
+        queued=len(parked(context)),
         degraded=(reason,),
         usage=getattr(error, "usage", None),
         redacted=work.stored.redacted,
     )
 
 
-def _waits(memory: Memory, session: Session) -> Parked | None:
-    return next((each for each in parked(memory) if each.id == _name(session)), None)
+def _waits(context: Context, session: Session) -> Parked | None:
+    return next((each for each in parked(context) if each.id == _name(session)), None)
 
 
-def _park(memory: Memory, work: Work, reason: str, how: How, again: datetime) -> None:
+def _park(context: Context, work: Work, reason: str, how: How, again: datetime) -> None:
     payload: dict[str, Any] = {
         "first": work.fresh[0].id if work.fresh else None,
         "last": work.fresh[-1].id if work.fresh else None,
@@ -366,14 +373,14 @@ def _park(memory: Memory, work: Work, reason: str, how: How, again: datetime) ->
         "door": how.door,
     }
     session = work.stored.session
-    if not memory.config.transcripts.enabled:
+    if not context.config.transcripts.enabled:
         payload["kept"] = turns_json.render(session, work.fresh, whole=False)
-    memory.book.journal.park(
+    context.book.journal.park(
         _name(session),
         kind=KIND,
         payload=payload,
         reason=reason,
-        time=memory.book.now(),
+        time=context.book.now(),
         session=session.uuid,
         next=again,
     )
@@ -388,30 +395,30 @@ def _next(now: datetime, failures: int, error: Exception) -> datetime:
     return now + (WAITS[failures] if failures < len(WAITS) else timedelta(days=1))
 
 
-def _work_off(memory: Memory, limit: int | None, how: How, *, due: bool = True) -> list[Memorized]:
+def _work_off(context: Context, limit: int | None, how: How, *, due: bool = True) -> list[Memorized]:
     """Memorize what is parked and due, or all of it, until something fails again."""
     done: list[Memorized] = []
-    for each in memory.book.journal.parked(kind=KIND, due=memory.book.now() if due else None)[:limit]:
+    for each in context.book.journal.parked(kind=KIND, due=context.book.now() if due else None)[:limit]:
         same = how._replace(evolving=bool(each.payload.get("evolving")), door=str(each.payload.get("door", "")))
-        found = _memorize(memory, _kept(memory, each), same)
+        found = _memorize(context, _kept(context, each), same)
         done.append(found)
         if found.queued:
             break
     return done
 
 
-def _with_kept(memory: Memory, stored: Stored) -> Stored:
+def _with_kept(context: Context, stored: Stored) -> Stored:
     """The session with the turns that wait in the queue, which nothing else keeps if there are no transcripts."""
-    waits = _waits(memory, stored.session)
+    waits = _waits(context, stored.session)
     if waits is None or "kept" not in waits.payload:
         return stored
-    turns = {turn.id: turn for turn in (*_kept(memory, waits).turns, *stored.turns)}
+    turns = {turn.id: turn for turn in (*_kept(context, waits).turns, *stored.turns)}
     return stored._replace(turns=tuple(turns.values()))
 
 
-def kept_in_queue(memory: Memory, name: str) -> Stored | None:
+def kept_in_queue(context: Context, name: str) -> Stored | None:
     """A session, by uuid or name, of which turns are kept in the queue alone; None if there is none."""
-    for waits in parked(memory):
+    for waits in parked(context):
         if "kept" in waits.payload:
             known, turns, _ = turns_json.parse(waits.payload["kept"])
             if name in (known.uuid, known.name):
@@ -419,32 +426,32 @@ def kept_in_queue(memory: Memory, name: str) -> Stored | None:
     return None
 
 
-def drop_empty(memory: Memory) -> None:
+def drop_empty(context: Context) -> None:
     """Take sessions out of the queue of which no turn is left."""
-    for waits in parked(memory):
-        if not _kept(memory, waits).turns:
-            memory.book.journal.unpark(waits.id)
+    for waits in parked(context):
+        if not _kept(context, waits).turns:
+            context.book.journal.unpark(waits.id)
 
 
-def forgotten_in_queue(memory: Memory) -> Iterator[Turn]:
+def forgotten_in_queue(context: Context) -> Iterator[Turn]:
     """The turns that the queue alone keeps, and that were forgotten."""
-    for waits in parked(memory):
+    for waits in parked(context):
         if "kept" in waits.payload:
-            left = _kept(memory, waits).turns
+            left = _kept(context, waits).turns
             yield from (turn for turn in turns_json.parse(waits.payload["kept"])[1] if turn not in left)
 
 
-def _kept(memory: Memory, waits: Parked) -> Stored:
+def _kept(context: Context, waits: Parked) -> Stored:
     """The session that is parked, with its turns as they are by now."""
     session = waits.session or ""
     if "kept" in waits.payload:
         known, turns, _ = turns_json.parse(waits.payload["kept"])
-        gone = memory.book.journal.buried([turn_key(session, turn.id) for turn in turns])
+        gone = context.book.journal.buried([turn_key(session, turn.id) for turn in turns])
         left = [turn for turn in turns if turn_key(session, turn.id) not in gone]
-        told = zip(left, without_forgotten_turns(memory.book, left), strict=True)
+        told = zip(left, without_forgotten_turns(context.book, left), strict=True)
         return Stored(known, tuple(turn for was, turn in told if turn == was or turn.text.strip()))
     try:
-        known = memory.book.transcripts.session(session)
+        known = context.book.transcripts.session(session)
     except NotFound:  # forgotten meanwhile
         return Stored(Session(uuid=session), ())
-    return Stored(known, tuple(memory.book.transcripts.turns(session)))
+    return Stored(known, tuple(context.book.transcripts.turns(session)))

@@ -27,7 +27,7 @@ from memorybook.sessions.idle_sessions import HOSTED, end
 from memorybook.sessions.turns import Stored, store, talk_of, zone_of
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Session, Turn
 
 DOOR = "hook"
@@ -81,38 +81,38 @@ class _Event(NamedTuple):
         return self.fields.get(field, "")
 
 
-def ingest(memory: Memory, *, limit: int | None = None) -> Ingested:
+def ingest(context: Context, *, limit: int | None = None) -> Ingested:
     """See `Memory.ingest`."""
-    machine = _machine(memory)
-    if not memory.config.enabled or not event_queue.names(machine):
+    machine = _machine(context)
+    if not context.config.enabled or not event_queue.names(machine):
         return Ingested()
-    with memory.alone("spool") as ours:
-        return _ingested(memory, limit) if ours else Ingested()
+    with context.alone("spool") as ours:
+        return _ingested(context, limit) if ours else Ingested()
 
 
-def _machine(memory: Memory) -> str:
-    return os.path.join(memory.root, ".memorybook")
+def _machine(context: Context) -> str:
+    return os.path.join(context.root, ".memorybook")
 
 
-def _ingested(memory: Memory, limit: int | None) -> Ingested:
+def _ingested(context: Context, limit: int | None) -> Ingested:
     done = Ingested()
     groups: dict[tuple[str, str], list[_Event]] = {}
-    for event in _events(_machine(memory)):
+    for event in _events(_machine(context)):
         groups.setdefault((event.host, event.session_id or event.transcript_path), []).append(event)
     for events in islice(groups.values(), limit):
         try:
-            turns, memorized = _taken(memory, events)
+            turns, memorized = _taken(context, events)
         except Unavailable as error:
             return done._replace(waiting=str(error))
         except Exception as error:  # whatever a transcript holds, the others are not kept from being taken in
             why = str(error) if isinstance(error, MemoryBookError) else f"{type(error).__name__}: {error}"
-            done = done._replace(aside=(*done.aside, _set_aside(memory, events, why)))
+            done = done._replace(aside=(*done.aside, _set_aside(context, events, why)))
         else:
             many = done.events + len(events)
             known = (*done.memorized, *memorized)
             done = done._replace(events=many, sessions=done.sessions + 1, turns=done.turns + turns, memorized=known)
         for event in events:
-            event_queue.remove(_machine(memory), event.name)
+            event_queue.remove(_machine(context), event.name)
     return done
 
 
@@ -125,22 +125,22 @@ def _events(machine: str) -> Iterator[_Event]:
             event_queue.remove(machine, name)
 
 
-def _set_aside(memory: Memory, events: Sequence[_Event], reason: str) -> str:
+def _set_aside(context: Context, events: Sequence[_Event], reason: str) -> str:
     """Keep the events of a session where nobody tries them again: the last one, or all that tell what was said.
 
     They may stay there for good, so secrets are masked in them.
     """
-    mask = Mask(memory)
+    mask = Mask(context)
     reason = mask.text(" ".join(reason.split()))
     for event in events if events[-1].host not in TRANSCRIBING else events[-1:]:
         clean = {name: mask.text(text) for name, text in event.fields.items()}
-        event_queue.put(_machine(memory), {**clean, "why": reason}, name=event.name, part=event_queue.ASIDE)
+        event_queue.put(_machine(context), {**clean, "why": reason}, name=event.name, part=event_queue.ASIDE)
     return reason
 
 
-def set_aside(memory: Memory) -> list[str]:
+def set_aside(context: Context) -> list[str]:
     """Why events were set aside or wait, with how many and where they are: for the status of a book."""
-    machine = _machine(memory)
+    machine = _machine(context)
     unsettled = event_queue.names(machine, part=event_queue.UNSETTLED)
     read = [
         event_queue.read(machine, name, part=event_queue.ASIDE) or {}
@@ -166,47 +166,47 @@ def waits(count: int) -> str:
 # --- one session -----------------------------------------------------------------------------------
 
 
-def _taken(memory: Memory, events: Sequence[_Event]) -> tuple[int, list[Memorized]]:
+def _taken(context: Context, events: Sequence[_Event]) -> tuple[int, list[Memorized]]:
     """How many turns of a session were new, and what memorizing it brought."""
     kinds = [event.kind for event in events]
-    stored = list(_stored(memory, events))
-    wanted = "end" in kinds or ("compact" in kinds and memory.config.auto_flush_on_compaction)
-    if not (wanted or not memory.config.transcripts.enabled):
+    stored = list(_stored(context, events))
+    wanted = "end" in kinds or ("compact" in kinds and context.config.auto_flush_on_compaction)
+    if not (wanted or not context.config.transcripts.enabled):
         return sum(each.new for each in stored), []
-    how = How(evolving=memory.config.provider == "agentic", door=DOOR)
-    found = [process_stored(memory, each, how) for each in stored]
+    how = How(evolving=context.config.provider == "agentic", door=DOOR)
+    found = [process_stored(context, each, how) for each in stored]
     last = [event for event in events if event.kind != "compact"]
     if last and last[-1].kind == "end":
         for each in stored:
-            end(memory, each.session.uuid, each.session.updated or _time(last[-1]) or memory.book.now())
+            end(context, each.session.uuid, each.session.updated or _time(last[-1]) or context.book.now())
     return sum(each.new for each in stored), found
 
 
-def _stored(memory: Memory, events: Sequence[_Event]) -> Iterator[Stored]:
+def _stored(context: Context, events: Sequence[_Event]) -> Iterator[Stored]:
     """The session as it is kept now: one, but for transcripts in which several are."""
-    told = _told(memory, events) if events[-1].host not in TRANSCRIBING else _transcript(memory, events)
+    told = _told(context, events) if events[-1].host not in TRANSCRIBING else _transcript(context, events)
     for session, turns in told:
-        stored = store(memory, replace(session, source=HOSTED, ended=None), turns)
+        stored = store(context, replace(session, source=HOSTED, ended=None), turns)
         if stored.new and stored.session.source == HOSTED:
-            _go_on(memory, stored.session.uuid)
+            _go_on(context, stored.session.uuid)
         yield stored
 
 
-def _go_on(memory: Memory, uuid: str) -> None:
+def _go_on(context: Context, uuid: str) -> None:
     """A session that had ended, and was taken up again by its host, has not."""
-    if not memory.config.transcripts.enabled:
+    if not context.config.transcripts.enabled:
         return
-    known = memory.book.transcripts.session(uuid)
+    known = context.book.transcripts.session(uuid)
     if known.ended is not None:
-        memory.book.transcripts.update(replace(known, ended=None))
+        context.book.transcripts.update(replace(known, ended=None))
 
 
-def _transcript(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
+def _transcript(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
     """What stands in the transcript of a session. Raises NotFound, InvalidInput."""
     last = next((event for event in reversed(events) if event.transcript_path), None)
     path = os.path.join(last.cwd, os.path.expanduser(last.transcript_path)) if last is not None else ""
     if not os.path.exists(path):
-        known = _captured(memory, events[-1].session_id)
+        known = _captured(context, events[-1].session_id)
         if all(event.kind == "end" for event in events) and (known or not path):
             return known  # all of it is captured, or nothing was said: the hook names no transcript that never was
         raise NotFound(f"the transcript {path!r} is gone" if path else "its events name no transcript")
@@ -215,7 +215,7 @@ def _transcript(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Sess
     if os.path.getsize(path) == 0:
         return []
     with open(path, "rb") as file:
-        reading = importers.opened(path, file, timezone=zone_of(memory), format=events[-1].host, origin=path)
+        reading = importers.opened(path, file, timezone=zone_of(context), format=events[-1].host, origin=path)
         found = [(one.session, one.turns) for one in reading.found if isinstance(one, ImportedSession)]
     broken = next((warning for warning in reading.warnings if warning.startswith("line ")), "")
     if broken and not found:
@@ -223,20 +223,20 @@ def _transcript(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Sess
     return found
 
 
-def _told(memory: Memory, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
+def _told(context: Context, events: Sequence[_Event]) -> Sequence[tuple[Session, Sequence[Turn]]]:
     """What the events themselves tell of a session."""
     name = events[-1].session_id
     messages = [message for event in events if event.kind == "said" for message in _messages(event)]
-    return [talk_of(memory, messages, name or None)] if messages else _captured(memory, name)
+    return [talk_of(context, messages, name or None)] if messages else _captured(context, name)
 
 
-def _captured(memory: Memory, name: str) -> Sequence[tuple[Session, Sequence[Turn]]]:
+def _captured(context: Context, name: str) -> Sequence[tuple[Session, Sequence[Turn]]]:
     """The session as it was captured before; nothing if it is not known."""
     try:
-        known = memory.book.transcripts.session(name)
+        known = context.book.transcripts.session(name)
     except NotFound:
         return []
-    return [(known, memory.book.transcripts.turns(known.uuid))]
+    return [(known, context.book.transcripts.turns(known.uuid))]
 
 
 def _messages(event: _Event) -> Iterable[dict[str, str]]:

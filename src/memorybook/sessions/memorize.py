@@ -46,7 +46,7 @@ from memorybook.text.tokens import digest
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.protocols import LLM
 
 BY_IMPORT = "import"
@@ -117,19 +117,19 @@ class Written(NamedTuple):
 # --- what is new ---------------------------------------------------------------------------------
 
 
-def taken(memory: Memory, stored: Stored) -> Work:
+def taken(context: Context, stored: Stored) -> Work:
     """The work that a stored session is: its turns that were not memorized yet."""
-    last = last_page(memory, stored.session)
-    return Work(stored, last, stored.turns[_memorized(memory, stored, last) :])
+    last = last_page(context, stored.session)
+    return Work(stored, last, stored.turns[_memorized(context, stored, last) :])
 
 
-def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
+def _memorized(context: Context, stored: Stored, last: Page) -> int:
     """How many of the turns, from the first on, were memorized by an operation that stands.
 
     All of an operation are marked, and it itself, so that what is forgotten of them takes no others along. Where marks
     are missing, as the journal is or what was accepted was taken back, the count in the summary makes up for them.
     """
-    journal = memory.book.journal
+    journal = context.book.journal
     undone, session = journal.undone(), stored.session.uuid
     whole = last.operation is not None and journal.memorized(session, last.operation) is not None
     waits = () if last.operation in undone.values() else ("",)  # proposed; anew if what was accepted is taken back
@@ -139,16 +139,16 @@ def _memorized(memory: Memory, stored: Stored, last: Page) -> int:
             continue
         if whole or operation in waits or last.operation in (None, operation):
             return place + 1
-    return last.turns if memory.config.transcripts.enabled and not whole else 0
+    return last.turns if context.config.transcripts.enabled and not whole else 0
 
 
-def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
+def looked_through(context: Context, work: Work, llm: LLM | None = None) -> Work:
     """The work with what is in its turns: by the model, held against what was said, or by rules.
 
     Raises:
         LLMFailed: The model gave nothing that can be used.
     """
-    book, zone = memory.book, zone_of(memory)
+    book, zone = context.book, zone_of(context)
     known = [entry for entry in book.entries() if entry.state == "active" and entry.trust != "suspect"] if llm else []
     found = extract(
         work.fresh,
@@ -156,9 +156,9 @@ def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
         now=book.now(),
         llm=llm,
         known=known,
-        language=memory.config.language,
+        language=context.config.language,
         zone=zone if llm else None,
-        mask=Mask(memory).text,
+        mask=Mask(context).text,
         before=said_before(work.fresh[0], work.stored.turns) if work.fresh else None,
         whole=work.stored.turns,
     )
@@ -169,16 +169,16 @@ def looked_through(memory: Memory, work: Work, llm: LLM | None = None) -> Work:
 
 
 def planned(
-    memory: Memory, works: Sequence[Work], *, door: str, evolving: bool = False, summary: bool = True
+    context: Context, works: Sequence[Work], *, door: str, evolving: bool = False, summary: bool = True
 ) -> list[Plan]:
     """What the works do to the book as it stands now, each after those before it; `summary` if theirs is made anew."""
-    entries = {entry.id: entry for entry in memory.book.entries()}
-    near, alike = Near(memory, entries), Alike(memory)
-    return [_planned(memory, work, entries, near, alike, door, evolving, summary) for work in works]
+    entries = {entry.id: entry for entry in context.book.entries()}
+    near, alike = Near(context, entries), Alike(context)
+    return [_planned(context, work, entries, near, alike, door, evolving, summary) for work in works]
 
 
 def _planned(
-    memory: Memory,
+    context: Context,
     work: Work,
     entries: dict[str, Entry],
     near: Near,
@@ -187,24 +187,26 @@ def _planned(
     evolving: bool,
     summary: bool,
 ) -> Plan:
-    found = _standing(memory, work)
+    found = _standing(context, work)
     page = work.last.path if summary else ""
-    orders = asked(memory, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
+    orders = asked(context, found.forget_requests, work.fresh, entries, obeyed=door != BY_IMPORT, page=page)
     for id in orders.gone:
         entries.pop(id, None)
-    now = None if door == BY_IMPORT else memory.book.now()
-    kept, buried = _unforgotten(memory, found, work.fresh, orders, now=now)
-    talk = _talk(memory, work)
+    now = None if door == BY_IMPORT else context.book.now()
+    kept, buried = _unforgotten(context, found, work.fresh, orders, now=now)
+    talk = _talk(context, work)
     matched = (
-        _evolved(memory, work, kept, entries, talk, near, alike)
+        _evolved(context, work, kept, entries, talk, near, alike)
         if evolving
-        else _matched(memory, kept, entries, talk, near, alike)
+        else _matched(context, kept, entries, talk, near, alike)
     )
-    noted = [_note(memory, note) for note in kept.notes]
+    noted = [_note(context, note) for note in kept.notes]
     skipped = [Discarded(text=text, reason=reason) for text, reason in (*work.stored.skipped, *found.skipped)]
     return matched._replace(
         changes=(*orders.changes, *matched.changes, *noted),
-        discarded=_untold(memory, (*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded), orders),
+        discarded=_untold(
+            context, (*skipped, *found.discarded, *orders.discarded, *buried, *matched.discarded), orders
+        ),
         proposed=(*orders.proposed, *matched.proposed),
         bury=orders.bury,
         forgotten=orders.said,
@@ -213,17 +215,17 @@ def _planned(
 
 
 def _unforgotten(
-    memory: Memory, found: Extraction, turns: Sequence[Turn], orders: Orders, *, now: datetime | None
+    context: Context, found: Extraction, turns: Sequence[Turn], orders: Orders, *, now: datetime | None
 ) -> tuple[Extraction, list[Discarded]]:
     """What was found without what a person wants forgotten, unless they asked to remember it since; and that."""
-    kept = remembered(memory, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
+    kept = remembered(context, [*(each.content for each in found.candidates), *(each.text for each in found.notes)])
 
     def wanted(one: Candidate) -> bool:
         going = digest(one.content) in orders.bury
         if kept(one.content) and not going:
             return True
         asked = asked_to_remember(one, turns, now)
-        return asked is not None and (going or remembered(memory, [one.content], since=asked)(one.content))
+        return asked is not None and (going or remembered(context, [one.content], since=asked)(one.content))
 
     candidates = tuple(filter(wanted, found.candidates))
     left = tuple(each for each in found.notes if kept(each.text))
@@ -235,18 +237,18 @@ def _unforgotten(
     ]
 
 
-def _untold(memory: Memory, discarded: Sequence[Discarded], orders: Orders) -> tuple[Discarded, ...]:
+def _untold(context: Context, discarded: Sequence[Discarded], orders: Orders) -> tuple[Discarded, ...]:
     """What is set aside, without the words of what is forgotten: the journal keeps no copy of it."""
-    kept = remembered(memory, [left.text for left in discarded])
+    kept = remembered(context, [left.text for left in discarded])
     return tuple(
         left if kept(left.text) and digest(left.text) not in orders.bury else unnamed(left.text, left.reason)
         for left in discarded
     )
 
 
-def heard(memory: Memory, session: str) -> set[str]:
+def heard(context: Context, session: str) -> set[str]:
     """Ids of the entries that a session reinforced before, or added at a user's word, by operations that stand."""
-    journal = memory.book.journal
+    journal = context.book.journal
     undone = journal.undone()
     return {
         change.target
@@ -257,10 +259,10 @@ def heard(memory: Memory, session: str) -> set[str]:
     }
 
 
-def _standing(memory: Memory, work: Work) -> Extraction:
+def _standing(context: Context, work: Work) -> Extraction:
     """What was found, without what rests on turns alone whose order was taken back."""
     found = cast("Extraction", work.found)
-    back = taken_back(memory, work.stored.session.uuid)
+    back = taken_back(context, work.stored.session.uuid)
     if not back:
         return found
     return replace(
@@ -270,16 +272,16 @@ def _standing(memory: Memory, work: Work) -> Extraction:
     )
 
 
-def _talk(memory: Memory, work: Work) -> Talk:
+def _talk(context: Context, work: Work) -> Talk:
     session = work.stored.session.uuid
     times = {turn.id: turn.time for turn in work.fresh}
-    return Talk(memory.book.now(), session, times, heard(memory, session))
+    return Talk(context.book.now(), session, times, heard(context, session))
 
 
 def _matched(
-    memory: Memory, found: Extraction, entries: dict[str, Entry], talk: Talk, near: Near, alike: Alike
+    context: Context, found: Extraction, entries: dict[str, Entry], talk: Talk, near: Near, alike: Alike
 ) -> Plan:
-    ledger = Ledger(entries, talk, memory.config.conflicts)
+    ledger = Ledger(entries, talk, context.config.conflicts)
     for candidate in found.candidates:
         settle(ledger, candidate, near, alike)
     matched = account(ledger)
@@ -287,7 +289,7 @@ def _matched(
 
 
 def _evolved(
-    memory: Memory,
+    context: Context,
     work: Work,
     found: Extraction,
     entries: Mapping[str, Entry],
@@ -307,23 +309,23 @@ def _evolved(
         session=talk.session,
         times=talk.times,
         heard=talk.heard,
-        conflicts=memory.config.conflicts,
-        language=memory.config.language,
-        mask=Mask(memory).text,
+        conflicts=context.config.conflicts,
+        language=context.config.language,
+        mask=Mask(context).text,
     )
     return Plan(evolved.changes, evolved.discarded, evolved.proposals, evolved.decisions, degraded=evolved.degraded)
 
 
-def _note(memory: Memory, candidate: NoteCandidate) -> Append:
+def _note(context: Context, candidate: NoteCandidate) -> Append:
     note = Note(time=candidate.time, text=" ".join(candidate.text.split()), kind=candidate.kind)
-    path = notes.daily_path(memory.book.day(candidate.time))
+    path = notes.daily_path(context.book.day(candidate.time))
     return Append(path=path, line=notes.render_line(note), reason=f"said in turn:{candidate.turn_id}")
 
 
 # --- doing it ------------------------------------------------------------------------------------
 
 
-def written(memory: Memory, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False) -> list[Written]:
+def written(context: Context, works: Sequence[Work], *, door: str, kind: str, evolving: bool = False) -> list[Written]:
     """Carry out what each work brings, with its summary, as an operation of its own; planned anew if an entry went.
 
     Raises:
@@ -333,14 +335,14 @@ def written(memory: Memory, works: Sequence[Work], *, door: str, kind: str, evol
         return []
     for _ in range(ATTEMPTS - 1):
         with suppress(Conflict, NotFound):  # a person saves a summary, or takes out an entry, right now
-            return _written(memory, works, door, kind, evolving)
-    return _written(memory, works, door, kind, evolving)
+            return _written(context, works, door, kind, evolving)
+    return _written(context, works, door, kind, evolving)
 
 
-def foreseen(memory: Memory, works: Sequence[Work], draft: Draft) -> list[Written]:
+def foreseen(context: Context, works: Sequence[Work], draft: Draft) -> list[Written]:
     """What `written` would do for an import, worked into a draft alone."""
-    plans = planned(memory, works, door=BY_IMPORT)
-    groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
+    plans = planned(context, works, door=BY_IMPORT)
+    groups = [_group(context, work, plan) for work, plan in zip(works, plans, strict=True)]
     results = [Result(None, tuple(map(draft.do, group.changes))) for group in groups]
     told = zip(works, plans, results, strict=True)
     return [Written(plan, Submitted(result), _page(work, result)) for work, plan, result in told]
@@ -350,16 +352,16 @@ def _page(work: Work, result: Result) -> str:
     return work.last.path if any(one.path == work.last.path for one in result.outcomes) else ""
 
 
-def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolving: bool) -> list[Written]:
-    plans = planned(memory, works, door=door, evolving=evolving)
-    groups = [_group(memory, work, plan) for work, plan in zip(works, plans, strict=True)]
+def _written(context: Context, works: Sequence[Work], door: str, kind: str, evolving: bool) -> list[Written]:
+    plans = planned(context, works, door=door, evolving=evolving)
+    groups = [_group(context, work, plan) for work, plan in zip(works, plans, strict=True)]
     if door == BY_IMPORT:
-        results = memory.book.apply_each(groups, actor=memory.actor, door=door, kind=kind)
+        results = context.book.apply_each(groups, actor=context.actor, door=door, kind=kind)
         submitted = [Submitted(result) for result in results]
     else:
-        submitted = propose_or_apply_each(memory, groups, kind=kind, door=door)
+        submitted = propose_or_apply_each(context, groups, kind=kind, door=door)
     try:
-        return [_settled(memory, *each) for each in zip(works, plans, submitted, strict=True)]
+        return [_settled(context, *each) for each in zip(works, plans, submitted, strict=True)]
     except Unavailable as error:
         done = " ".join(one.result.operation.id for one in submitted if one.result.operation is not None)
         raise Unavailable(
@@ -367,11 +369,11 @@ def _written(memory: Memory, works: Sequence[Work], door: str, kind: str, evolvi
         ) from error
 
 
-def _group(memory: Memory, work: Work, plan: Plan) -> Group:
-    found = _standing(memory, work)
-    session = untold(memory, work.stored.session)
-    requests = _requests(memory, work, found)
-    kept = worth_telling(memory, session.uuid, work.stored.turns)
+def _group(context: Context, work: Work, plan: Plan) -> Group:
+    found = _standing(context, work)
+    session = untold(context, work.stored.session)
+    requests = _requests(context, work, found)
+    kept = worth_telling(context, session.uuid, work.stored.turns)
     as_left = [
         tuple(replace(turn, text=plan.turns.get((turn.session, turn.id), turn.text)) for turn in turns)
         for turns in (work.stored.turns, work.fresh)
@@ -381,15 +383,15 @@ def _group(memory: Memory, work: Work, plan: Plan) -> Group:
         for turns in as_left
     )
     summary, reason = (
-        made(memory, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
+        made(context, session, turns, fresh, found, work.last) if work.told is None else (work.told, BROUGHT)
     )
-    summary = without_forgotten(memory, unasked(summary, requests))
+    summary = without_forgotten(context, unasked(summary, requests))
     told = work.last.standing is not None or summary.summary or summary.decisions or summary.open_questions
-    page = [page_change(memory, work.last, summary, reason)] if told else []
+    page = [page_change(context, work.last, summary, reason)] if told else []
     used = getattr(work.llm, "usage", None) or found.usage
     usage = {**used.json(), "model": work.llm.name} if used is not None and work.llm is not None else None
     changes = [*plan.changes, *page]
-    discarded = as_journaled(memory, plan.discarded)
+    discarded = as_journaled(context, plan.discarded)
     return Group(session.uuid, changes, discarded, usage, plan.bury, _keys(work) if changes else ())
 
 
@@ -398,24 +400,24 @@ def _keys(work: Work) -> list[str]:
     return [turn_key(work.stored.session.uuid, turn.id) for turn in work.fresh]
 
 
-def _requests(memory: Memory, work: Work, found: Extraction) -> list[ForgetRequest]:
+def _requests(context: Context, work: Work, found: Extraction) -> list[ForgetRequest]:
     """What was asked to be forgotten in what is new of a session, and before: its turns are told anew."""
     fresh = {turn.id for turn in work.fresh}
     before = [turn for turn in work.stored.turns if turn.id not in fresh]
-    back = taken_back(memory, work.stored.session.uuid)
-    earlier = by_rules(before, session=None, now=memory.book.now()).forget_requests
+    back = taken_back(context, work.stored.session.uuid)
+    earlier = by_rules(before, session=None, now=context.book.now()).forget_requests
     return [*found.forget_requests, *(one for one in earlier if one.turn_id not in back)]
 
 
-def _settled(memory: Memory, work: Work, plan: Plan, submitted: Submitted) -> Written:
+def _settled(context: Context, work: Work, plan: Plan, submitted: Submitted) -> Written:
     """Put into the queue what waits, and mark how far the session is memorized where no operation does."""
     session = work.stored.session
     if plan.forgotten:
-        session_start_cache.drop(memory.book.documents.root)
-        renew(memory)
-    waiting = propose(memory, plan.proposed, session=session.uuid)
+        session_start_cache.drop(context.book.documents.root)
+        renew(context)
+    waiting = propose(context, plan.proposed, session=session.uuid)
     result = submitted.result
     if result.operation is None or not result.outcomes:  # nothing came of it, or it waits for a person's word
-        memory.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=memory.book.now())
-    mirror(memory, session, work.last.path)
+        context.book.journal.mark_memorized(session.uuid, *_keys(work), operation="", time=context.book.now())
+    mirror(context, session, work.last.path)
     return Written(plan, submitted._replace(proposals=(*submitted.proposals, *waiting)), _page(work, result))

@@ -15,25 +15,25 @@ from memorybook.storage.summary_changes import SummaryEmbedding
 from memorybook.text.tokens import query_words, tokens
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Session
 
 MOST = 50
 """How many of the sessions that go on are looked at, the newest."""
 
 
-def alike(memory: Memory, text: str, *, without: str | None) -> list[tuple[Session, float]]:
+def alike(context: Context, text: str, *, without: str | None) -> list[tuple[Session, float]]:
     """The sessions that go on, each with how much its summary is about the text, 0..1, by words and by its vector.
 
     As `recall.relevance` has it, but every word counts the same. The session of the uuid `without` is left out.
     """
-    told = [each for each in memory.book.transcripts.running(limit=MOST) if each[0].uuid != without]
+    told = [each for each in context.book.transcripts.running(limit=MOST) if each[0].uuid != without]
     if not told:
         return []
     asked = query_words(text)
-    embedder = memory.embedder
+    embedder = context.embedder
     judge = relevance(dict.fromkeys(asked, 1.0), weights_for(embedder.name if embedder is not None else None))
-    question = _embedded(memory, text) if any(vector is not None for _, vector in told) else None
+    question = _embedded(context, text) if any(vector is not None for _, vector in told) else None
     found = []
     for session, vector in told:
         words = frozenset(tokens(session.summary))
@@ -43,9 +43,9 @@ def alike(memory: Memory, text: str, *, without: str | None) -> list[tuple[Sessi
     return found
 
 
-def _embedded(memory: Memory, text: str) -> SummaryEmbedding | None:
+def _embedded(context: Context, text: str) -> SummaryEmbedding | None:
     """The vector of the question; None if there is no embedder, or it failed, which the search tells."""
-    embedder = memory.embedder
+    embedder = context.embedder
     if embedder is None:
         return None
     try:

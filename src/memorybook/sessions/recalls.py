@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from datetime import date
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Session
     from memorybook.search.types import Hit, Passage
     from memorybook.sessions.detect import Recall
@@ -54,18 +54,20 @@ NOTHING: Within = ((), (), False)
 """What is found where nothing is looked for."""
 
 
-def sessions(memory: Memory, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
+def sessions(context: Context, *, limit: int | None, since: str | date | None, until: str | date | None) -> Talks:
     """See `Memory.sessions`."""
     most = given.count_of(limit)
-    days = resolve_session.days_given(memory, since, until)
-    if not memory.config.enabled:
+    days = resolve_session.days_given(context, since, until)
+    if not context.config.enabled:
         return Talks(disabled=True)
-    found = list(islice(session_list.newest(memory, days), None if most is None else most + 1))
-    return Talks(tuple(session_list.found(memory, one) for one in found[:most]), most is not None and len(found) > most)
+    found = list(islice(session_list.newest(context, days), None if most is None else most + 1))
+    return Talks(
+        tuple(session_list.found(context, one) for one in found[:most]), most is not None and len(found) > most
+    )
 
 
 def recall_history(
-    memory: Memory,
+    context: Context,
     limit: int | None,
     *,
     since: str | date | None,
@@ -75,23 +77,23 @@ def recall_history(
     telling: bool = False,
 ) -> Recollection:
     """See `Memory.recall_history`; only of those whose summary says something, if `telling`."""
-    most = given.size_of(limit, memory.config.recall.max_search_results, "limit")
-    days, budget = resolve_session.days_given(memory, since, until), given.budget_of(max_tokens)
-    if not memory.config.enabled:
+    most = given.size_of(limit, context.config.recall.max_search_results, "limit")
+    days, budget = resolve_session.days_given(context, since, until), given.budget_of(max_tokens)
+    if not context.config.enabled:
         return Recollection("history", disabled=True)
-    found = _history(memory, most, days, session_list.uuid_of(memory, current), telling=telling)
-    return _shown(memory, found, "", budget)
+    found = _history(context, most, days, session_list.uuid_of(context, current), telling=telling)
+    return _shown(context, found, "", budget)
 
 
-def _history(memory: Memory, limit: int, days: Days, without: str | None, *, telling: bool = False) -> Recollection:
-    talked = session_list.talked_in(memory, days, without=without)
-    told = (session_list.found(memory, one) for one in islice(talked, LOOKED_THROUGH * limit if telling else limit))
+def _history(context: Context, limit: int, days: Days, without: str | None, *, telling: bool = False) -> Recollection:
+    talked = session_list.talked_in(context, days, without=without)
+    told = (session_list.found(context, one) for one in islice(talked, LOOKED_THROUGH * limit if telling else limit))
     found = tuple(islice((one for one in told if one.summary or not telling), limit))
     return Recollection("history", found, span=None if days == ALWAYS else days, has_relevant=bool(found))
 
 
 def recall_topic(
-    memory: Memory,
+    context: Context,
     query: str,
     *,
     top: int | None,
@@ -101,17 +103,17 @@ def recall_topic(
     max_tokens: int | None,
 ) -> Recollection:
     """See `Memory.recall_topic`."""
-    text, days = given.words_of(query), resolve_session.days_given(memory, since, until)
-    most, budget = _top(memory, top), given.budget_of(max_tokens)
-    if not memory.config.enabled:
+    text, days = given.words_of(query), resolve_session.days_given(context, since, until)
+    most, budget = _top(context, top), given.budget_of(max_tokens)
+    if not context.config.enabled:
         return Recollection("topic", disabled=True)
-    named = resolve_session.days_in(memory, text) if days == ALWAYS else ()
-    without = session_list.uuid_of(memory, current)
+    named = resolve_session.days_in(context, text) if days == ALWAYS else ()
+    without = session_list.uuid_of(context, current)
     if named and not _tells(_subject(text)):
-        return _shown(memory, _period(memory, named, without)._replace(scene="topic"), text, budget)
+        return _shown(context, _period(context, named, without)._replace(scene="topic"), text, budget)
     echo = text if text.rstrip().endswith(("?", "？")) else ""
     asked = _Topic(text, most, days, named, without, echo=normalise(echo))
-    return _shown(memory, _topic(memory, asked), text, budget)
+    return _shown(context, _topic(context, asked), text, budget)
 
 
 class _Topic(NamedTuple):
@@ -138,29 +140,29 @@ class _Topic(NamedTuple):
     least: float = RELEVANT
 
 
-def _topic(memory: Memory, asked: _Topic) -> Recollection:
+def _topic(context: Context, asked: _Topic) -> Recollection:
     """Of the days that the question names, unless something about it was said at other times alone.
 
     For a question may speak of what happened in these days, and was told of later. Where nothing is clearly about it,
     the words of the days are left out of it: they weigh against what says nothing of them.
     """
     if not asked.named:
-        return _of_days(memory, asked)
+        return _of_days(context, asked)
     days = resolve_session.around(asked.named)
-    told = f"nothing about it was said {resolve_session.told_without(memory, days, asked.without)}{ELSEWHEN}"
+    told = f"nothing about it was said {resolve_session.told_without(context, days, asked.without)}{ELSEWHEN}"
     asked = asked._replace(days=days)
-    bare = asked._replace(text=resolve_session.without_days(memory, asked.text).strip() or asked.text)
-    nearest = _of_days(memory, asked)
+    bare = asked._replace(text=resolve_session.without_days(context, asked.text).strip() or asked.text)
+    nearest = _of_days(context, asked)
     always = asked._replace(days=ALWAYS, named=())
     for wanted in (asked, always, bare, always._replace(text=bare.text, least=CLEAR)):
-        found = nearest if wanted is asked else _of_days(memory, wanted)
+        found = nearest if wanted is asked else _of_days(context, wanted)
         if found.has_relevant:
             return found if wanted.named else found._replace(reason=told)
     return nearest._replace(reason=told) if nearest.sessions else found._replace(reason=told)
 
 
-def _of_days(memory: Memory, asked: _Topic) -> Recollection:
-    said_then = resolve_session.said_within(memory, asked.days, asked.named)
+def _of_days(context: Context, asked: _Topic) -> Recollection:
+    said_then = resolve_session.said_within(context, asked.days, asked.named)
 
     def keep(passage: Passage) -> bool:
         others = asked.without is None or passage.session != asked.without
@@ -170,28 +172,28 @@ def _of_days(memory: Memory, asked: _Topic) -> Recollection:
     first, last = resolve_session.widened(asked.days)
     pool = max(LOOKED_AT if asked.without is None else 2 * LOOKED_AT, 10 * asked.top)
     query = Query(asked.text, pool=pool, since=first, until=last, sources=frozenset({"turn", "summary"}))
-    answer = memory.book.search(query, limit=pool, keep=keep)
+    answer = context.book.search(query, limit=pool, keep=keep)
     speaking = gathered(answer.hits)
     relevant = answer.has_relevant and any(hit.relevance >= asked.least for hit in answer.hits)
     if relevant:  # else the nearest are shown as such
         speaking = about(speaking, WORTH_A_LOOK)
-    told = () if asked.by_user else _told_of(memory, asked, speaking)
+    told = () if asked.by_user else _told_of(context, asked, speaking)
     speaking = [*told, *(one for one in speaking if all(one.session != other.session for other in told))]
     speaking.sort(key=lambda one: -one.score)
-    known = [(one, session_list.known_session(memory, one.session, one.path)) for one in speaking[: asked.top]]
-    found = tuple(session_list.found(memory, session, one.score) for one, session in known if session is not None)
+    known = [(one, session_list.known_session(context, one.session, one.path)) for one in speaking[: asked.top]]
+    found = tuple(session_list.found(context, session, one.score) for one, session in known if session is not None)
     places = best_turns([one for one, session in known if session is not None], asked.top)
     return Recollection(
         "topic",
         found,
-        session_list.turns_at(memory, places),
+        session_list.turns_at(context, places),
         tuple(answer.state["degraded"]),
         span=None if asked.days == ALWAYS else asked.days,
         has_relevant=(relevant or bool(told)) and bool(found),
     )
 
 
-def _told_of(memory: Memory, asked: _Topic, known: Sequence[Spoken]) -> list[Spoken]:
+def _told_of(context: Context, asked: _Topic, known: Sequence[Spoken]) -> list[Spoken]:
     """Sessions that go on whose summaries, which no index has, are about the question; with what else speaks for them.
 
     A summary counts as much of what speaks for the first of those known as it is about the question.
@@ -199,8 +201,8 @@ def _told_of(memory: Memory, asked: _Topic, known: Sequence[Spoken]) -> list[Spo
     by_name = {one.session: one for one in known}
     best = max((one.score for one in known), default=1.0)
     found = []
-    for session, likeness in open_session_search.alike(memory, asked.text, without=asked.without):
-        if likeness >= RELEVANT and session_list.within(memory, session, asked.days):
+    for session, likeness in open_session_search.alike(context, asked.text, without=asked.without):
+        if likeness >= RELEVANT and session_list.within(context, session, asked.days):
             one = by_name.get(session.uuid, Spoken(session.uuid, 0.0, "", ()))
             found.append(one._replace(score=max(one.score, likeness * best)))
     return found
@@ -211,55 +213,59 @@ def _echoes(passage: Passage, echo: str) -> bool:
 
 
 def recall_session(
-    memory: Memory, name: str, *, limit: int | None, current: str | None, max_tokens: int | None
+    context: Context, name: str, *, limit: int | None, current: str | None, max_tokens: int | None
 ) -> Recollection:
     """See `Memory.recall_session`."""
     words, most, budget = given.words_of(name, "which"), given.count_of(limit), given.budget_of(max_tokens)
-    if not memory.config.enabled:
+    if not context.config.enabled:
         return Recollection("session", disabled=True)
-    return _shown(memory, _session(memory, words, most, session_list.uuid_of(memory, current)), "", budget)
+    return _shown(context, _session(context, words, most, session_list.uuid_of(context, current)), "", budget)
 
 
 def _session(
-    memory: Memory, words: str, limit: int | None, without: str | None, *, asked: bool = False
+    context: Context, words: str, limit: int | None, without: str | None, *, asked: bool = False
 ) -> Recollection:
-    one, reason = resolve_session.chosen(memory, words, without=without, asked=asked)
-    turns = memory.book.transcripts.turns(one.uuid, last=limit)
+    one, reason = resolve_session.chosen(context, words, without=without, asked=asked)
+    turns = context.book.transcripts.turns(one.uuid, last=limit)
     said = tuple(session_list.said(turn) for turn in turns)
     degraded = () if turns else (NO_TURNS,)
-    return Recollection("session", (session_list.found(memory, one),), said, degraded, has_relevant=True, reason=reason)
+    return Recollection(
+        "session", (session_list.found(context, one),), said, degraded, has_relevant=True, reason=reason
+    )
 
 
-def recall_within(memory: Memory, session: str, query: str, *, top: int | None, max_tokens: int | None) -> Recollection:
+def recall_within(
+    context: Context, session: str, query: str, *, top: int | None, max_tokens: int | None
+) -> Recollection:
     """See `Memory.recall_within`."""
     name, text = given.words_of(session, "session"), given.words_of(query)
-    most, budget = _top(memory, top), given.budget_of(max_tokens)
-    if not memory.config.enabled:
+    most, budget = _top(context, top), given.budget_of(max_tokens)
+    if not context.config.enabled:
         return Recollection("within", disabled=True)
-    return _shown(memory, _within(memory, name, text, most), text, budget)
+    return _shown(context, _within(context, name, text, most), text, budget)
 
 
-def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
+def _within(context: Context, name: str, text: str, top: int, *, echo: str = "") -> Recollection:
     """The turns of a session that are about the text, then those beside them, but for the one that says `echo`.
 
     Of a text that says at which end something was said: those that are about it, half as many if none clearly is, then
     those at that end.
     """
-    one, reason = resolve_session.chosen(memory, name)
+    one, reason = resolve_session.chosen(context, name)
     end = end_of(text)
     query = _subject(without_end(text)) if end else text
     hits, degraded, relevant = (
-        NOTHING if end and not _tells(query) else _hits_within(memory, one.uuid, query, top, echo)
+        NOTHING if end and not _tells(query) else _hits_within(context, one.uuid, query, top, echo)
     )
     most = top if relevant or not end else top // 2
-    turns = session_list.turns_at(memory, [(one.uuid, hit.passage.turn or "", hit.score) for hit in hits[:most]])
+    turns = session_list.turns_at(context, [(one.uuid, hit.passage.turn or "", hit.score) for hit in hits[:most]])
     if end:
-        turns = (*turns, *session_list.at_end(memory, one.uuid, end, top - len(turns), turns, without=echo))
+        turns = (*turns, *session_list.at_end(context, one.uuid, end, top - len(turns), turns, without=echo))
     elif 0 < len(turns) < top:
-        turns = (*turns, *session_list.beside(memory, turns, top - len(turns), without=echo))
+        turns = (*turns, *session_list.beside(context, turns, top - len(turns), without=echo))
     return Recollection(
         "within",
-        (session_list.found(memory, one, turns[0].score if turns else 0.0),),
+        (session_list.found(context, one, turns[0].score if turns else 0.0),),
         turns,
         (*degraded, *(() if one.turn_ids else (NO_TURNS,))),
         has_relevant=(relevant or bool(end)) and bool(turns),
@@ -267,94 +273,94 @@ def _within(memory: Memory, name: str, text: str, top: int, *, echo: str = "") -
     )
 
 
-def _hits_within(memory: Memory, session: str, text: str, top: int, echo: str) -> Within:
+def _hits_within(context: Context, session: str, text: str, top: int, echo: str) -> Within:
     query = Query(text, pool=max(LOOKED_AT, 2 * top), session=session, sources=frozenset({"turn"}))
-    answer = memory.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
+    answer = context.book.search(query, limit=top, keep=lambda passage: not echo or passage.text.strip() != echo)
     return answer.hits, answer.state["degraded"], answer.has_relevant
 
 
 def earlier(
-    memory: Memory, session: str, text: str, among: AbstractSet[str], *, max_tokens: int
+    context: Context, session: str, text: str, among: AbstractSet[str], *, max_tokens: int
 ) -> Recollection | None:
     """What was said about a text in these turns (ids) of a session (uuid); None if nothing in them is about it."""
-    top = memory.config.recall.max_search_results
+    top = context.config.recall.max_search_results
     query = Query(text, pool=max(LOOKED_AT, 2 * top), session=session, sources=frozenset({"turn"}))
     echo = normalise(text)
 
     def keep(passage: Passage) -> bool:
         return passage.turn in among and not _echoes(passage, echo)
 
-    answer = memory.book.search(query, limit=top, min_score=WORTH_A_LOOK, keep=keep)
-    known = session_list.known_session(memory, session) if answer.has_relevant else None
+    answer = context.book.search(query, limit=top, min_score=WORTH_A_LOOK, keep=keep)
+    known = session_list.known_session(context, session) if answer.has_relevant else None
     if known is None:
         return None
-    turns = session_list.turns_at(memory, [(session, hit.passage.turn or "", hit.score) for hit in answer.hits])
-    told = session_list.found(memory, known)._replace(summary="")
-    return _shown(memory, Recollection("within", (told,), turns, has_relevant=True), text, max_tokens)
+    turns = session_list.turns_at(context, [(session, hit.passage.turn or "", hit.score) for hit in answer.hits])
+    told = session_list.found(context, known)._replace(summary="")
+    return _shown(context, Recollection("within", (told,), turns, has_relevant=True), text, max_tokens)
 
 
 # --- what a text asks for --------------------------------------------------------------------------
 
 
-def detect(memory: Memory, text: str) -> Recall | None:
+def detect(context: Context, text: str) -> Recall | None:
     """See `Memory.detect`."""
     from memorybook.sessions import detect as rules
 
-    return rules.detect(text, memory.config.recall.keywords, today=memory.book.day(memory.book.now()))
+    return rules.detect(text, context.config.recall.keywords, today=context.book.day(context.book.now()))
 
 
-def recollect(memory: Memory, text: str, *, current: str | None, max_tokens: int | None) -> Recollection | None:
+def recollect(context: Context, text: str, *, current: str | None, max_tokens: int | None) -> Recollection | None:
     """See `Memory.recollect`."""
     budget = given.budget_of(max_tokens)
-    if not memory.config.enabled or not text.strip():
+    if not context.config.enabled or not text.strip():
         return None
-    asked = detect(memory, given.words_of(text, "text"))
-    without = session_list.uuid_of(memory, current)
-    found = _alike(memory, text, without) if asked is None else _carried_out(memory, text, asked, without)
+    asked = detect(context, given.words_of(text, "text"))
+    without = session_list.uuid_of(context, current)
+    found = _alike(context, text, without) if asked is None else _carried_out(context, text, asked, without)
     if found is not None:  # what tools told is for those who ask for it: see `prompt.select.may_be_told`
         found = found._replace(turns=tuple(turn for turn in found.turns if turn.role != "tool"))
-    return found and _shown(memory, found, asked.query if asked and asked.query else text, budget)
+    return found and _shown(context, found, asked.query if asked and asked.query else text, budget)
 
 
-def of_talks(memory: Memory, text: str, *, current: str | None, max_tokens: int) -> Recollection | None:
+def of_talks(context: Context, text: str, *, current: str | None, max_tokens: int) -> Recollection | None:
     """The same, of a text that asks for earlier talks as such, on no subject; None for any other."""
     from memorybook.sessions.dialogue import asks_of_talks
 
-    return recollect(memory, text, current=current, max_tokens=max_tokens) if asks_of_talks(text) else None
+    return recollect(context, text, current=current, max_tokens=max_tokens) if asks_of_talks(text) else None
 
 
-def _carried_out(memory: Memory, text: str, asked: Recall, current: str | None) -> Recollection:
+def _carried_out(context: Context, text: str, asked: Recall, current: str | None) -> Recollection:
     """What the text asks for; by its topic, or the newest sessions, where the one that it means cannot be made out."""
-    top = memory.config.recall.max_search_results
+    top = context.config.recall.max_search_results
     about = asked.query if _tells(asked.query) else ""
-    days = resolve_session.days_in(memory, text)
+    days = resolve_session.days_in(context, text)
     topic = _Topic(about or text, top, named=days, without=current, echo=normalise(text))
     reason = ""
     if asked.limit is not None:
-        return _history(memory, min(asked.limit, OF_DAYS), resolve_session.around(days) if days else ALWAYS, current)
+        return _history(context, min(asked.limit, OF_DAYS), resolve_session.around(days) if days else ALWAYS, current)
     try:
-        if asked.scene in ("history", "session") and (own := _own_words(memory, text, days, current)):
+        if asked.scene in ("history", "session") and (own := _own_words(context, text, days, current)):
             return own
         if asked.scene == "session":
-            found = _sessions(memory, text, about, current)
+            found = _sessions(context, text, about, current)
             if found is not None:
                 return found
         if asked.scene == "within" and current:
-            return _within(memory, current, text if end_of(text) else about or text, top, echo=text.strip())
+            return _within(context, current, text if end_of(text) else about or text, top, echo=text.strip())
     except (NotFound, Conflict) as error:
         reason = NONE_MEANT if isinstance(error, NotFound) else str(error)
     if days and not about:
-        return _period(memory, days, current, reason=reason)
+        return _period(context, days, current, reason=reason)
     if reason and not about:
-        return _history(memory, top, ALWAYS, current)._replace(reason=reason, has_relevant=False)
+        return _history(context, top, ALWAYS, current)._replace(reason=reason, has_relevant=False)
     if asked.scene != "history":
-        found = _topic(memory, topic)
+        found = _topic(context, topic)
         return found._replace(reason=reason) if reason else found
-    told = _topic(memory, topic._replace(by_user=True))
-    return told._replace(scene="history") if about or told.has_relevant else _history(memory, top, ALWAYS, current)
+    told = _topic(context, topic._replace(by_user=True))
+    return told._replace(scene="history") if about or told.has_relevant else _history(context, top, ALWAYS, current)
 
 
-def _own_words(memory: Memory, text: str, days: Sequence[Span], current: str | None) -> Recollection | None:
+def _own_words(context: Context, text: str, days: Sequence[Span], current: str | None) -> Recollection | None:
     """What the user said on these days, else last time, if the text asks for just that; None if not, or for nothing.
 
     Questions about earlier talks are no answer to another.
@@ -365,48 +371,48 @@ def _own_words(memory: Memory, text: str, days: Sequence[Span], current: str | N
         return None
 
     def said_in(session: Session) -> tuple[FoundTurn, ...]:
-        turns = memory.book.transcripts.turns(session.uuid)
+        turns = context.book.transcripts.turns(session.uuid)
         own = (turn for turn in turns if turn.role in ("user", ""))
         return tuple(
             session_list.said(turn) for turn in own if not is_small(turn.text) and not asks_of_talks(turn.text)
         )
 
     within = resolve_session.around(days) if days else ALWAYS
-    wanted: Iterable[Session] = islice(session_list.talked_in(memory, within, without=current), OF_DAYS)
+    wanted: Iterable[Session] = islice(session_list.talked_in(context, within, without=current), OF_DAYS)
     if not days and names_place(text):
-        wanted = chain([resolve_session.chosen(memory, text, without=current, asked=True)[0]], wanted)
+        wanted = chain([resolve_session.chosen(context, text, without=current, asked=True)[0]], wanted)
     spoken = ((one, said_in(one)) for one in wanted)
     told = tuple(islice((each for each in spoken if each[1]), None if days else 1))
-    sessions = tuple(session_list.found(memory, one)._replace(summary="") for one, _ in told)
+    sessions = tuple(session_list.found(context, one)._replace(summary="") for one, _ in told)
     turns = tuple(turn for _, said in told for turn in said)
     span = None if within == ALWAYS else within
     return Recollection("history", sessions, turns, span=span, has_relevant=True) if turns else None
 
 
-def _period(memory: Memory, named: Sequence[Span], current: str | None, *, reason: str = "") -> Recollection:
+def _period(context: Context, named: Sequence[Span], current: str | None, *, reason: str = "") -> Recollection:
     """The sessions of these days, newest first; none, and why, if nothing was said then."""
     days = resolve_session.around(named)
-    found = _history(memory, OF_DAYS, days, current)
+    found = _history(context, OF_DAYS, days, current)
     if found.sessions:
         return found._replace(reason=reason, has_relevant=not reason)
-    return found._replace(reason=f"nothing was said {resolve_session.told_without(memory, days, current)}")
+    return found._replace(reason=f"nothing was said {resolve_session.told_without(context, days, current)}")
 
 
-def _sessions(memory: Memory, text: str, about: str, current: str | None) -> Recollection | None:
+def _sessions(context: Context, text: str, about: str, current: str | None) -> Recollection | None:
     """The session that the words mean, or all that they do; None if they name days of several or none, and a subject.
 
     Raises NotFound: None is meant. Conflict: one is, and several are called so.
     """
     if names_place(text):
-        return _session(memory, text, None, current, asked=True)
-    known, days = resolve_session.those(memory, text, without=current)
+        return _session(context, text, None, current, asked=True)
+    known, days = resolve_session.those(context, text, without=current)
     if days == ALWAYS and not about:  # lately
-        return _history(memory, memory.config.recall.max_search_results, ALWAYS, current)
+        return _history(context, context.config.recall.max_search_results, ALWAYS, current)
     if len(known) < 2:
-        return _session(memory, text, None, current, asked=True)
+        return _session(context, text, None, current, asked=True)
     if about:
         return None
-    told = tuple(session_list.found(memory, one) for one in known[:OF_DAYS])
+    told = tuple(session_list.found(context, one) for one in known[:OF_DAYS])
     return Recollection("history", told, span=days, has_relevant=True, reason=f"{len(told)} of {len(known)} sessions")
 
 
@@ -421,36 +427,36 @@ def _tells(words: str) -> bool:
     return any(len(word) > 1 and not word.isdecimal() for word in query_words(words))
 
 
-def _alike(memory: Memory, text: str, without: str | None) -> Recollection | None:
+def _alike(context: Context, text: str, without: str | None) -> Recollection | None:
     """What was said before that is like the text, if so much likeness is to be recalled without being asked for."""
-    least = memory.config.recall.similarity_threshold
+    least = context.config.recall.similarity_threshold
     if least <= 0:
         return None
     from memorybook.sessions.detect import resembles
 
     query = Query(text, sources=frozenset({"turn", "summary"}))
-    answer = memory.book.search(
+    answer = context.book.search(
         query, limit=1, min_score=least, keep=lambda passage: without is None or passage.session != without
     )
     like = resembles(max((hit.relevance for hit in answer.hits), default=0.0), least, text)
     if like is None:
         return None
-    found = _topic(memory, _Topic(text, memory.config.recall.max_search_results, without=without))
+    found = _topic(context, _Topic(text, context.config.recall.max_search_results, without=without))
     return found._replace(reason=like.reason)
 
 
 # --- the block for a prompt ------------------------------------------------------------------------
 
 
-def _shown(memory: Memory, found: Recollection, text: str, max_tokens: int) -> Recollection:
+def _shown(context: Context, found: Recollection, text: str, max_tokens: int) -> Recollection:
     """The recollection with places of its turns, and its block, in the language of the question or of what was said."""
-    shared = memory.book.transcripts.shared({turn.id for turn in found.turns})
+    shared = context.book.transcripts.shared({turn.id for turn in found.turns})
     found = found._replace(turns=tuple(_placed(turn, turn.id in shared) for turn in found.turns))
     texts = [text] if text else [*(one.summary for one in found.sessions), *(turn.text for turn in found.turns[:20])]
     made = block(
-        [_told(memory, one, found) for one in found.sessions],
+        [_told(context, one, found) for one in found.sessions],
         frozenset(query_words(text)),
-        language=language_of(memory.config.language, texts),
+        language=language_of(context.config.language, texts),
         max_tokens=max_tokens,
         suspect=screen,
         in_order=found.scene == "session",
@@ -466,23 +472,23 @@ def _placed(turn: FoundTurn, shared: bool) -> FoundTurn:
     return turn._replace(place=f"turn:{turn.session}/{turn.id}" if shared else f"turn:{turn.id}")
 
 
-def _told(memory: Memory, one: FoundSession, found: Recollection) -> PastSession:
+def _told(context: Context, one: FoundSession, found: Recollection) -> PastSession:
     of_it = sorted((turn for turn in found.turns if turn.session == one.uuid), key=lambda turn: turn.position)
     said = [
-        Said(turn.speaker, turn.text, _day(memory, turn), turn.place, turn.score or float(place))
+        Said(turn.speaker, turn.text, _day(context, turn), turn.place, turn.score or float(place))
         for place, turn in enumerate(of_it)
     ]
     begun = one.started or one.updated
-    day = memory.book.day(begun).isoformat() if begun is not None else ""
+    day = context.book.day(begun).isoformat() if begun is not None else ""
     return PastSession(day, one.title, one.turns, one.open, one.summary, said)
 
 
-def _day(memory: Memory, turn: FoundTurn) -> str:
-    return memory.book.day(turn.time).isoformat() if turn.time is not None else ""
+def _day(context: Context, turn: FoundTurn) -> str:
+    return context.book.day(turn.time).isoformat() if turn.time is not None else ""
 
 
 # --- what callers give -----------------------------------------------------------------------------
 
 
-def _top(memory: Memory, top: int | None) -> int:
-    return given.size_of(top, memory.config.recall.max_search_results, "top")
+def _top(context: Context, top: int | None) -> int:
+    return given.size_of(top, context.config.recall.max_search_results, "top")

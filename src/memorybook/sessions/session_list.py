@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Session, SessionSummary, Turn
 
 SUMMARIZED = 400
@@ -34,30 +34,30 @@ Days = tuple[str | None, str | None]
 # --- one session -----------------------------------------------------------------------------------
 
 
-def told_of(memory: Memory, name: str) -> Session | None:
+def told_of(context: Context, name: str) -> Session | None:
     """The session of that uuid or name of which only a summary tells; None if there is none.
 
     Raises Conflict if several are called so.
     """
-    told = [(path, page) for path, page in _pages(memory) if name in (page.session, page.name)]
+    told = [(path, page) for path, page in _pages(context) if name in (page.session, page.name)]
     if len(told) > 1:
         raise Conflict(f"{len(told)} summaries are of a session {name!r}: name one, such as {told[0][0]!r}")
     return _only_told(*told[0]) if told else None
 
 
-def known_session(memory: Memory, uuid: str, path: str = "") -> Session | None:
+def known_session(context: Context, uuid: str, path: str = "") -> Session | None:
     """The session by uuid, else what the summary at `path` tells of it; None if neither is there any more."""
     try:
-        return memory.book.transcripts.session(uuid)
+        return context.book.transcripts.session(uuid)
     except NotFound:
-        page = _page(memory, path) if path.startswith(FOLDER) else None
+        page = _page(context, path) if path.startswith(FOLDER) else None
     return _only_told(path, page) if page is not None else None
 
 
-def of_page(memory: Memory, path: str) -> Session | None:
+def of_page(context: Context, path: str) -> Session | None:
     """The session that the summary at that path is of; None if there is no such page. Raises UnsafePath."""
-    page = _page(memory, path)
-    return None if page is None else known_session(memory, page.session or path, path)
+    page = _page(context, path)
+    return None if page is None else known_session(context, page.session or path, path)
 
 
 def _only_told(path: str, page: SessionSummary) -> Session:
@@ -74,31 +74,31 @@ def _only_told(path: str, page: SessionSummary) -> Session:
     )
 
 
-def _page(memory: Memory, path: str) -> SessionSummary | None:
+def _page(context: Context, path: str) -> SessionSummary | None:
     """The summary document as it stands; None if there is none."""
     try:
-        return session_md.parse(memory.book.documents.read(path).text)
+        return session_md.parse(context.book.documents.read(path).text)
     except MissingDocument:
         return None
 
 
-def _pages(memory: Memory) -> Iterator[tuple[str, SessionSummary]]:
+def _pages(context: Context) -> Iterator[tuple[str, SessionSummary]]:
     """Every summary with its path, by the day in its name, newest first."""
-    paths = (info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER))
+    paths = (info.path for info in context.book.documents.list() if info.path.startswith(FOLDER))
     for path in sorted(paths, key=_file, reverse=True):
-        page = _page(memory, path)
+        page = _page(context, path)
         if page is not None:
             yield path, page
 
 
-def found(memory: Memory, session: Session, score: float = 0.0) -> FoundSession:
+def found(context: Context, session: Session, score: float = 0.0) -> FoundSession:
     """A session as recalls show it; its summary is the page that stands in the book, else made of what was said."""
     if not session.turn_ids:  # as it comes from `newest`
-        session = known_session(memory, session.uuid, session.path) or session
-    page = _page(memory, session.path) if session.path else None
+        session = known_session(context, session.uuid, session.path) or session
+    page = _page(context, session.path) if session.path else None
     title = page.title or session.title if page is not None else ""
     if page is None:
-        page = _unwritten(memory, session)
+        page = _unwritten(context, session)
         title = page.title
     return FoundSession(
         session.uuid,
@@ -120,30 +120,30 @@ def goes_on(session: Session) -> bool:
     return session.ended is None and session.source in GOING_ON
 
 
-def begun(memory: Memory, session: str) -> datetime | None:
+def begun(context: Context, session: str) -> datetime | None:
     """When a session (uuid) began; None if it is not known."""
-    known = known_session(memory, session)
+    known = known_session(context, session)
     return None if known is None else known.created
 
 
-def title_of(memory: Memory, session: Session) -> str:
+def title_of(context: Context, session: Session) -> str:
     """The title on its page, which a person may have edited; its own where it has none, "" if neither is there."""
-    page = _page(memory, session.path) if session.path else None
+    page = _page(context, session.path) if session.path else None
     return page.title or session.title if page is not None else session.title
 
 
-def _unwritten(memory: Memory, session: Session) -> SessionSummary:
+def _unwritten(context: Context, session: Session) -> SessionSummary:
     """What there is to say of a session without a page: what the transcripts have, else its own best sentences."""
     from memorybook.forget.revoked_orders import untold, worth_telling
     from memorybook.forget.tombstones import turns_without
     from memorybook.model import SessionSummary
 
-    session = untold(memory, session)
+    session = untold(context, session)
     if session.summary:
         return SessionSummary(session=session.uuid, title=session.title, summary=session.summary)
-    turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)
-    told = turns_without(turns, worth_telling(memory, session.uuid, turns))
-    return summarize(told, session=session, language=memory.config.language)
+    turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
+    told = turns_without(turns, worth_telling(context, session.uuid, turns))
+    return summarize(told, session=session, language=context.config.language)
 
 
 def _summary(page: SessionSummary) -> str:
@@ -162,56 +162,56 @@ def said(turn: Turn, score: float = 0.0) -> FoundTurn:
 # --- many ------------------------------------------------------------------------------------------
 
 
-def newest(memory: Memory, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
+def newest(context: Context, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
     """Sessions that were talked in within these days (the book's), newest first, but for the one of that uuid.
 
     Those that only a summary tells of stand among them by their days.
     """
-    wanted = (session for session in _merged(memory, days[0]) if session.uuid != without)
-    return (session for session in wanted if within(memory, session, days))
+    wanted = (session for session in _merged(context, days[0]) if session.uuid != without)
+    return (session for session in wanted if within(context, session, days))
 
 
-def talked_in(memory: Memory, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
+def talked_in(context: Context, days: Days = (None, None), *, without: str | None = None) -> Iterator[Session]:
     """Those of `newest` in which something was said.
 
     One that was only opened is no earlier conversation, nor one in which nothing was said but what asks for those.
     """
-    return (one for one in newest(memory, days, without=without) if not _is_silent(memory, one))
+    return (one for one in newest(context, days, without=without) if not _is_silent(context, one))
 
 
-def _is_silent(memory: Memory, session: Session) -> bool:
+def _is_silent(context: Context, session: Session) -> bool:
     if session.title or session.summary:
         return False
-    turns = memory.book.transcripts.turns(session.uuid, last=SUMMARIZED)
+    turns = context.book.transcripts.turns(session.uuid, last=SUMMARIZED)
     if not turns:
         return session.created == session.updated and not session.path
     said = [turn.text for turn in turns if turn.role in ("user", "")]
     return bool(said) and all(map(asks_of_talks, said))
 
 
-def _merged(memory: Memory, since: str | None) -> Iterator[Session]:
+def _merged(context: Context, since: str | None) -> Iterator[Session]:
     """What the transcripts have and what only a summary tells of, newest first, read as far as it is asked for."""
-    paths = [info.path for info in memory.book.documents.list() if info.path.startswith(FOLDER)]
+    paths = [info.path for info in context.book.documents.list() if info.path.startswith(FOLDER)]
     paths.sort(key=_file)
     known: set[str] = set()
     told: list[Session] = []
-    for batch in _stored(memory):
+    for batch in _stored(context):
         known.update(session.path for session in batch)
-        told = sorted([*told, *_told_only(memory, paths, known, utc_day(batch[-1].updated) or "")], key=_time)
+        told = sorted([*told, *_told_only(context, paths, known, utc_day(batch[-1].updated) or "")], key=_time)
         for session in batch:
             while told and _time(told[-1]) > _time(session):
                 yield told.pop()
             yield session
-        if since is not None and batch[-1].updated is not None and _day(memory, batch[-1].updated) < since:
+        if since is not None and batch[-1].updated is not None and _day(context, batch[-1].updated) < since:
             break
-    yield from sorted([*told, *_told_only(memory, paths, known, since or "")], key=_time, reverse=True)
+    yield from sorted([*told, *_told_only(context, paths, known, since or "")], key=_time, reverse=True)
 
 
-def _stored(memory: Memory) -> Iterator[Sequence[Session]]:
+def _stored(context: Context) -> Iterator[Sequence[Session]]:
     """What the transcripts have, newest first, a few at a time; without the ids of their turns."""
     seen, size = 0, 16
     while True:
-        found = memory.book.transcripts.sessions(limit=seen + size, turn_ids=False)
+        found = context.book.transcripts.sessions(limit=seen + size, turn_ids=False)
         if found[seen:]:
             yield found[seen:]
         if len(found) < seen + size:
@@ -219,15 +219,15 @@ def _stored(memory: Memory) -> Iterator[Sequence[Session]]:
         seen, size = len(found), 4 * size
 
 
-def _told_only(memory: Memory, paths: list[str], known: set[str], since: str) -> Iterator[Session]:
+def _told_only(context: Context, paths: list[str], known: set[str], since: str) -> Iterator[Session]:
     """Take the summaries of that day or later off the end of `paths`; those of sessions that nothing else has.
 
     Pages that are `known` to be of others need not be read.
     """
     while paths and _file(paths[-1])[:10] >= since:
         path = paths.pop()
-        page = None if path in known else _page(memory, path)
-        if page is not None and not (page.session and _is_stored(memory, page.session)):
+        page = None if path in known else _page(context, path)
+        if page is not None and not (page.session and _is_stored(context, page.session)):
             yield _only_told(path, page)
 
 
@@ -236,9 +236,9 @@ def _file(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _is_stored(memory: Memory, uuid: str) -> bool:
+def _is_stored(context: Context, uuid: str) -> bool:
     try:
-        return bool(memory.book.transcripts.session(uuid))
+        return bool(context.book.transcripts.session(uuid))
     except NotFound:
         return False
 
@@ -248,7 +248,7 @@ def _time(session: Session) -> float:
     return float("-inf") if session.updated is None else session.updated.timestamp()
 
 
-def within(memory: Memory, session: Session, days: Days) -> bool:
+def within(context: Context, session: Session, days: Days) -> bool:
     """Whether a session was going on within the days; one without times only if all days are open."""
     first, last = days
     if first is None and last is None:
@@ -256,35 +256,35 @@ def within(memory: Memory, session: Session, days: Days) -> bool:
     begun, ended = session.created or session.updated, session.updated or session.created
     if begun is None or ended is None:
         return False
-    return (last is None or _day(memory, begun) <= last) and (first is None or _day(memory, ended) >= first)
+    return (last is None or _day(context, begun) <= last) and (first is None or _day(context, ended) >= first)
 
 
-def _day(memory: Memory, time: datetime) -> str:
-    return memory.book.day(time).isoformat()
+def _day(context: Context, time: datetime) -> str:
+    return context.book.day(time).isoformat()
 
 
-def uuid_of(memory: Memory, session: str | None) -> str | None:
+def uuid_of(context: Context, session: str | None) -> str | None:
     """The uuid of the current session; as it is given, if no turn of it is stored yet."""
     if not session:
         return None
     try:
-        return memory.book.transcripts.session(session).uuid
+        return context.book.transcripts.session(session).uuid
     except NotFound:
         return session
 
 
-def turns_at(memory: Memory, places: Sequence[tuple[str, str, float]]) -> tuple[FoundTurn, ...]:
+def turns_at(context: Context, places: Sequence[tuple[str, str, float]]) -> tuple[FoundTurn, ...]:
     """The turns at (session, id, score), in that order; what is gone is left out."""
     turns = []
     for session, id, score in places:
-        turns += [said(turn, score) for turn in memory.book.transcripts.find(id, session)]
+        turns += [said(turn, score) for turn in context.book.transcripts.find(id, session)]
     return tuple(turns)
 
 
-def beside(memory: Memory, found: Sequence[FoundTurn], most: int, *, without: str = "") -> list[FoundTurn]:
+def beside(context: Context, found: Sequence[FoundTurn], most: int, *, without: str = "") -> list[FoundTurn]:
     """At most so many turns that stand near those that were found in their session, the nearest to the best first."""
     session = found[0].session
-    turns = {turn.position: turn for turn in memory.book.transcripts.turns(session) if turn.text.strip() != without}
+    turns = {turn.position: turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without}
     known = {turn.position for turn in found}
     places = [turn.position + step for reach in range(1, NEAR + 1) for turn in found for step in (reach, -reach)]
     near = [place for place in dict.fromkeys(places) if place in turns and place not in known]
@@ -292,10 +292,10 @@ def beside(memory: Memory, found: Sequence[FoundTurn], most: int, *, without: st
 
 
 def at_end(
-    memory: Memory, session: str, end: str, most: int, known: Sequence[FoundTurn], *, without: str = ""
+    context: Context, session: str, end: str, most: int, known: Sequence[FoundTurn], *, without: str = ""
 ) -> list[FoundTurn]:
     """At most so many turns at the `start` or the `end` of a session, in their order, but for those that are known."""
-    turns = [turn for turn in memory.book.transcripts.turns(session) if turn.text.strip() != without]
+    turns = [turn for turn in context.book.transcripts.turns(session) if turn.text.strip() != without]
     places = {turn.position for turn in known}
     turns = [turn for turn in turns if turn.position not in places]
     return [said(turn) for turn in (turns[:most] if end == "start" else turns[max(0, len(turns) - most) :])]

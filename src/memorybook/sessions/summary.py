@@ -13,8 +13,8 @@ from memorybook.model import Put, Session, SessionSummary, Turn
 from memorybook.sessions.summarize import TITLE_LENGTH, summarize, title_of
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.entries.candidate import Extraction
-    from memorybook.memory import Memory
     from memorybook.model import Applied
 
 SUMMARIZED = "summary of the session"
@@ -54,17 +54,17 @@ class Page(NamedTuple):
         return self.reason in ours and self.text is not None and self.standing == self.text
 
 
-def last_page(memory: Memory, session: Session) -> Page:
+def last_page(context: Context, session: Session) -> Page:
     """What the journal says was last written; without a journal, what stands there, as a person's words."""
-    return page_at(memory, session.path or _path_of(memory, session))
+    return page_at(context, session.path or _path_of(context, session))
 
 
-def page_at(memory: Memory, path: str) -> Page:
+def page_at(context: Context, path: str) -> Page:
     """The same of the document at that path."""
-    now = standing(memory, path)
+    now = standing(context, path)
     mine = session_md.parse(now or "").session
     page: Page | None = None
-    for operation in memory.book.journal.operations(target=path, alone=True):
+    for operation in context.book.journal.operations(target=path, alone=True):
         change = next((one for one in reversed(operation.changes) if one.target == path and _is_whole(one)), None)
         if change is None:
             continue
@@ -84,36 +84,36 @@ def _is_whole(change: Applied) -> bool:
     return change.kind == "put" or (change.kind == "drop" and change.after is None)
 
 
-def _path_of(memory: Memory, session: Session) -> str:
+def _path_of(context: Context, session: Session) -> str:
     """Where the summary is written; where it was written before, if the transcripts are not there to tell."""
-    if not memory.config.transcripts.enabled:
-        for operation in memory.book.journal.operations(session=session.uuid):
+    if not context.config.transcripts.enabled:
+        for operation in context.book.journal.operations(session=session.uuid):
             for change in operation.changes:
                 if change.kind == "put" and change.target.startswith("sessions/"):
                     return change.target
     return session_md.summary_path(session)
 
 
-def standing(memory: Memory, path: str) -> str | None:
+def standing(context: Context, path: str) -> str | None:
     """The document as it stands now; None if there is none."""
     try:
-        return memory.book.documents.read(path).text
+        return context.book.documents.read(path).text
     except MissingDocument:
         return None
 
 
 def made(
-    memory: Memory, session: Session, turns: Sequence[Turn], fresh: Sequence[Turn], found: Extraction, last: Page
+    context: Context, session: Session, turns: Sequence[Turn], fresh: Sequence[Turn], found: Extraction, last: Page
 ) -> tuple[SessionSummary, str]:
     """The summary of a session that has grown by `fresh` turns, and the reason to write it with.
 
     A model is told of what is new alone, so that what it or rules wrote before stays above it; rules tell all anew.
     Where no transcripts are kept rules tell nothing, for all they have is what was said.
     """
-    whole = len(turns) if memory.config.transcripts.enabled else last.turns + len(fresh)
+    whole = len(turns) if context.config.transcripts.enabled else last.turns + len(fresh)
     if not found.summary and last.reason not in (BY_MODEL, BROUGHT):
-        return replace(_by_rules(memory, turns, session), turns=whole), SUMMARIZED
-    now = _by_rules(memory, fresh, session)
+        return replace(_by_rules(context, turns, session), turns=whole), SUMMARIZED
+    now = _by_rules(context, fresh, session)
     if found.summary:
         first = found.summary.partition("\n")[0].split("。")[0].split(". ")[0]
         now = replace(
@@ -128,9 +128,9 @@ def made(
     return replace(_joined(before, now) if before else now, turns=whole, ended=session.ended or now.ended), BY_MODEL
 
 
-def _by_rules(memory: Memory, turns: Sequence[Turn], session: Session) -> SessionSummary:
-    told = summarize(turns, session=session, language=memory.config.language)
-    if memory.config.transcripts.enabled:
+def _by_rules(context: Context, turns: Sequence[Turn], session: Session) -> SessionSummary:
+    told = summarize(turns, session=session, language=context.config.language)
+    if context.config.transcripts.enabled:
         return told
     return replace(told, title=session.title[:TITLE_LENGTH], summary="", decisions=(), open_questions=())
 
@@ -154,33 +154,33 @@ def _joined(before: SessionSummary, now: SessionSummary) -> SessionSummary:
     )
 
 
-def page_change(memory: Memory, last: Page, summary: SessionSummary, reason: str) -> Put:
+def page_change(context: Context, last: Page, summary: SessionSummary, reason: str) -> Put:
     """The change of a session's summary document.
 
     A summary that a person edited stays as they want it and is only told how many turns there are.
     """
-    there = standing(memory, last.path)
+    there = standing(context, last.path)
     if there is None or last._replace(standing=there).ours:
-        text = session_md.render(summary, language=memory.config.language)
+        text = session_md.render(summary, language=context.config.language)
         return Put(path=last.path, text=text, reason=reason, made_from=there or "")
     return Put(path=last.path, text=session_md.recounted(there, summary), reason=COUNTED, made_from=there)
 
 
-def mirror(memory: Memory, session: Session, path: str) -> None:
+def mirror(context: Context, session: Session, path: str) -> None:
     """Let the transcripts know the summary as it stands; a capture that was cut short may not have."""
-    page = standing(memory, path) if memory.config.transcripts.enabled else None
+    page = standing(context, path) if context.config.transcripts.enabled else None
     if page is None:
         return
     told = session_md.parse(page)
     session = replace(session, path=path, title=told.title, summary=told.summary)
-    if session != memory.book.transcripts.session(session.uuid):
-        memory.book.transcripts.update(session)
-        _embed(memory, session)
+    if session != context.book.transcripts.session(session.uuid):
+        context.book.transcripts.update(session)
+        _embed(context, session)
 
 
-def _embed(memory: Memory, session: Session) -> None:
+def _embed(context: Context, session: Session) -> None:
     """Keep the vector of the summary beside it; without one, sessions are compared by words."""
-    embedder = memory.embedder
+    embedder = context.embedder
     if embedder is None or not session.summary:
         return
     try:
@@ -188,4 +188,4 @@ def _embed(memory: Memory, session: Session) -> None:
     except EmbedderFailed:
         return
     if vector is not None:
-        memory.book.transcripts.set_summary_embedding(session.uuid, embedder.name, vector, embedder.dimensions)
+        context.book.transcripts.set_summary_embedding(session.uuid, embedder.name, vector, embedder.dimensions)

@@ -15,7 +15,7 @@ from memorybook.sessions.summarize import summarize
 from memorybook.storage.summary_changes import MODEL, RULES, ChatSummary, SummaryEmbedding, SummaryUpdate
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Turn
     from memorybook.storage.summary_changes import SummaryState
 
@@ -46,7 +46,7 @@ class _Words(NamedTuple):
     by: str
 
 
-def refresh(memory: Memory, session: str, *, over: bool = False) -> Refreshed:
+def refresh(context: Context, session: str, *, over: bool = False) -> Refreshed:
     """Bring the summaries of a session up to what was said, and their vectors; nothing if nothing is new.
 
     A chat's summary is some of its own sentences, and "" if it says nothing: never a refusal or a greeting. The
@@ -62,16 +62,16 @@ def refresh(memory: Memory, session: str, *, over: bool = False) -> Refreshed:
     Returns:
         What became of them. An embedder that fails is no error, and neither is a turn that went meanwhile.
     """
-    transcripts = memory.book.transcripts
-    if not (memory.config.enabled and memory.config.transcripts.enabled):
+    transcripts = context.book.transcripts
+    if not (context.config.enabled and context.config.transcripts.enabled):
         return Refreshed()
     try:
         told = transcripts.told(session)
         if told.last <= min(told.through, told.chats_through):
             return Refreshed()
-        chats = _chats(memory, told)
-        words = _words(memory, told, over)
-        embeddings, failure = _embedded(memory, [each.summary for each in chats], words)
+        chats = _chats(context, told)
+        words = _words(context, told, over)
+        embeddings, failure = _embedded(context, [each.summary for each in chats], words)
         chats = [chat._replace(embedding=one) for chat, one in zip(chats, embeddings, strict=False)]
         kept = transcripts.tell(_telling(told, chats, words, embeddings[-1], over=over))
     except NotFound:  # forgotten meanwhile
@@ -95,39 +95,39 @@ def _telling(
 # --- chats -----------------------------------------------------------------------------------------
 
 
-def _chats(memory: Memory, told: SummaryState) -> list[ChatSummary]:
+def _chats(context: Context, told: SummaryState) -> list[ChatSummary]:
     """The summaries of the chats in which something was said since."""
-    chats = memory.book.transcripts.chats(told.session.uuid, after=told.chats_through)
-    kept = worth_telling(memory, told.session.uuid, [turn for chat in chats for turn in chat])
-    session, language = Session(uuid=told.session.uuid), memory.config.language
+    chats = context.book.transcripts.chats(told.session.uuid, after=told.chats_through)
+    kept = worth_telling(context, told.session.uuid, [turn for chat in chats for turn in chat])
+    session, language = Session(uuid=told.session.uuid), context.config.language
     found = [summarize(turns_without(chat, kept), session=session, language=language).summary for chat in chats]
-    left = remembered(memory, [line for text in found for line in text.split("\n")])
+    left = remembered(context, [line for text in found for line in text.split("\n")])
     texts = ["\n".join(filter(left, text.split("\n"))) for text in found]
     return [ChatSummary(chat[0].id, text) for chat, text in zip(chats, texts, strict=True)]
 
 
-def _rules(memory: Memory, session: Session, turns: Sequence[Turn]) -> SessionSummary:
+def _rules(context: Context, session: Session, turns: Sequence[Turn]) -> SessionSummary:
     """Some of the sentences of these turns, without what was forgotten."""
-    kept = worth_telling(memory, session.uuid, turns)
-    told = summarize(turns_without(turns, kept), session=session, language=memory.config.language)
-    return without_forgotten(memory, told)
+    kept = worth_telling(context, session.uuid, turns)
+    told = summarize(turns_without(turns, kept), session=session, language=context.config.language)
+    return without_forgotten(context, told)
 
 
 # --- the session -------------------------------------------------------------------------------------
 
 
-def _words(memory: Memory, told: SummaryState, over: bool) -> _Words | None:
+def _words(context: Context, told: SummaryState, over: bool) -> _Words | None:
     """The session's summary as it is to be from now on; None if it stays."""
     standing = told.session.summary
-    if over and standing and (told.by != RULES or not taken_back(memory, told.session.uuid)):
+    if over and standing and (told.by != RULES or not taken_back(context, told.session.uuid)):
         return None
-    return _by_rules(memory, told) if told.last - told.through > (told.through + 1) // 8 else None
+    return _by_rules(context, told) if told.last - told.through > (told.through + 1) // 8 else None
 
 
-def _by_rules(memory: Memory, told: SummaryState) -> _Words:
+def _by_rules(context: Context, told: SummaryState) -> _Words:
     """Some of the session's sentences; after better words those of what was said since, as long as all of them fit."""
     standing = told.session.summary if told.by != RULES else ""
-    page = _rules(memory, replace(told.session, title=""), _turns(memory, told, told.through if standing else -1))
+    page = _rules(context, replace(told.session, title=""), _turns(context, told, told.through if standing else -1))
     if not standing:
         return _Words(_title(told, page), page.summary, RULES)
     better = standing.splitlines()
@@ -138,8 +138,8 @@ def _by_rules(memory: Memory, told: SummaryState) -> _Words:
     return _Words(told.session.title, "\n".join(lines), by)
 
 
-def _turns(memory: Memory, told: SummaryState, after: int) -> list[Turn]:
-    found = memory.book.transcripts.chats(told.session.uuid, after=after)
+def _turns(context: Context, told: SummaryState, after: int) -> list[Turn]:
+    found = context.book.transcripts.chats(told.session.uuid, after=after)
     return [turn for chat in found for turn in chat if turn.position > after]
 
 
@@ -151,11 +151,13 @@ def _title(told: SummaryState, page: SessionSummary) -> str:
 # --- vectors -----------------------------------------------------------------------------------------
 
 
-def _embedded(memory: Memory, chats: Sequence[str], words: _Words | None) -> tuple[list[SummaryEmbedding | None], str]:
+def _embedded(
+    context: Context, chats: Sequence[str], words: _Words | None
+) -> tuple[list[SummaryEmbedding | None], str]:
     """The vectors of the chats' summaries and of the session's, None where there is none; and why not."""
     texts = [*chats, words.summary if words is not None else ""]
     none: list[SummaryEmbedding | None] = [None] * len(texts)
-    embedder = memory.embedder
+    embedder = context.embedder
     telling = list(filter(None, texts))
     if embedder is None or not telling:
         return none, ""

@@ -19,23 +19,23 @@ from memorybook.text.sentences import without_recalled
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
 
 
-def zone_of(memory: Memory) -> tzinfo:
+def zone_of(context: Context) -> tzinfo:
     """The book's timezone; the machine's, with its summer time, when the setting is `local`."""
     from dateutil import tz
 
-    return memory.book.zone or tz.tzlocal()
+    return context.book.zone or tz.tzlocal()
 
 
-def turns_of(memory: Memory, messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
+def turns_of(context: Context, messages: Sequence[Mapping[str, Any]]) -> tuple[Turn, ...]:
     """Messages of a caller as turns; raises InvalidInput if none can be read."""
-    return tuple(turn for each in read_messages(messages, timezone=zone_of(memory)) for turn in each.turns)
+    return tuple(turn for each in read_messages(messages, timezone=zone_of(context)) for turn in each.turns)
 
 
 def talk_of(
-    memory: Memory, messages: Sequence[Mapping[str, Any]], session: str | None
+    context: Context, messages: Sequence[Mapping[str, Any]], session: str | None
 ) -> tuple[Session, tuple[Turn, ...]]:
     """The messages of one session: the session as it is known, or a new one, and their turns.
 
@@ -48,28 +48,28 @@ def talk_of(
         InvalidInput: No message can be read, or they name several sessions and `session` says not which.
         Conflict: Several sessions are called so.
     """
-    found = read_messages(messages, timezone=zone_of(memory))
+    found = read_messages(messages, timezone=zone_of(context))
     if session is None and len(found) > 1:
         names = ", ".join(repr(each.session.name) for each in found[:5])
         raise InvalidInput(f"the messages are of {len(found)} sessions ({names}): give them one by one")
     turns = tuple(turn for each in found for turn in each.turns)
-    known = _known(memory, session or found[0].session.name or found[0].session.uuid) or _known(
-        memory, found[0].session.uuid if session is None else ""
+    known = _known(context, session or found[0].session.name or found[0].session.uuid) or _known(
+        context, found[0].session.uuid if session is None else ""
     )
     if known is None:
-        known = _new(memory, found[0].session, session)
+        known = _new(context, found[0].session, session)
     return known, tuple(replace(turn, session=known.uuid) for turn in turns)
 
 
-def _known(memory: Memory, name: str) -> Session | None:
+def _known(context: Context, name: str) -> Session | None:
     try:
-        return memory.book.transcripts.session(name) if name else None
+        return context.book.transcripts.session(name) if name else None
     except NotFound:
         return None
 
 
-def _new(memory: Memory, read: Session, name: str | None) -> Session:
-    now = memory.book.now()
+def _new(context: Context, read: Session, name: str | None) -> Session:
+    now = context.book.now()
     read = replace(
         read, source="", created=read.created or now, updated=read.updated or now
     )  # newer than all before it
@@ -141,13 +141,13 @@ class Stored(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
 
 
-def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: bool = False) -> Stored:
+def store(context: Context, session: Session, turns: Sequence[Turn], *, dry_run: bool = False) -> Stored:
     """Cut out of the turns what recall had put in, mask them, leave out what was forgotten; durable on return.
 
     With `dry_run` nothing is kept, and the answer is the same.
     """
-    book = memory.book
-    mask = Mask(memory)
+    book = context.book
+    mask = Mask(context)
     title, uuid = mask.text(session.title), mask.text(session.uuid)
     clean = mask_turns(mask, own(turns if uuid == session.uuid else [replace(turn, session=uuid) for turn in turns]))
     name, source = mask.text(session.name), mask.text(session.source)
@@ -164,7 +164,7 @@ def store(memory: Memory, session: Session, turns: Sequence[Turn], *, dry_run: b
     gone = [turn for turn in left if turn.text != was[turn.id] and not turn.text.strip() and turn.id not in here]
     skipped += [(f"turn:{turn.id}", FORGOTTEN) for turn in gone]
     clean = as_known([turn for turn in left if turn not in gone], known)
-    if not memory.config.transcripts.enabled or not clean:
+    if not context.config.transcripts.enabled or not clean:
         return Stored(session, clean, len(clean), mask.count, tuple(skipped))
     kept = {turn.id: turn for turn in known}
     if dry_run:

@@ -29,7 +29,7 @@ from memorybook.text.sentences import clauses, content_size, is_question, senten
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from memorybook.memory import Memory
+    from memorybook.context import Context
     from memorybook.model import Applied, Session, Turn
 
 
@@ -59,20 +59,20 @@ class Obeyed(NamedTuple):
     before: tuple[str, ...] = ()
 
 
-def orders_in(turn: Turn, session: Session, memory: Memory) -> Extraction:
+def orders_in(turn: Turn, session: Session, context: Context) -> Extraction:
     """What a turn tells to remember or forget, by rules; statements that are merely worth keeping are left out."""
-    found = by_rules([turn], session=session, now=memory.book.now(), orders=True)
+    found = by_rules([turn], session=session, now=context.book.now(), orders=True)
     if not any(map(points_back, found.forget_requests)):
         return found
-    before = said_before(turn, memory.book.transcripts.turns(session.uuid, last=_LOOKED_BACK))
-    return by_rules([turn], session=session, now=memory.book.now(), orders=True, before=before)
+    before = said_before(turn, context.book.transcripts.turns(session.uuid, last=_LOOKED_BACK))
+    return by_rules([turn], session=session, now=context.book.now(), orders=True, before=before)
 
 
 _LOOKED_BACK = 50
 """Turns among which the one is looked for that `forget what I just said` means: tools may have said many of them."""
 
 
-def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
+def obey(context: Context, session: Session, turn: Turn) -> Obeyed | None:
     """Carry out what a user's turn plainly asks for; None if it asks for nothing.
 
     The session's end finds the same words in the turn again, and the entry that says them: it is neither added twice
@@ -86,37 +86,37 @@ def obey(memory: Memory, session: Session, turn: Turn) -> Obeyed | None:
     Raises:
         As `Book.apply`.
     """
-    found = _with_named(orders_in(turn, session, memory), turn, session, memory)
+    found = _with_named(orders_in(turn, session, context), turn, session, context)
     if not (found.candidates or found.forget_requests):
         refused = tuple((left.text, left.reason) for left in found.skipped)
-        return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, memory))) if refused else None
-    work = Work(Stored(session, (turn,)), last_page(memory, session), (turn,), found)
-    [plan] = planned(memory, [work], door=memory.door, summary=False)
-    group = Group(session.uuid, plan.changes, as_journaled(memory, plan.discarded), None, plan.bury, ())
-    if memory.config.require_user_confirmation:
-        [submitted] = propose_or_apply_each(memory, [group], kind=ORDER)
+        return Obeyed(refused=refused, asked=" ".join(_asked(turn, session, context))) if refused else None
+    work = Work(Stored(session, (turn,)), last_page(context, session), (turn,), found)
+    [plan] = planned(context, [work], door=context.door, summary=False)
+    group = Group(session.uuid, plan.changes, as_journaled(context, plan.discarded), None, plan.bury, ())
+    if context.config.require_user_confirmation:
+        [submitted] = propose_or_apply_each(context, [group], kind=ORDER)
     else:  # the user's own doing, whoever passes it on: only a person takes it back
-        [result] = memory.book.apply_each([group], actor="user", door=memory.door, kind=ORDER)
+        [result] = context.book.apply_each([group], actor="user", door=context.door, kind=ORDER)
         submitted = Submitted(result)
     if plan.forgotten:
-        session_start_cache.drop(memory.book.documents.root)
-        renew(memory)
-    waiting = propose(memory, plan.proposed, session=session.uuid)
+        session_start_cache.drop(context.book.documents.root)
+        renew(context)
+    waiting = propose(context, plan.proposed, session=session.uuid)
     outcomes = [one for one in submitted.result.outcomes if one.applied is not None]
     operation = submitted.result.operation
     written = {one.entry.id for one in outcomes if one.entry is not None}
     said = [(one.id, one.text) for one in plan.decisions if one.id is not None]
-    doubted = {entry.id for entry in memory.book.entries() if entry.trust == "suspect"}
+    doubted = {entry.id for entry in context.book.entries() if entry.trust == "suspect"}
     return Obeyed(
         tuple(one for one in said if one[0] in written),
         () if submitted.proposals else plan.forgotten,
         (*submitted.proposals, *waiting),
         tuple((left.text, left.reason) for left in plan.discarded if left.reason != ASKED),
         operation.id if operation is not None and outcomes else None,
-        " ".join(_asked(turn, session, memory)),
+        " ".join(_asked(turn, session, context)),
         () if submitted.proposals else tuple(one for one in said if one[0] not in written),
         tuple(id for id, _ in said if id in doubted),
-        replaced_by(memory, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
+        replaced_by(context, {one.applied.target for one in outcomes if one.applied and one.applied.kind == "remove"}),
     )
 
 
@@ -124,21 +124,21 @@ _SHOWN = 50
 """Entries that a model is shown with an order to forget."""
 
 
-def _with_named(found: Extraction, turn: Turn, session: Session, memory: Memory) -> Extraction:
+def _with_named(found: Extraction, turn: Turn, session: Session, context: Context) -> Extraction:
     """The orders with the entries that a model, where there is one that answers, says are to be forgotten."""
     if not found.forget_requests or all(leaves_out(request.text) for request in found.forget_requests):
         return found
     try:
-        llm = memory.metered()
+        llm = context.metered()
         if llm is None:
             return found
         words = " ".join(request.text for request in found.forget_requests)
-        hits = memory.book.search(Query(words, pool=4 * _SHOWN, sources=frozenset({"entry"})), limit=_SHOWN).hits
+        hits = context.book.search(Query(words, pool=4 * _SHOWN, sources=frozenset({"entry"})), limit=_SHOWN).hits
         near = [hit.passage.entry for hit in hits]
-        entries = [entry for entry in memory.book.entries() if entry.trust != "suspect"]
+        entries = [entry for entry in context.book.entries() if entry.trust != "suspect"]
         known = sorted(entries, key=lambda one: (one.id not in near, -one.score))[:_SHOWN]
-        zone, mask = zone_of(memory), Mask(memory).text
-        read = extract([turn], session=session, now=memory.book.now(), llm=llm, known=known, zone=zone, mask=mask)
+        zone, mask = zone_of(context), Mask(context).text
+        read = extract([turn], session=session, now=context.book.now(), llm=llm, known=known, zone=zone, mask=mask)
     except MemoryBookError:  # the rules alone obey, too
         return found
     ids = tuple(dict.fromkeys(id for request in read.forget_requests for id in request.ids))
@@ -146,11 +146,11 @@ def _with_named(found: Extraction, turn: Turn, session: Session, memory: Memory)
     return replace(found, forget_requests=(replace(first, ids=ids), *others))
 
 
-def _asked(turn: Turn, session: Session, memory: Memory) -> Iterator[str]:
+def _asked(turn: Turn, session: Session, context: Context) -> Iterator[str]:
     """The questions of a turn; of one that is an order, too, the clauses that only ask."""
 
     def tells(text: str) -> bool:
-        found = orders_in(replace(turn, text=text), session, memory)
+        found = orders_in(replace(turn, text=text), session, context)
         return bool(found.candidates or found.forget_requests)
 
     for sentence in sentences(turn.text):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from memorybook.agent.system_prompt import FILES, MOST, system_prompt
 from memorybook.memory import Memory
-from memorybook.prompt.system import FILES, MOST, system_prompt
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -1,0 +1,155 @@
+"""What a verb works on: the open book, its settings, who acts through which door, and the models."""
+
+from __future__ import annotations
+
+import os
+
+from memorybook._light import TYPE_CHECKING, Any, NamedTuple, cast, suppress
+from memorybook.config.project import absence
+from memorybook.errors import Unavailable
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from memorybook.book.book import Book
+    from memorybook.config.project import Project
+    from memorybook.config.settings import Config
+    from memorybook.inference.budget import Metered
+    from memorybook.inference.callable import Function
+    from memorybook.inference.replies import Usage
+    from memorybook.model import Trust
+    from memorybook.protocols import LLM, Embedder
+
+MACHINE = ".memorybook"
+"""Folder of a book for machine state."""
+
+
+class Models:
+    """The language models of an open memory: made when first asked for, closed with it.
+
+    Args:
+        given: The model or function given to `open`; None takes the configured one.
+    """
+
+    def __init__(self, given: LLM | Function | None = None) -> None:
+        self._given = given
+        self._opened: dict[str, LLM] = {}
+        self.unsaved: list[Any] = []
+        """Usage while memory is switched off, which is not written to the journal."""
+
+    def get(self, config: Config, model: str = "") -> LLM | None:
+        """The model given to `open`, else `model` of the configured server, else the configured one; None for none.
+
+        Raises:
+            ConfigError: The settings of `llm` cannot be used.
+            MissingExtra: The model needs a package that is not installed.
+        """
+        if self._given is not None:
+            from memorybook.inference.callable import as_llm
+
+            return as_llm(self._given)
+        model = model or config.llm.model
+        if model and model not in self._opened:
+            from memorybook.inference.llm import open_llm
+
+            self._opened[model] = cast("LLM", open_llm(config.llm._replace(model=model)))
+        return self._opened.get(model)
+
+    def close(self) -> None:
+        """Close the models that were opened here."""
+        for close in filter(None, (getattr(llm, "close", None) for llm in self._opened.values())):
+            close()
+        self._opened.clear()
+
+
+class Context(NamedTuple):
+    """What a verb works on. The same memory for another caller is `context._replace(door=…, actor=…)`.
+
+    Attributes:
+        book: The open book.
+        config: Its settings.
+        door: Where calls come in (`python`, `cli`, `mcp`, `http`, …); stamped on every operation.
+        actor: Who acts, `user` or `agent`; the trust stamped on what comes in.
+        embedder: Makes the book's vectors; None for words alone.
+        models: Its language models.
+        project: What the book was found by.
+        missing_ok: Whether a book that is not there is read as an empty one.
+    """
+
+    book: Book
+    config: Config
+    door: str
+    actor: Trust
+    embedder: Embedder | None
+    models: Models
+    project: Project
+    missing_ok: bool = False
+
+    @property
+    def root(self) -> str:
+        """Directory of the book."""
+        return self.book.documents.root
+
+    @property
+    def absent(self) -> str:
+        """That there is no book yet, and which ones are nearest; "" where there is one, or memory is switched off."""
+        if os.path.isdir(self.root) or not self.config.enabled:
+            return ""
+        if self.missing_ok:  # to whom it is no mistake, others' books are no help
+            return "there is no book yet: it is made by what is remembered first"
+        return absence(self.root, self.project)
+
+    def alone(self, work: str) -> AbstractContextManager[bool]:
+        """Whether nobody else, in any process or thread, does this work until the block ends; never waits."""
+        from memorybook.storage.process_lock import claimed
+
+        with suppress(Unavailable):  # whoever cannot write shares the work with nobody
+            self.book.documents.prepare()
+        return claimed(os.path.join(self.root, MACHINE, f"{work}.lock"))
+
+    def metered(self, given: LLM | Function | None = None, *, model: str = "") -> Metered | None:
+        """The language model within the budgets, for one operation; None if there is none. Raises as `Models.get`.
+
+        Args:
+            given: Asked instead of the memory's own; one that is within budgets already stays as it is.
+            model: Asked instead of the configured one, where neither this call nor `open` was given one.
+        """
+        if given is None:
+            llm = self.models.get(self.config, model)
+        else:
+            from memorybook.inference.callable import as_llm
+
+            llm = as_llm(given)
+        if llm is None:
+            return None
+        from memorybook.inference.budget import Metered
+
+        if isinstance(llm, Metered):
+            return llm
+        return Metered(llm, self.config.llm.budget, spent_today=self._spent, record=self._spend)
+
+    def _spent(self) -> Usage:
+        """Usage of today, on which budgets decide."""
+        from memorybook.inference.replies import Usage
+
+        spent = self.book.journal.spent(self.book.now().date())
+        kept = Usage(
+            calls=spent.calls,
+            failed=spent.failed,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+        )
+        return sum(self.models.unsaved, kept)
+
+    def _spend(self, usage: Usage) -> None:
+        """Record usage; on disk unless the memory is switched off."""
+        if not self.config.enabled:
+            self.models.unsaved.append(usage)
+            return
+        self.book.journal.spend(
+            self.book.now().date(),
+            calls=usage.calls,
+            failed=usage.failed,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+        )
