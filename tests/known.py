@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.model import Add, Archive, Change, Entry, Reinforce, Supersede, Update
 from memorybook.text.tokens import normalise

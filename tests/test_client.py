@@ -231,16 +231,15 @@ def test_a_served_memory_answers_as_one_at_hand(served: Served, far: Client, tmp
 # --- what there is -----------------------------------------------------------------------------------
 
 AT_HAND = {
-    "actor",
-    "alone",
+    "book",
+    "config",
     "heartbeat",
     "ingest",
     "llm",
-    "metered",
     "restore",
     "root",
+    "seen_by",
     "sync_summaries",
-    "trust",
     "watch",
 }
 """What only a memory has that is open in this process."""

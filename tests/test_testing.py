@@ -8,7 +8,7 @@ import pytest
 import memorybook.testing
 from conformance.embedder import EmbedderConformance, rows
 from memorybook.errors import EmbedderFailed, LLMFailed
-from memorybook.inference.replies import Reply
+from memorybook.formats.llm_messages import Reply
 from memorybook.protocols import Embedder
 from memorybook.testing import FailingEmbedder, HashEmbedder, ScriptedLLM
 

@@ -10,8 +10,8 @@ import memorybook
 from memorybook import tools
 from memorybook.config.settings import Config
 from memorybook.errors import InvalidInput
+from memorybook.formats.json_schema import renamed
 from memorybook.memory import Memory
-from memorybook.tool_schema import renamed
 
 
 @pytest.fixture

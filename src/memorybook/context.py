@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from memorybook.book.book import Book
     from memorybook.config.project import Project
     from memorybook.config.settings import Config
+    from memorybook.formats.llm_messages import Usage
     from memorybook.inference.budget import Metered
-    from memorybook.inference.callable import Function
-    from memorybook.inference.replies import Usage
     from memorybook.model import Trust
-    from memorybook.protocols import LLM, Embedder
+    from memorybook.protocols import LLM, Embedder, Function
 
 MACHINE = ".memorybook"
 """Folder of a book for machine state."""
@@ -66,6 +65,7 @@ class Context(NamedTuple):
     """What a verb works on. The same memory for another caller is `context._replace(door=…, actor=…)`.
 
     Attributes:
+        root: Directory of the book.
         book: The open book.
         config: Its settings.
         door: Where calls come in (`python`, `cli`, `mcp`, `http`, …); stamped on every operation.
@@ -76,6 +76,7 @@ class Context(NamedTuple):
         missing_ok: Whether a book that is not there is read as an empty one.
     """
 
+    root: str
     book: Book
     config: Config
     door: str
@@ -84,11 +85,6 @@ class Context(NamedTuple):
     models: Models
     project: Project
     missing_ok: bool = False
-
-    @property
-    def root(self) -> str:
-        """Directory of the book."""
-        return self.book.documents.root
 
     @property
     def absent(self) -> str:
@@ -130,7 +126,7 @@ class Context(NamedTuple):
 
     def _spent(self) -> Usage:
         """Usage of today, on which budgets decide."""
-        from memorybook.inference.replies import Usage
+        from memorybook.formats.llm_messages import Usage
 
         spent = self.book.journal.spent(self.book.now().date())
         kept = Usage(

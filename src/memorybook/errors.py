@@ -29,7 +29,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
 
 
 class MemoryBookError(Exception):

@@ -24,6 +24,7 @@ from memorybook.search.types import Answer, Query
 
 if TYPE_CHECKING:
     import threading
+    from contextlib import AbstractContextManager
 
     from memorybook import results
     from memorybook.config.settings import Config
@@ -37,10 +38,9 @@ if TYPE_CHECKING:
     from memorybook.exchange.collect import Collected
     from memorybook.exchange.export import Export
     from memorybook.formats.document import Document, DocumentInfo
-    from memorybook.inference.callable import Function
     from memorybook.model import Trust
     from memorybook.prompt.inject import Injected
-    from memorybook.protocols import LLM, Embedder, Index, Progress
+    from memorybook.protocols import LLM, Embedder, Function, Index, Progress
     from memorybook.results import Memorized
     from memorybook.sessions.detect import Recall
     from memorybook.sessions.ingest import Ingested
@@ -131,6 +131,12 @@ class Memory:
             raise NotFound(self.context.absent)
         return self.context
 
+    @property
+    def _on_there(self) -> Context:
+        """The context of a verb that changes a book that is there. Raises as `_on` and `_there`."""
+        _ = self._there
+        return self._on
+
     # --- finding -------------------------------------------------------------------------------
 
     def search(
@@ -170,7 +176,7 @@ class Memory:
         if unknown and not answer.hits:
             raise unknown
         if any(hit.passage.state == "superseded" for hit in answer.hits):
-            from memorybook.search.current_first import renewed
+            from memorybook.entries.current_first import renewed
 
             return renewed(self.book, asked, answer, limit=limit)
         return answer
@@ -658,7 +664,7 @@ class Memory:
         """
         from memorybook.entries import tidy
 
-        return tidy.tidy(self._on, dry_run=dry_run, apply=apply)
+        return tidy.tidy(self._on_there, dry_run=dry_run, apply=apply)
 
     def heartbeat(
         self,
@@ -795,11 +801,11 @@ class Memory:
 
     def sync(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Bring the index up to date, vectors included; answers with the counts of `hits.SyncReport`."""
-        return self._on.book.sync(progress=progress).json()
+        return self._on_there.book.sync(progress=progress).json()
 
     def rebuild(self, *, progress: Progress | None = None) -> dict[str, Any]:
         """Make the index anew from the documents while searches go on; answers as `sync` does."""
-        return self._on.book.rebuild(progress=progress).json()
+        return self._on_there.book.rebuild(progress=progress).json()
 
     def status(self) -> dict[str, Any]:
         """What is where: sizes, counts, the index's state, settings that are not the default, warnings."""
@@ -1236,7 +1242,6 @@ def open(
     kept = config.transcripts
     from memorybook.storage.directory import DirectoryDocuments
     from memorybook.storage.journal import SqliteJournal, new_operation_id
-    from memorybook.storage.process_lock import claimed
     from memorybook.storage.transcripts import open_transcripts
 
     hybrid = config.backend == "sqlite_hybrid" and config.fts_enabled and config.vector_enabled
@@ -1254,14 +1259,20 @@ def open(
         zone=None if config.timezone == "local" else _zone(config.timezone),
         weights=(config.hybrid_vector_weight, config.hybrid_text_weight),
         degraded=degraded,
-        claim=lambda: claimed(os.path.join(machine, "embedding.lock")),
+        claim=lambda: _claimed(machine),
     )
     opened.background = door != "cli"
     found = keep(root, found)
     if found.copy_of[0] and not missing_ok:
         config = config._replace(warnings=(*config.warnings, copied(found)))
     actor: Trust = "user" if door == "cli" else "agent"
-    return Memory(Context(opened, config, door, actor, embedder, Models(llm), found, missing_ok))
+    return Memory(Context(root, opened, config, door, actor, embedder, Models(llm), found, missing_ok))
+
+
+def _claimed(machine: str) -> AbstractContextManager[bool]:
+    from memorybook.storage.process_lock import claimed
+
+    return claimed(os.path.join(machine, "embedding.lock"))
 
 
 def _zone(name: str) -> tzinfo | None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
 
-    from memorybook.book.book import Book
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
     from memorybook.model import Applied, Entry, Operation, Shown, Turn
     from memorybook.search.types import Hit
 
@@ -177,13 +175,6 @@ class Said(NamedTuple):
             "total_lines": count,
             "text": self.turn.text,
         }
-
-
-def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
-    """Entries with their strength today and their access counts."""
-    entries = list(entries)
-    counts = book.access_counts(entry.id for entry in entries)
-    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]
 
 
 class Listed(NamedTuple):

@@ -14,7 +14,7 @@ from memorybook.inference.structured_output import Asking
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from memorybook.inference.replies import Reply
+    from memorybook.formats.llm_messages import Reply
     from memorybook.inference.structured_output import Raw, Request, Tally
     from memorybook.protocols import Vectors
 

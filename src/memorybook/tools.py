@@ -418,7 +418,7 @@ TOOLS: Mapping[str, Tool] = {
 def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_model: bool = False) -> dict[str, Any]:
     """Call a tool by name; while memory is switched off it does nothing and says so.
 
-    Arguments are as `schema` has them, or under the names of `tool_schema.ALSO`; an object or its JSON as models write
+    Arguments are as `schema` has them, or under the names of `json_schema.ALSO`; an object or its JSON as models write
     it; None is as good as left out. With
     `for_model` a search returns only the hits that a model can use, see `recall.tool_results.select`.
 
@@ -427,7 +427,7 @@ def call(memory: Memory, name: str, arguments: Mapping[str, Any] | str, *, for_m
         MemoryBookError: What the tool raises.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.tool_schema import checked, decoded, private, renamed
+    from memorybook.formats.json_schema import checked, decoded, private, renamed
 
     tool = TOOLS.get(name)
     if tool is None:
@@ -465,7 +465,7 @@ def disabled(name: str) -> dict[str, Any]:
 
 def schema(name: str) -> dict[str, Any]:
     """Name, description and parameters (JSON Schema) of a tool, from its signature and docstring."""
-    from memorybook.tool_schema import schema_of
+    from memorybook.formats.json_schema import schema_of
 
     return schema_of(TOOLS[name])
 
@@ -494,7 +494,7 @@ def schemas(wire: str, names: Collection[str] | None = None) -> list[dict[str, A
         InvalidInput: No such wire, or no such tool.
     """
     from memorybook.errors import InvalidInput
-    from memorybook.tool_schema import WIRES
+    from memorybook.formats.json_schema import WIRES
 
     if wire not in WIRES:
         raise InvalidInput(f"no wire {wire!r}: there are {', '.join(WIRES)}")

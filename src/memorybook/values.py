@@ -129,13 +129,13 @@ def _required(kind: Any) -> frozenset[str]:
 
 _HOMES = {
     "results": "Imported Known Memorized",
-    "search.documents": "Document DocumentInfo",
+    "formats.document": "Document DocumentInfo",
     "search.types": "Answer Hit",
     "model": "Applied Entry Operation Proposal Shown Turn",
     "text.days.spans": "Span",
     "sessions.detect": "Recall",
     "sessions.recall_types": "Held Recollection Talks",
-    "inference.replies": "Usage",
+    "formats.llm_messages": "Usage",
     "entries.documents": "Written",
     "prompt.inject": "Injected",
     "entries.review": "Review Reviewed",

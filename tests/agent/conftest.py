@@ -9,7 +9,7 @@ import pytest
 from clock import Clock
 from memorybook.agent import AgentSession, Event, Workspace
 from memorybook.config.settings import Config
-from memorybook.inference.replies import Message
+from memorybook.formats.llm_messages import Message
 from memorybook.memory import Memory
 from memorybook.providers import MemorizeInput, MemorizeResult, window
 

@@ -12,12 +12,12 @@ from agent.model import extracting
 from inference import server
 from memorybook.agent import AgentTool, compose, converse
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed, Unavailable
-from memorybook.inference.replies import Reply, ToolCall, ToolSchema
+from memorybook.formats.llm_messages import Reply, ToolCall, ToolSchema
+from memorybook.formats.summary_changes import SummaryUpdate
 from memorybook.memory import Memory
 from memorybook.protocols import MemoryProvider
 from memorybook.providers import MemorizeInput, MemorizeResult
 from memorybook.sessions.dialogue import ECHOES, own_words
-from memorybook.storage.summary_changes import SummaryUpdate
 from memorybook.testing import ScriptedLLM
 
 # --- adding --------------------------------------------------------------------------------------

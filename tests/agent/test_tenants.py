@@ -18,9 +18,9 @@ import pytest
 from agent.conftest import CONFIG, Place, said, talk, texts
 from agent.model import extracting
 from memorybook.agent import Workspace
+from memorybook.context import Context
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
-from memorybook.inference.replies import Reply, ToolCall
-from memorybook.memory import Memory
+from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.model import Session, Turn
 from memorybook.sessions.summary_updates import Refreshed, refresh
 from memorybook.storage.transcripts import SqliteTranscripts
@@ -647,10 +647,10 @@ def test_the_summaries_follow_a_reply_and_what_no_model_will_answer(
 def test_what_is_said_while_the_summaries_are_told_is_told_next(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(memory: Memory, session: str) -> Refreshed:
+    def slow(context: Context, session: str) -> Refreshed:
         begun.set()
         assert go_on.wait(10)
-        return refresh(memory.context, session)
+        return refresh(context, session)
 
     workspace = place.workspace()
     session = workspace.session("a", "1")

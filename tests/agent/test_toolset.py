@@ -12,11 +12,11 @@ from memorybook import tools
 from memorybook.agent import AgentTool, tools_of
 from memorybook.agent.toolset import CORE, LOAD, offered_tools
 from memorybook.errors import InvalidInput
-from memorybook.inference.replies import Reply, ToolCall, ToolSchema
+from memorybook.formats.json_schema import WIRES
+from memorybook.formats.llm_messages import Reply, ToolCall, ToolSchema
 from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
 from memorybook.text.tokens import count_tokens
-from memorybook.tool_schema import WIRES
 
 
 def calls(*named: tuple[str, dict[str, Any]]) -> Reply:

@@ -23,8 +23,8 @@ import memorybook
 from chat.conftest import Talk, Terminal, breaking_off, using
 from inference import server
 from inference.server import Service
+from memorybook.chat import drawn_words
 from memorybook.forget.forget import BEFORE, _remains
-from memorybook.locale import drawn_words
 from memorybook.sessions.summary_updates import Refreshed
 
 # --- with the book alone -------------------------------------------------------------------------

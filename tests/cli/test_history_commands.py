@@ -136,10 +136,8 @@ def test_why_reads_from_the_statement_down(memory: Memory, run: Run, tmp_path: P
     assert run("why", "new")[0].startswith("new is no longer in the book.\n")
 
 
-def test_undo_says_what_it_did_and_how_to_have_it_again(
-    memory: Memory, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory, "door", "cli")
+def test_undo_says_what_it_did_and_how_to_have_it_again(memory: Memory, run: Run) -> None:
+    memory.context = memory.context._replace(door="cli", actor="user")
     memory.remember("Tea")
     tea = newest(memory)
     memory.append("a line")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import memorybook
+from memorybook.context import Models
 from memorybook.errors import LLMFailed
-from memorybook.memory import Memory
 from memorybook.testing import ScriptedLLM
 
 SAID = (
@@ -55,7 +55,7 @@ def test_what_a_model_failed_at_waits_and_is_tried_again(
     shell: Any, book: str, talk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     down = ScriptedLLM([], then=LLMFailed("the model is down, as it was told to be"))
-    monkeypatch.setattr(Memory, "llm", property(lambda _: down))
+    monkeypatch.setattr(Models, "get", lambda *_: down)
     failed = shell("--book", book, "memorize", talk, "--session", "standup")
     assert failed.code == 5
     assert "the model is down" in failed.err

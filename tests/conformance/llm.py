@@ -11,8 +11,8 @@ import pytest
 
 from memorybook.config.settings import Budget
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
+from memorybook.formats.llm_messages import Form, Reply, ToolSchema, Usage
 from memorybook.inference.budget import Metered
-from memorybook.inference.replies import Form, Reply, ToolSchema, Usage
 from memorybook.protocols import LLM
 
 ASKED = [{"role": "system", "content": "You keep memories."}, {"role": "user", "content": "我喜欢绿茶 and oolong."}]

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats.summary_changes import ChatSummary, SummaryEmbedding, SummaryUpdate
 from memorybook.model import Role, Session, Turn
 from memorybook.protocols import Transcripts
-from memorybook.storage.summary_changes import ChatSummary, SummaryEmbedding, SummaryUpdate
 
 START = datetime(2026, 2, 24, 10, 0, tzinfo=UTC)
 ANYTHING = "e\u0301 喜欢 \x00 \ud800 \r\n \ufeff '; DROP TABLE turns; -- \U0001f600"

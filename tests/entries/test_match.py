@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from known import BEFORE, NOW, TODAY, applied, current, known, told
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.changed import replaces
 from memorybook.entries.match import Matched, match

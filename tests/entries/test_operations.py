@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from books import Reopen, files
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.operations import undo
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import memory_md, turns_json

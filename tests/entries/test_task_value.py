@@ -10,7 +10,7 @@ import pytest
 from memorybook.entries.task_lessons import Task, turns_of
 from memorybook.entries.task_value import LOG_TOKENS, PROMPT, Verdict, read_verdict, shown, weigh
 from memorybook.errors import LLMFailed
-from memorybook.inference.replies import Usage
+from memorybook.formats.llm_messages import Usage
 from memorybook.testing import ScriptedLLM
 from memorybook.text.tokens import count_tokens
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import memorybook
 from books import CONFIG, files
 from clock import NOW, Clock
+from memorybook.context import Context
 from memorybook.entries import tidy as verb
 from memorybook.entries.review import accept, propose_or_apply, reject, review
 from memorybook.entries.tidy import Tidied, after_session, heartbeat, is_idle, tidy
@@ -271,16 +272,16 @@ def test_an_entry_that_goes_meanwhile_is_planned_for_anew(memory: Memory, monkey
     fill(memory)
     weak, other = (memory.remember(text, importance=0.1).known.entry.id for text in ("weak", "feeble"))
 
-    def late(given: Memory, changes: Any, **named: Any) -> Any:
+    def late(given: Context, changes: Any, **named: Any) -> Any:
         monkeypatch.undo()
         given.book.apply([Remove(id=weak)], actor="user", door="test")
-        return propose_or_apply(given.context, changes, **named)
+        return propose_or_apply(given, changes, **named)
 
     monkeypatch.setattr(verb, "propose_or_apply", late)
     done = tidy(memory.context)
     assert [each.told for each in done.done] == [(f"archive {other}: feeble",)]
 
-    def always(given: Memory, changes: Any, **named: Any) -> Any:
+    def always(given: Context, changes: Any, **named: Any) -> Any:
         raise NotFound("gone again")
 
     memory.remember("faint", importance=0.1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.rare_words import Sharing
 from memorybook.entries.tidy_proposals import KINDS, LAWS, DatedNote, divide, dropped, plan

@@ -255,7 +255,7 @@ class Names:
 
     def complete(self, messages: Any, *, form: Any = None, **_: Any) -> Any:
         from memorybook.errors import LLMFailed
-        from memorybook.inference.replies import Reply, Usage
+        from memorybook.formats.llm_messages import Reply, Usage
 
         self.asked += 1
         if not self.word:

@@ -22,6 +22,7 @@ from hosted import SESSION
 from memorybook._light import quoted
 from memorybook.cli import main
 from memorybook.config.settings import Config
+from memorybook.context import Context
 from memorybook.hooks import event, session_context
 from memorybook.memory import Memory
 from memorybook.prompt import session_start_cache
@@ -476,9 +477,9 @@ def test_a_prompt_that_two_hooks_are_told_is_answered_once(
 def test_a_pasted_log_is_not_searched_with(filled: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def search(memory: Memory, query: str, **_: object) -> Answer:
+    def search(context: Context, query: str, **_: object) -> Answer:
         asked.append(query)
-        return candidates(memory.context, "", max_tokens=1)
+        return candidates(context, "", max_tokens=1)
 
     monkeypatch.setattr("memorybook.prompt.recall.candidates", search)
     assert filled("UserPromptSubmit", prompt="why? " + "x" * 1_000_000) == ""

@@ -6,8 +6,8 @@ import pytest
 
 from conformance.llm import ASKED, FACTS, SCHEMA, SEARCH, streamed
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
+from memorybook.formats.llm_messages import Form, Reply, ToolCall, ToolSchema, Usage
 from memorybook.inference.callable import as_llm, callable_llm
-from memorybook.inference.replies import Form, Reply, ToolCall, ToolSchema, Usage
 from memorybook.testing import ScriptedLLM
 
 

@@ -17,9 +17,9 @@ from inference.server import KEY, Answer, Handler, Service, raw, status
 from llm_server import MODEL, call, fill, refusing, say, serve
 from memorybook.config.settings import LLMSettings
 from memorybook.errors import ConfigError, LLMFailed, MissingExtra
+from memorybook.formats.llm_messages import Form
 from memorybook.inference import llm as module
 from memorybook.inference.llm import open_llm
-from memorybook.inference.replies import Form
 from memorybook.inference.structured_output import Asking
 
 WIRES = pytest.mark.parametrize("wire", ["openai", "anthropic"])

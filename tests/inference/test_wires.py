@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
+from memorybook.formats.llm_messages import Usage
 from memorybook.inference import anthropic_wire, openai_wire
 from memorybook.inference.http_client import Response
-from memorybook.inference.replies import Usage
 from memorybook.inference.structured_output import Raw, Request, reply_of, tokens_of
 from memorybook.inference.wire import Dialect, Draft, Wire, count, named, text_of
 

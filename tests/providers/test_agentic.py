@@ -31,9 +31,10 @@ def known(memory: Memory, text: str, importance: str = "medium") -> str:
 
 def test_a_statement_near_nothing_is_created_without_a_call(opened: Opened) -> None:
     llm = ScriptedLLM()
-    agentic = Agentic(opened(llm))
+    memory = opened(llm)
+    agentic = Agentic(memory)
     evolution = agentic.evolve("Remember that harbour-api runs on port 8443.")
-    [entry] = [one.entry for one in agentic.memory.entries().entries]
+    [entry] = [one.entry for one in memory.entries().entries]
     assert (evolution.action, evolution.id, llm.requests) == ("created", entry.id, [])
     assert entry.created == NOW
     assert entry.trust == "agent"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import memorybook
 from memorybook.entries import review
 from memorybook.errors import LLMFailed, NotFound
-from memorybook.inference.replies import Reply, ToolCall
+from memorybook.formats.llm_messages import Reply, ToolCall
 from memorybook.memory import Memory
 from memorybook.prompt.block import WORDING
 from memorybook.providers import MemorizeInput, flat, open_provider

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.agent.agent_words import WORDS
 from memorybook.agent.messages import text_of
 from memorybook.agent.window import Context, context
 from memorybook.errors import MemoryBookError
-from memorybook.locale.agent_words import WORDS
 from memorybook.sessions.recalls import earlier
 
 SAID_BEFORE = 600

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from memorybook.inference.replies import Message
+    from memorybook.formats.llm_messages import Message
     from memorybook.memory import Memory
     from memorybook.model import Turn
     from memorybook.protocols import MemoryProvider

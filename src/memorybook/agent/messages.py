@@ -10,9 +10,9 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.agent.agent_words import WORDS
 from memorybook.entries.remember import Mask
 from memorybook.errors import InvalidInput
-from memorybook.locale.agent_words import WORDS
 from memorybook.search.snippets import CLOSE, OPEN
 from memorybook.sessions.turns import mask_turns, turns_of
 from memorybook.text.sentences import is_chinese, without_recalled
@@ -20,7 +20,7 @@ from memorybook.text.sentences import is_chinese, without_recalled
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memorybook.inference.replies import Message
+    from memorybook.formats.llm_messages import Message
     from memorybook.memory import Memory
     from memorybook.model import Turn
 

@@ -9,21 +9,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook.agent.agent_prompt import Gathered, gathered, recollected, system_text
+from memorybook.agent.agent_words import WORDS, found_text, remembered, waiting
 from memorybook.agent.conversation import Conversation, View
 from memorybook.agent.events import Event, Kind
 from memorybook.agent.messages import Kept, aligned, cut_at, recalled_by_tools, says_nothing, text_of, words_of
+from memorybook.agent.sentences_zh import told_in
 from memorybook.agent.session_memory import Remembered, Remembering
 from memorybook.agent.turning import Turning
 from memorybook.agent.window import echoes
 from memorybook.errors import InvalidInput
-from memorybook.locale.agent_words import WORDS, found_text, remembered, waiting
-from memorybook.locale.sentences_zh import told_in
 from memorybook.sessions.dialogue import ECHOES
 from memorybook.sessions.summary_updates import refresh
 
 if TYPE_CHECKING:
     from memorybook.agent.workspace import Workspace
-    from memorybook.inference.replies import Message
+    from memorybook.formats.llm_messages import Message
     from memorybook.memory import Memory
     from memorybook.sessions.recall_types import Recollection
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from memorybook.agent.agent_words import WORDS, remembered
 from memorybook.agent.events import Kind
 from memorybook.agent.messages import Kept, own
-from memorybook.locale.agent_words import WORDS, remembered
-from memorybook.locale.sentences_zh import told_in
+from memorybook.agent.sentences_zh import told_in
 from memorybook.providers import MemorizeInput
 from memorybook.sessions.end_session import put_off
 

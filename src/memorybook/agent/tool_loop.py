@@ -7,11 +7,11 @@ import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.agent.agent_words import WORDS
 from memorybook.agent.toolset import AgentTool, clip, offered_tools
 from memorybook.agent.window import Context
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.inference.replies import Message, Reply, ToolCall, ToolSchema, Usage
-from memorybook.locale.agent_words import WORDS
+from memorybook.formats.llm_messages import Message, Reply, ToolCall, ToolSchema, Usage
 
 if TYPE_CHECKING:
     from memorybook.protocols import LLM

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import tools as memory_tools
 from memorybook.errors import InvalidInput, MemoryBookError
-from memorybook.inference.replies import Message, ToolSchema
+from memorybook.formats.json_schema import checked, decoded, described_without
+from memorybook.formats.llm_messages import Message, ToolSchema
 from memorybook.search.snippets import marked
-from memorybook.tool_schema import checked, decoded, described_without
 
 if TYPE_CHECKING:
     from memorybook.memory import Memory

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from memorybook.agent.agent_words import WORDS, told
 from memorybook.agent.messages import turn_of, words_of
 from memorybook.agent.tool_loop import MAX_ROUNDS, Outcome, converse
 from memorybook.agent.toolset import AgentTool, core_of, tools_of
 from memorybook.errors import Unavailable
-from memorybook.locale.agent_words import WORDS, told
 
 if TYPE_CHECKING:
     from memorybook.agent.conversation import Conversation
     from memorybook.agent.session import AgentSession
-    from memorybook.inference.callable import Function
-    from memorybook.inference.replies import Message
-    from memorybook.protocols import LLM
+    from memorybook.formats.llm_messages import Message
+    from memorybook.protocols import LLM, Function
     from memorybook.sessions.user_commands import Obeyed
 
 NEW = "/new"

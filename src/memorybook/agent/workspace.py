@@ -23,8 +23,7 @@ from memorybook.providers import open_provider
 
 if TYPE_CHECKING:
     from memorybook.config.settings import Config
-    from memorybook.inference.callable import Function
-    from memorybook.protocols import LLM, Embedder, MemoryProvider
+    from memorybook.protocols import LLM, Embedder, Function, MemoryProvider
 
 
 class Workspace:

@@ -16,7 +16,7 @@ from memorybook._light import (
     suppress,
     tzinfo,
 )
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.errors import Conflict, MissingDocument, Unavailable
 from memorybook.search.search import find
 from memorybook.search.types import Answer, Passage, Query, SyncReport

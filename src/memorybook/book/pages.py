@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.errors import Conflict, MissingDocument
 from memorybook.formats import memory_md, notes
 from memorybook.formats.document import Document

@@ -11,8 +11,8 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import NamedTuple, assert_never
 
+from memorybook.book import fade
 from memorybook.book.pages import MEMORY, Pages, is_page, statement
-from memorybook.entries import fade
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.formats import memory_md, turns_json
 from memorybook.model import (

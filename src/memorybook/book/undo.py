@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
+from memorybook.book import fade
 from memorybook.book.pages import MEMORY, Pages, is_page
 from memorybook.book.transaction import Draft
-from memorybook.entries import fade
 from memorybook.errors import Conflict, InvalidInput
 from memorybook.formats import memory_md, turns_json
 from memorybook.model import Applied, Entry, Operation, Patch, Turn

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from memorybook.agent.toolset import operations_in
 from memorybook.chat import commands
+from memorybook.chat.chat_words import WORDS
 from memorybook.chat.hits_view import kept, show_remembered
 from memorybook.cli.call import Call
 from memorybook.errors import Conflict, NotFound
-from memorybook.locale.chat_words import WORDS
 from memorybook.sessions.user_commands import noted
 from memorybook.text.tokens import language_of
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import NamedTuple
 from unicodedata import normalize
 
+from memorybook.chat.chat_words import WORDS
 from memorybook.errors import InvalidInput
-from memorybook.locale.chat_words import WORDS
 
 Arguments = Callable[[str], tuple[str, list[str]]]
 """What stands after a command -> a verb of the command line, and its words."""

@@ -6,11 +6,11 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from memorybook.chat.chat_words import WORDS, Words
+from memorybook.chat.drawn_words import DRAWN
 from memorybook.cli import show
 from memorybook.cli.call import write
 from memorybook.cli.show import Page, cells, wrapped
-from memorybook.locale.chat_words import WORDS, Words
-from memorybook.locale.drawn_words import DRAWN
 from memorybook.text.visible import visible
 
 if TYPE_CHECKING:

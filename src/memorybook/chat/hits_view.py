@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memorybook.entries.current_first import renewed
 from memorybook.prompt.recall import WORTH_A_LOOK, tell_hits, tells_beside
-from memorybook.search.current_first import renewed
 from memorybook.search.types import Query
 from memorybook.sessions.dialogue import is_small
 from memorybook.text.sentences import is_question

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.locale.chat_words import WORDS, counted
-from memorybook.locale.sentences_zh import told_in
+from memorybook.agent.sentences_zh import told_in
+from memorybook.chat.chat_words import WORDS, counted
 
 if TYPE_CHECKING:
     from memorybook.cli.show import Part

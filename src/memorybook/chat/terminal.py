@@ -12,8 +12,10 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memorybook.agent.messages import text_of
+from memorybook.agent.sentences_zh import told_in
 from memorybook.agent.workspace import Workspace
 from memorybook.chat import commands
+from memorybook.chat.chat_words import Words, counted, error_text
 from memorybook.chat.command_handlers import KEPT, Doing
 from memorybook.chat.completion import lacks_editing, reader
 from memorybook.chat.display import Screen
@@ -21,15 +23,13 @@ from memorybook.chat.hits_view import kept, show_found
 from memorybook.chat.status_line import Status, parts
 from memorybook.cli.call import Call
 from memorybook.errors import InvalidInput, MemoryBookError, NotFound, Unavailable
-from memorybook.locale.chat_words import Words, counted, error_text
-from memorybook.locale.sentences_zh import told_in
 from memorybook.sessions.dialogue import is_worded
 from memorybook.sessions.recall_types import short
 from memorybook.text.tokens import count_tokens, language_of
 
 if TYPE_CHECKING:
     from memorybook.agent import AgentSession, Event
-    from memorybook.inference.replies import Message
+    from memorybook.formats.llm_messages import Message
     from memorybook.memory import Memory
     from memorybook.protocols import LLM
 

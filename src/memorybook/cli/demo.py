@@ -145,7 +145,7 @@ class _Stage:
 
     def fading(self, entries: Sequence[dict[str, Any]], today: date) -> list[dict[str, Any]]:
         """The strongest entry's score from today on, and what becomes of it, by the law of the lifecycle."""
-        from memorybook.entries.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW, fade
+        from memorybook.book.fade import ARCHIVE_BELOW, PROMPT_FROM, REMOVE_BELOW, fade
 
         if not entries:
             return []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from memorybook.model import Category, Discarded, Trust
 
 if TYPE_CHECKING:
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
 
 
 Importance = Literal["high", "medium", "low"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.names import Said, names_in, squeezed
 from memorybook.model import TRUST_ORDER, Entry, Trust

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.merge_plan import Action
 from memorybook.entries.model_prompts import Language, Mask, shown
-from memorybook.inference.replies import Form, Message
+from memorybook.formats.llm_messages import Form, Message
 from memorybook.model import Entry
 from memorybook.text.tokens import count_tokens
 

@@ -47,7 +47,7 @@ from memorybook.text.screen import screen
 from memorybook.text.sentences import is_chinese
 
 if TYPE_CHECKING:
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
     from memorybook.protocols import LLM
 
 ABOUT = 0.4

@@ -30,7 +30,7 @@ from memorybook.text.tokens import count_tokens, is_telling, normalise, query_wo
 
 if TYPE_CHECKING:
     from memorybook.entries.ground import Heard
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
     from memorybook.protocols import LLM
 
 __all__ = [
@@ -112,7 +112,7 @@ def _asked(
 ) -> tuple[Reading, Usage]:
     """The model's answer, read and held against what was said, and what it took."""
     from memorybook.entries.ground import Heard
-    from memorybook.inference.replies import Form
+    from memorybook.formats.llm_messages import Form
 
     prompt = prompt_of(pieces, known=known, now=now, language=language, mask=mask)
     heard = Heard(whole, known, now, now.tzinfo, shown=prompt.aliases.known.values())

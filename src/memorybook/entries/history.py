@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from memorybook.entries.read import turns_of
+from memorybook.entries.read import known, turns_of
 from memorybook.errors import InvalidInput, NotFound
 from memorybook.formats import memory_md
 from memorybook.model import Applied, Entry, Operation, Turn
-from memorybook.results import Ground, Happened, History, Why, known
+from memorybook.results import Ground, Happened, History, Why
 from memorybook.sessions.recall_types import short
 from memorybook.validate import count_of, read_place, text_of
 

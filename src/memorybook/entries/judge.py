@@ -17,7 +17,7 @@ from memorybook.entries.merge_plan import Proposed
 from memorybook.entries.model_prompts import Language, Mask, shown
 from memorybook.entries.tidy_proposals import Similarity, contradiction, merge, pairs_of, worth
 from memorybook.formats import memory_md
-from memorybook.inference.replies import Form, Message
+from memorybook.formats.llm_messages import Form, Message
 from memorybook.model import Add, Change, Entry, Update
 from memorybook.text.screen import screen
 from memorybook.text.tokens import count_tokens

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.alike import MOST_NEAR, by_words
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.changed import rivals

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from memorybook.book.book import Book
 from memorybook.errors import Conflict, InvalidInput, NotFound
-from memorybook.results import Known, Lines, Listed, Said, known
+from memorybook.results import Known, Lines, Listed, Said
 from memorybook.validate import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from memorybook.model import Entry, Turn
 
@@ -114,3 +114,10 @@ def entries(book: Book, *, category: str | None, group: str | None, state: str |
 def folder_of(group: str) -> str:
     """A group as it is looked for: `Work / API` and `work/api/` are one, in which `work/api/v2/` is."""
     return "".join(f"{name}/" for part in group.split("/") if (name := part.strip().casefold()))
+
+
+def known(book: Book, entries: Iterable[Entry]) -> list[Known]:
+    """Entries with their strength today and their access counts."""
+    entries = list(entries)
+    counts = book.access_counts(entry.id for entry in entries)
+    return [Known(entry, book.strength(entry), counts.get(entry.id, 0)) for entry in entries]

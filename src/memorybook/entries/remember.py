@@ -7,14 +7,15 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.candidate import Extraction, Skipped
 from memorybook.entries.combine import lowest
+from memorybook.entries.read import known
 from memorybook.errors import ConfigError, InvalidInput, LLMFailed, Unavailable
 from memorybook.formats import memory_md, notes
 from memorybook.formats.prose import BY_AGENT
 from memorybook.model import CATEGORY_ALIASES, Add, Append, Category, Discarded, Entry, Note, Turn, Update
-from memorybook.results import NAMED, Appended, Flushed, Known, Remembered, known
+from memorybook.results import NAMED, Appended, Flushed, Known, Remembered
 from memorybook.text.redact import redact, redact_json
 from memorybook.text.screen import screen
 

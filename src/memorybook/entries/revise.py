@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memorybook import validate as given
+from memorybook.entries.read import known
 from memorybook.entries.remember import Mask, reworded
 from memorybook.entries.rewrite import revise as rewrite
 from memorybook.errors import Conflict, NotFound, Unavailable
 from memorybook.model import Entry, Update
-from memorybook.results import Known, known
+from memorybook.results import Known
 
 if TYPE_CHECKING:
     from memorybook.context import Context

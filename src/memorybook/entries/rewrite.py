@@ -21,7 +21,7 @@ from memorybook.text.screen import screen
 from memorybook.text.sentences import is_chinese
 
 if TYPE_CHECKING:
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
     from memorybook.protocols import LLM
 
 LONGEST = 20_000
@@ -64,7 +64,7 @@ def revise(
     Raises:
         LLMFailed: No answer, or none that keeps what must be kept; holds the usage.
     """
-    from memorybook.inference.replies import Form
+    from memorybook.formats.llm_messages import Form
 
     chosen: Language = ("zh" if is_chinese(instruction) else "en") if language == "auto" else language
     today = now.astimezone(zone)

@@ -14,6 +14,7 @@ from memorybook.book.transaction import Result
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.match import settle
 from memorybook.entries.merge_plan import Action, Ledger, Talk
+from memorybook.entries.read import known
 from memorybook.entries.remember import Mask
 from memorybook.entries.review import propose_or_apply
 from memorybook.entries.similar_entries import Alike, Near
@@ -22,7 +23,7 @@ from memorybook.entries.task_value import weigh
 from memorybook.errors import Conflict, InvalidInput, NotFound
 from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Change, Discarded
-from memorybook.results import Known, known
+from memorybook.results import Known
 from memorybook.sessions.memorize import heard
 from memorybook.sessions.summarize import title_of
 from memorybook.sessions.turns import zone_of

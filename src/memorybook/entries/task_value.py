@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.ground import ground, stands_in
 from memorybook.entries.model_prompts import Language
@@ -25,7 +25,7 @@ from memorybook.text.sentences import content_size, is_chinese
 from memorybook.text.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from memorybook.inference.replies import Usage
+    from memorybook.formats.llm_messages import Usage
     from memorybook.protocols import LLM
 
 TINY = 8
@@ -272,7 +272,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def _by_model(task: Task, llm: LLM, language: Language) -> Verdict:
-    from memorybook.inference.replies import Form
+    from memorybook.formats.llm_messages import Form
 
     turns = turns_of(task)
     form = Form(

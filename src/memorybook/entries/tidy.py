@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.proposals import kept, key, key_of, stale, told
 from memorybook.entries.remember import Mask
 from memorybook.entries.review import propose_or_apply, withdraw

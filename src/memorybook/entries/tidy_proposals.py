@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, date, datetime, time
 from typing import Any, Literal, NamedTuple, get_args
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.entries.alike import overlap, same_statement
 from memorybook.entries.candidate import Candidate
 from memorybook.entries.changed import claims, replaces

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from memorybook.book import fade
 from memorybook.book.transaction import Draft, Outcome
-from memorybook.entries import fade
 from memorybook.entries.flush import KINDS, notes_of
 from memorybook.entries.read_reply import category_of
 from memorybook.entries.remember import Mask

@@ -9,8 +9,8 @@ from memorybook.entries.rules import by_rules
 from memorybook.errors import NotFound
 from memorybook.forget.tombstones import remembered, sentences_of
 from memorybook.formats.entry_block import parse_entry
+from memorybook.formats.summary_changes import RULES
 from memorybook.sessions.summarize import titles
-from memorybook.storage.summary_changes import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import Conflict, InvalidInput, NotFound
+from memorybook.formats.json_schema import checked, schema_of
 from memorybook.frameworks.file_tree import FileTree
 from memorybook.text import editing
-from memorybook.tool_schema import checked, schema_of
 
 if TYPE_CHECKING:
     from memorybook.formats.document import Document

@@ -26,8 +26,7 @@ from memorybook.memory import Memory
 if TYPE_CHECKING:
     from memorybook.agent.session import AgentSession
     from memorybook.config.settings import Config
-    from memorybook.inference.callable import Function
-    from memorybook.protocols import LLM
+    from memorybook.protocols import LLM, Function
 
 T = TypeVar("T")
 Door = Literal["http", "mcp"]

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from memorybook import tools
 from memorybook.errors import InvalidInput, NotFound
+from memorybook.formats.json_schema import checked
 from memorybook.http import etags, schemas
 from memorybook.http.dependencies import FAILS, Asked, body
 from memorybook.http.json_wire import answer, given
 from memorybook.memory import Memory
 from memorybook.results import Known
-from memorybook.tool_schema import checked
 
 router = APIRouter(prefix="/entries", tags=["entries"], responses=FAILS)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from memorybook.formats.json_schema import checked
 from memorybook.http import schemas
 from memorybook.http.error_responses import Refusal, only_a_person
 from memorybook.http.json_wire import shown
 from memorybook.memory import Memory
-from memorybook.tool_schema import checked
 from memorybook.validate import asked_importance
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}

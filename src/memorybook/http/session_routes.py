@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from memorybook.formats.json_schema import checked
 from memorybook.http import memory_routes, schemas
 from memorybook.http.dependencies import FAILS, Asked, body
 from memorybook.http.json_wire import answer, given
-from memorybook.tool_schema import checked
 
 router = APIRouter(prefix="/sessions", tags=["sessions"], responses=FAILS)
 

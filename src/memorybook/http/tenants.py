@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memorybook.errors import InvalidInput
+from memorybook.formats.json_schema import checked
 from memorybook.http import schemas
 from memorybook.http.api_tokens import ActsAs
 from memorybook.http.dependencies import FAILS, Asked, Owned, body, books_of
 from memorybook.http.json_wire import answer, given
-from memorybook.tool_schema import checked
 
 router = APIRouter(responses=FAILS)
 

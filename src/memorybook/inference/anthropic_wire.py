@@ -15,8 +15,8 @@ from memorybook.inference.wire import Dialect, Draft, check, count, named, text_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from memorybook.formats.llm_messages import Message
     from memorybook.inference.http_client import Response
-    from memorybook.inference.replies import Message
     from memorybook.inference.structured_output import Request
 
 TAIL = "v1/messages"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import BudgetSpent, InvalidInput, LLMFailed
-from memorybook.inference.replies import Form, Message, Reply, ToolSchema, Usage
+from memorybook.formats.llm_messages import Form, Message, Reply, ToolSchema, Usage
 from memorybook.inference.structured_output import Request, checked, tokens_of
 
 if TYPE_CHECKING:

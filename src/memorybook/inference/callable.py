@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from memorybook.errors import InvalidInput, LLMFailed
-from memorybook.inference.replies import Reply
+from memorybook.formats.llm_messages import Reply
 from memorybook.inference.structured_output import Asking, Raw, RawCall, Request, Tally, spelled_out
 
 if TYPE_CHECKING:
-    from memorybook.protocols import LLM
-
-Function = Callable[[list[dict[str, Any]]], str | Mapping[str, Any] | Reply]
-"""Given the messages; returns the answer, or a filled form, or a Reply (whose usage is taken where it is not 0)."""
+    from memorybook.protocols import LLM, Function
 
 
 def as_llm(given: LLM | Function) -> LLM:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 from memorybook.errors import InvalidInput, LLMFailed
+from memorybook.formats.llm_messages import Form, Message, Reply, ToolCall, ToolSchema, Usage
 from memorybook.inference.almost_json import clean, sound, values, without_thoughts
-from memorybook.inference.replies import Form, Message, Reply, ToolCall, ToolSchema, Usage
 from memorybook.text.tokens import count_tokens
 
 _SHOWN_AGAIN = 4000  # characters of an answer that are shown to the model with what was wrong

@@ -10,8 +10,8 @@ from mcp.types import ToolAnnotations
 from typing_extensions import is_typeddict
 
 from memorybook import tools
+from memorybook.formats.json_schema import described_without
 from memorybook.shapes import ANSWERS, Disabled
-from memorybook.tool_schema import described_without
 
 ASKS_FIRST = "memory_forget"
 """The tool that asks a person first."""

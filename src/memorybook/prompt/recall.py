@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
+from memorybook.entries.read import known
 from memorybook.prompt.block import SHARE, WORDING, Fact, Wording, block
 from memorybook.prompt.handwritten import Written, handwritten, is_named_only
 from memorybook.prompt.memory_page import Snapshot, snapshot
 from memorybook.prompt.select import Selection, current
 from memorybook.prompt.standing import day_of, standing
-from memorybook.results import Known, Recalled, known
+from memorybook.results import Known, Recalled
 from memorybook.search.search import RELEVANT
 from memorybook.search.time_words import is_about_talk, spoken
 from memorybook.search.types import Answer, Hit, Passage, Query

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from memorybook._light import TYPE_CHECKING, Iterable, Mapping, Sequence, date
-from memorybook.entries import fade
+from memorybook.book import fade
+from memorybook.entries.read import known
 from memorybook.errors import InvalidInput
 from memorybook.model import CATEGORIES
-from memorybook.results import known
 from memorybook.search.snippets import fenced
 from memorybook.text.screen import instructs
 from memorybook.text.tokens import language_of

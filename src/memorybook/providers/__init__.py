@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
 from memorybook.errors import InvalidInput
-from memorybook.providers.provider_values import (
+from memorybook.protocols import (
     Action,
     Evolution,
     MemorizeInput,
@@ -20,9 +20,10 @@ from memorybook.providers.provider_values import (
 )
 
 if TYPE_CHECKING:
-    from memorybook.memory import Memory
     from memorybook.protocols import Manageable
     from memorybook.providers.agentic import Agentic
+    from memorybook.providers.over_book import OpenMemory
+
 
 __all__ = [
     "PROVIDERS", "Action", "Evolution", "MemorizeInput", "MemorizeResult", "Provider", "Window", "open_provider",
@@ -33,14 +34,14 @@ PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
 
 @overload
-def open_provider(memory: Memory, name: Literal["agentic"]) -> Agentic: ...
+def open_provider(memory: OpenMemory, name: Literal["agentic"]) -> Agentic: ...
 
 
 @overload
-def open_provider(memory: Memory, name: str | None = None) -> Manageable: ...
+def open_provider(memory: OpenMemory, name: str | None = None) -> Manageable: ...
 
 
-def open_provider(memory: Memory, name: str | None = None) -> Manageable:
+def open_provider(memory: OpenMemory, name: str | None = None) -> Manageable:
     """The provider of that name over this memory, which stays its caller's to close.
 
     Args:
@@ -50,7 +51,7 @@ def open_provider(memory: Memory, name: str | None = None) -> Manageable:
     Raises:
         InvalidInput: There is no such provider.
     """
-    name = name or memory.config.provider
+    name = name or memory.context.config.provider
     if name == "flat":
         from memorybook.providers.flat import Flat
 

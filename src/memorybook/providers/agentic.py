@@ -19,8 +19,8 @@ from memorybook.errors import NotFound
 from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Turn
 from memorybook.prompt.recall import recall
+from memorybook.protocols import Evolution
 from memorybook.providers.page import is_shown
-from memorybook.providers.provider_values import Evolution
 from memorybook.providers.tiered import Tiered
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import screen
@@ -43,12 +43,12 @@ class Agentic(Tiered):
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
         """As `tiered`, with what is linked with what the query finds."""
-        today = self.memory.book.now().date()
+        today = self.context.book.now().date()
 
         def linked(document: MemoryDocument, hits: Sequence[Hit], shown: set[str]) -> list[Hit]:
             return linked_with(document, [hit.passage.entry for hit in hits if hit.passage.entry], shown, today)
 
-        return recall(self.memory.context, query, max_tokens=validate.budget_of(max_tokens), more=linked)
+        return recall(self.context, query, max_tokens=validate.budget_of(max_tokens), more=linked)
 
     def evolve(self, content: str) -> Evolution:
         """What becomes of the statement among its neighbours: by the model, or by likeness where there is none.
@@ -60,13 +60,13 @@ class Agentic(Tiered):
             Unavailable: Memory is switched off; or as `Book.apply`.
             Conflict: As `Book.apply`.
         """
-        memory = self.memory
-        self.memory.config.check_enabled()
-        candidate = self._candidate(Mask(memory.context).text(validate.statement_of(content).strip()))
-        book = memory.book
-        if not remembered(memory.context, [candidate.content])(candidate.content):
+        context = self.context
+        self.context.config.check_enabled()
+        candidate = self._candidate(Mask(context).text(validate.statement_of(content).strip()))
+        book = context.book
+        if not remembered(context, [candidate.content])(candidate.content):
             left = unnamed(candidate.content)
-            book.apply([], actor=memory.context.actor, door=memory.context.door, kind="evolve", discarded=[left])
+            book.apply([], actor=context.actor, door=context.door, kind="evolve", discarded=[left])
             return Evolution("discarded", None, left.reason)
         for _ in range(ATTEMPTS - 1):
             with suppress(NotFound):  # an entry went while the model was thinking
@@ -75,7 +75,8 @@ class Agentic(Tiered):
 
     def _candidate(self, content: str) -> Candidate:
         """The statement, filed as rules would file it."""
-        now, memory = self.memory.book.now(), self.memory
+        context = self.context
+        now = context.book.now()
         said = Turn(id="0", session="", text=content, role="user", time=now)
         found = by_rules([said], session=None, now=now).candidates
         like = found[0] if len(found) == 1 else None
@@ -88,35 +89,35 @@ class Agentic(Tiered):
             tags=like.tags if like else (),
             entities=like.entities if like else tuple(entities_of(content)),
             expires=like.expires if like else None,
-            trust="suspect" if screen(content) else memory.context.actor,
+            trust="suspect" if screen(content) else context.actor,
         )
 
     def _evolved(self, candidate: Candidate) -> Evolution:
-        memory = self.memory
-        book = memory.book
+        context = self.context
+        book = context.book
         entries = {entry.id: entry for entry in book.entries()}
-        llm = memory.context.metered()
+        llm = context.metered()
         found = evolve(
             [candidate],
             entries.values(),
             now=book.now(),
-            neighbours=Near(memory.context, entries),
-            similarity=Alike(memory.context),
+            neighbours=Near(context, entries),
+            similarity=Alike(context),
             llm=llm,
-            conflicts=memory.config.conflicts,
-            language=memory.config.language,
-            mask=Mask(memory.context).text,
+            conflicts=context.config.conflicts,
+            language=context.config.language,
+            mask=Mask(context).text,
         )
         used = llm.usage if llm is not None and llm.usage.calls else None
         submitted = propose_or_apply(
-            memory.context,
+            context,
             found.changes,
             kind="evolve",
             discarded=found.discarded,
             usage=None if used is None or llm is None else {**used.json(), "model": llm.name},
             proposed=found.proposals,
         )
-        return _told(found, submitted, waits=memory.config.require_user_confirmation)
+        return _told(found, submitted, waits=context.config.require_user_confirmation)
 
 
 def _told(found: Evolved, submitted: Submitted, *, waits: bool) -> Evolution:

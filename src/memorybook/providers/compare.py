@@ -13,9 +13,9 @@ from memorybook.errors import InvalidInput, MemoryBookError
 from memorybook.exchange import importers
 from memorybook.formats.messages_json import read_messages
 from memorybook.model import Entry, Turn
+from memorybook.protocols import MemorizeInput
 from memorybook.providers import PROVIDERS, open_provider
 from memorybook.providers.copies import copied
-from memorybook.providers.provider_values import MemorizeInput
 from memorybook.sessions.turns import zone_of
 from memorybook.text.tokens import count_tokens, normalise
 

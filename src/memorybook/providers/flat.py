@@ -13,10 +13,11 @@ from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memorybook.book import fade
 from memorybook.book.commit import ATTEMPTS
-from memorybook.entries import fade
 from memorybook.entries.combine import lowest
 from memorybook.entries.merge_plan import Proposed
+from memorybook.entries.read import known
 from memorybook.entries.remember import Mask
 from memorybook.entries.review import propose_or_apply
 from memorybook.errors import LLMFailed, NotFound
@@ -25,12 +26,12 @@ from memorybook.formats import memory_md
 from memorybook.model import TRUST_ORDER, Add, Append, Archive, Change, Discarded, Entry, Reinforce, Trust, Update
 from memorybook.prompt.block import WORDING
 from memorybook.prompt.recall import masked
+from memorybook.protocols import MemorizeInput
 from memorybook.providers.flat_prompts import CONSOLIDATE, SAVE_MEMORY
 from memorybook.providers.lines import Line, lines_of, stamp_of
 from memorybook.providers.over_book import OverBook
 from memorybook.providers.page import Page, Rewrite, Statement, page_of, read_rewrite
-from memorybook.providers.provider_values import MemorizeInput
-from memorybook.results import Recalled, known
+from memorybook.results import Recalled
 from memorybook.search.snippets import CLOSE, OPEN
 from memorybook.sessions.dialogue import CLOSE as TALK_END
 from memorybook.sessions.dialogue import OPEN as TALK
@@ -40,8 +41,8 @@ from memorybook.text.sentences import is_chinese
 from memorybook.text.tokens import count_tokens, digest, language_of, normalise
 
 if TYPE_CHECKING:
+    from memorybook.formats.llm_messages import Reply
     from memorybook.inference.budget import Metered
-    from memorybook.inference.replies import Reply
 
 HISTORY = "HISTORY.md"
 
@@ -73,34 +74,34 @@ class Flat(OverBook):
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
         """The whole page under its title; the query is only noted, and nothing is cut."""
-        memory = self.memory
-        if not memory.config.enabled:
+        context = self.context
+        if not context.config.enabled:
             return Recalled("", 0)
-        book = memory.book
+        book = context.book
         document = book.memory()
         page = page_of(document, today=book.now().date())
         if not page.text:
             return Recalled("", 0)
         if page.entries:
-            book.count_access(list(page.entries), query=masked(memory.config, query))
-        wording = WORDING[language_of(memory.config.language, [*page.entries.values(), *page.prose])]
+            book.count_access(list(page.entries), query=masked(context.config, query))
+        wording = WORDING[language_of(context.config.language, [*page.entries.values(), *page.prose])]
         text = "\n".join([TITLE, OPEN, wording.data, "", page.text, CLOSE])
         shown = known(book, (entry for entry in document.entries if entry.id in page.entries))
         return Recalled(text, count_tokens(text), tuple(shown))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
-        memory = self.memory
-        mask = Mask(memory.context)
-        zone = zone_of(memory.context)
+        context = self.context
+        mask = Mask(context)
+        zone = zone_of(context)
         lines = lines_of(messages, mask=mask, zone=zone)
         if not lines:
             return None
         llm = self._model(given)
-        document = memory.book.memory()
-        page = page_of(document, today=memory.book.now().date(), mask=mask.text)
-        reply = _asked(llm, page, lines, memory.config.language, room=_room(page, memory.config.llm.max_tokens))
+        document = context.book.memory()
+        page = page_of(document, today=context.book.now().date(), mask=mask.text)
+        reply = _asked(llm, page, lines, context.config.language, room=_room(page, context.config.llm.max_tokens))
         saved = _saved(reply, page)
-        stamp = next((line.stamp for line in reversed(lines) if line.stamp), stamp_of(memory.book.now(), zone))
+        stamp = next((line.stamp for line in reversed(lines) if line.stamp), stamp_of(context.book.now(), zone))
         saved = Saved(mask.text(_stamped(saved.history, stamp)), mask.text(saved.page))
         shown = {entry.id: entry for entry in document.entries if entry.id in page.entries}
         rewrite = _Rewriting(self, saved, page, shown, lines)
@@ -165,8 +166,8 @@ class _Rewriting:
     def __init__(
         self, provider: Flat, saved: Saved, page: Page, shown: Mapping[str, Entry], lines: Sequence[Line]
     ) -> None:
-        self._memory = provider.memory
-        self._book = provider.memory.book
+        self._context = provider.context
+        self._book = provider.context.book
         self._saved = saved
         self._shown = shown
         self._now = self._book.now()
@@ -188,7 +189,7 @@ class _Rewriting:
         gone = self._gone(standing)
         allowed = fade.dropped_at_once(len(self._shown))
         done = propose_or_apply(
-            self._memory.context,
+            self._context,
             [*self._changes(standing, session), *gone[:allowed]],
             kind="memorize",
             session=session,

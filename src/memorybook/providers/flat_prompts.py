@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from memorybook.inference.replies import ToolSchema
+from memorybook.formats.llm_messages import ToolSchema
 
 
 class Wording(NamedTuple):

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from memorybook.entries.remember import set_fields
 from memorybook.errors import LLMFailed, MemoryBookError
-from memorybook.providers.provider_values import MemorizeInput, MemorizeResult, window
+from memorybook.forget.forget import forget
+from memorybook.protocols import MemorizeInput, MemorizeResult, window
 
 if TYPE_CHECKING:
+    from memorybook.context import Context
     from memorybook.inference.budget import Metered
-    from memorybook.memory import Memory
     from memorybook.results import Known, Recalled, Receipt
 
 _log = logging.getLogger("memorybook.providers")
+
+
+class OpenMemory(Protocol):
+    """A `Memory`, as providers need it."""
+
+    @property
+    def context(self) -> Context:
+        """What verbs work on."""
 
 
 class OverBook:
@@ -28,9 +38,14 @@ class OverBook:
 
     name: str
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: OpenMemory) -> None:
         self.memory = memory
         self.failure = ""
+
+    @property
+    def context(self) -> Context:
+        """What verbs work on."""
+        return self.memory.context
 
     def recall(self, query: str) -> str:
         """The block for a prompt, "" if there is nothing to say; "" too, and a warning in the log, if it fails."""
@@ -47,7 +62,7 @@ class OverBook:
         """Remember `window(given)`; whatever fails leaves offset and memory as they were, with the reason."""
         start, end, after = window(given)
         try:
-            self.memory.config.check_enabled()
+            self.context.config.check_enabled()
             operation = self._memorize(given.messages[start:end], given) if start < end else None
         except Exception as error:  # the model is anybody's; whatever it was, the messages are tried again
             reason = str(error) if isinstance(error, MemoryBookError) else f"{type(error).__name__}: {error}"
@@ -56,22 +71,22 @@ class OverBook:
 
     def pin(self, id: str) -> Known:
         """Keep an entry from fading, and from being archived or reworded by itself. Raises NotFound."""
-        return self.memory.pin(id)
+        return set_fields(self.context, id, {"pinned": True}, reason="pinned")
 
     def unpin(self, id: str) -> Known:
         """Let a pinned entry go its way again. Raises NotFound."""
-        return self.memory.unpin(id)
+        return set_fields(self.context, id, {"pinned": False}, reason="unpinned")
 
     def delete(self, id: str) -> Receipt:
         """Forget an entry, so that it does not come back. Raises NotFound."""
-        return self.memory.forget(id)
+        return forget(self.context, target=id)
 
     def close(self) -> None:
         """Release what is held, which is nothing: the memory is its opener's. Closing twice does nothing."""
 
     def _model(self, given: MemorizeInput) -> Metered:
         """The model to ask, within the budgets. Raises LLMFailed if there is none."""
-        llm = self.memory.context.metered(given.llm, model=given.model)
+        llm = self.context.metered(given.llm, model=given.model)
         if llm is None:
             raise LLMFailed(f"the {self.name} provider needs a language model: set llm.model, or give it one")
         return llm

@@ -14,7 +14,7 @@ from memorybook.sessions.end_session import process_session_end
 from memorybook.sessions.turns import zone_of
 
 if TYPE_CHECKING:
-    from memorybook.providers.provider_values import MemorizeInput
+    from memorybook.protocols import MemorizeInput
     from memorybook.results import Recalled
 
 
@@ -30,14 +30,14 @@ class Tiered(OverBook):
 
     def recalled(self, query: str, *, max_tokens: int | None = None) -> Recalled:
         """What a person wrote, the strongest entries, and what the query finds."""
-        return recall(self.memory.context, query, max_tokens=validate.budget_of(max_tokens))
+        return recall(self.context, query, max_tokens=validate.budget_of(max_tokens))
 
     def _memorize(self, messages: Sequence[Mapping[str, Any]], given: MemorizeInput) -> str | None:
-        memory = self.memory
-        if not any(turn.text.strip() for turn in turns_in(messages, zone_of(memory.context))):
+        context = self.context
+        if not any(turn.text.strip() for turn in turns_in(messages, zone_of(context))):
             return None
         brought = process_session_end(
-            memory.context, messages, given.session, llm=given.llm, model=given.model, evolving=self.evolving
+            context, messages, given.session, llm=given.llm, model=given.model, evolving=self.evolving
         )
         if brought.queued:
             raise Unavailable(brought.degraded[0] if brought.degraded else "the session waits to be remembered")

@@ -13,7 +13,7 @@ from memorybook.errors import BudgetSpent, ConfigError, Conflict, InvalidInput, 
 from memorybook.forget.incoming import without_forgotten_turns
 from memorybook.forget.tombstones import turn_key
 from memorybook.formats import turns_json
-from memorybook.inference.replies import Usage
+from memorybook.formats.llm_messages import Usage
 from memorybook.model import Parked, Session, Turn
 from memorybook.results import Left, Memorized
 from memorybook.sessions.dialogue import stretches
@@ -22,8 +22,7 @@ from memorybook.sessions.turns import Stored, store, talk_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
-    from memorybook.inference.callable import Function
-    from memorybook.protocols import LLM
+    from memorybook.protocols import LLM, Function
 
 KIND = "memorize"
 """Of the operations, and of what is parked."""

@@ -7,11 +7,11 @@ from struct import unpack
 from typing import TYPE_CHECKING
 
 from memorybook.errors import EmbedderFailed
+from memorybook.formats.summary_changes import SummaryEmbedding
 from memorybook.inference.arrays import vectors_of
 from memorybook.search.relevance import relevance
 from memorybook.search.types import Candidate, Passage
 from memorybook.search.weights import weights_for
-from memorybook.storage.summary_changes import SummaryEmbedding
 from memorybook.text.tokens import query_words, tokens
 
 if TYPE_CHECKING:

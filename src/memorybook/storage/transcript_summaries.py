@@ -9,13 +9,13 @@ from memorybook.storage.sqlite import Connection
 from memorybook.storage.transcript_rows import CHAT, EMBEDDING, SESSION, session_of, turns_of
 
 if TYPE_CHECKING:
+    from memorybook.formats.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate
     from memorybook.model import Session, Turn
-    from memorybook.storage.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate
 
 
 def told(db: Connection, number: int) -> SummaryState:
     """See `SqliteTranscripts.told`."""
-    from memorybook.storage.summary_changes import SummaryState
+    from memorybook.formats.summary_changes import SummaryState
 
     columns = f"{SESSION}, summary_by, summary_through, chats_through"
     [(*row, by, through, chats_through)] = db.execute(f"SELECT {columns} FROM sessions WHERE id=?", (number,))
@@ -111,7 +111,7 @@ def embedding_of(db: Connection, table: str, number: int) -> SummaryEmbedding | 
 
 def _embedding(model: Value, dimensions: Value, vector: Value) -> SummaryEmbedding | None:
     """The columns `EMBEDDING` as a vector; None if there is none."""
-    from memorybook.storage.summary_changes import SummaryEmbedding
+    from memorybook.formats.summary_changes import SummaryEmbedding
 
     if not (isinstance(vector, bytes) and isinstance(dimensions, int)):
         return None

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from memorybook.formats.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
     from memorybook.model import Session, Turn
-    from memorybook.storage.summary_changes import SummaryEmbedding, SummaryState, SummaryUpdate, TurnChanges
 
 
 class SqliteTranscripts:
@@ -160,7 +160,7 @@ class SqliteTranscripts:
 
         Raises NotFound; InvalidInput if the vector is not `dimensions` numbers long.
         """
-        from memorybook.storage.summary_changes import SummaryEmbedding
+        from memorybook.formats.summary_changes import SummaryEmbedding
         from memorybook.storage.transcript_summaries import set_embedding, summarized
 
         with self._writing(session) as db:
@@ -308,7 +308,7 @@ class SqliteTranscripts:
 
         The sessions it gives have no `turn_ids`, as filling them would cost as much as reading all their turns.
         """
-        from memorybook.storage.summary_changes import TurnChanges
+        from memorybook.formats.summary_changes import TurnChanges
 
         if self._store.existing() is None:
             return TurnChanges(0, (), ())

@@ -10,10 +10,10 @@ from memorybook.inference.arrays import vectors_of
 from memorybook.text.tokens import without_names
 
 if TYPE_CHECKING:
+    from memorybook.formats.summary_changes import TurnChanges
     from memorybook.model import Session, Turn
     from memorybook.protocols import Embedder, Transcripts
     from memorybook.search.types import Passage, Query
-    from memorybook.storage.summary_changes import TurnChanges
 
 PAUSE = 30.0
 """Seconds for which a remote embedder that failed is left alone."""

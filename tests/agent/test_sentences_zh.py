@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import memorybook
-from memorybook.locale import sentences_zh
-from memorybook.locale.sentences_zh import chinese, told_in
+from memorybook.agent import sentences_zh
+from memorybook.agent.sentences_zh import chinese, told_in
 
 
 def test_every_sentence_is_one_that_the_code_still_says() -> None:
     root = Path(memorybook.__file__).parent
     code = "\n".join(
-        path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py")) if path.name != "sentences.py"
+        path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py")) if path.name != "sentences_zh.py"
     )
     code = re.sub(r'"\s*\n\s*f?"', "", code)  # one sentence may stand in several literals
     code = re.sub(r"\{[^{}\n]*\}", "", code)

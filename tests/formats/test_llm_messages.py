@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.inference.replies import Reply, ToolCall, Usage
+from memorybook.formats.llm_messages import Reply, ToolCall, Usage
 
 USAGES = st.builds(Usage, *[st.integers(0, 1000)] * 4, st.integers(0, 100).map(float))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from memorybook.agent.sentences_zh import chinese
 from memorybook.cli.call import Wording
-from memorybook.locale.sentences_zh import chinese
 
 _EN = {
     "to have it again: memorybook undo {id}": "to have it again: /undo {id}",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memorybook.entries import fade
+from memorybook.book import fade
 from memorybook.errors import InvalidInput
 from memorybook.formats import memory_md
 from memorybook.model import Entry
@@ -143,7 +143,7 @@ def test_another_importance_is_refused_by_name(value: str | float) -> None:
 
 def test_reading_strengths_imports_no_model() -> None:
     code = (
-        "import sys; before = set(sys.modules); import memorybook.entries.fade\n"
+        "import sys; before = set(sys.modules); import memorybook.book.fade\n"
         "print({'memorybook.model', 'dataclasses'} & (set(sys.modules) - before))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.locale.sentences_zh import told_in
+from memorybook.agent.sentences_zh import told_in
 
 if TYPE_CHECKING:
     from datetime import tzinfo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from memorybook.locale.sentences_zh import chinese
+from memorybook.agent.sentences_zh import chinese
 
 if TYPE_CHECKING:
     from memorybook.errors import MemoryBookError
