@@ -20,7 +20,7 @@ from memorybook.errors import ConfigError, LLMFailed, MissingExtra
 from memorybook.formats.llm_messages import Form
 from memorybook.inference import llm as module
 from memorybook.inference.llm import open_llm
-from memorybook.inference.structured_output import Asking
+from memorybook.inference.structured_output import LanguageModel
 
 WIRES = pytest.mark.parametrize("wire", ["openai", "anthropic"])
 STRICT = {
@@ -44,16 +44,16 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @contextmanager
-def opened(service: Service, wire: str = "openai", **more: Any) -> Iterator[Asking]:
+def opened(service: Service, wire: str = "openai", **more: Any) -> Iterator[LanguageModel]:
     llm = open_llm(llm_server.settings(service, wire, **more))
-    assert isinstance(llm, Asking)
+    assert isinstance(llm, LanguageModel)
     try:
         yield llm
     finally:
         llm.close()
 
 
-def failure(llm: Asking, **options: Any) -> LLMFailed:
+def failure(llm: LanguageModel, **options: Any) -> LLMFailed:
     with pytest.raises(LLMFailed) as caught:
         llm.complete(ASKED, **options)
     return caught.value
@@ -530,7 +530,7 @@ def test_a_cut_connection_is_tried_again(service: Service, pauses: list[float]) 
 
 def test_a_server_that_is_not_there_takes_nothing(pauses: list[float]) -> None:
     llm = open_llm(LLMSettings(base_url="http://127.0.0.1:9/v1", api_key=KEY, model="m"))
-    assert isinstance(llm, Asking)
+    assert isinstance(llm, LanguageModel)
     error = failure(llm)
     assert "'127.0.0.1:9' could not be reached (ConnectError" in str(error)
     assert error.usage is not None

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from conformance.llm import ASKED, CLOCK, FACTS, SEARCH
 from memorybook.formats.llm_messages import Usage
-from memorybook.inference import anthropic_wire, openai_wire
 from memorybook.inference.http_client import Response
 from memorybook.inference.structured_output import Raw, Request, reply_of, tokens_of
-from memorybook.inference.wire import Dialect, Draft, Wire, count, named, text_of
+from memorybook.inference.wires import AnthropicWire, Dialect, Draft, OpenAIWire, Wire, count, named, text_of
 
-WIRES: list[Wire] = [openai_wire, anthropic_wire]
+WIRES: list[Wire] = [OpenAIWire(), AnthropicWire()]
 BOTH = pytest.mark.parametrize("wire", WIRES, ids=["openai", "anthropic"])
 
 KEYS = st.sampled_from(
