@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from memorybook.inference.embed import unit_row, vectors_of
+from memorybook.inference.arrays import stacked, unit_row
 
 
 def test_a_row_is_scaled_to_unit_length() -> None:
@@ -23,10 +23,10 @@ def test_a_row_without_a_direction_is_refused(values: list[float]) -> None:
 
 
 def test_rows_become_one_buffer() -> None:
-    view = vectors_of([unit_row([1.0, 0.0]), unit_row([0.0, 2.0])], 2)
+    view = stacked([unit_row([1.0, 0.0]), unit_row([0.0, 2.0])], 2)
     assert (view.shape, view.format) == ((2, 2), "f")
     assert np.asarray(view).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_no_rows_become_a_buffer_of_none() -> None:
-    assert np.asarray(vectors_of([], 7)).shape == (0, 7)
+    assert np.asarray(stacked([], 7)).shape == (0, 7)

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from memorybook.errors import ConfigError, EmbedderFailed
-from memorybook.inference.embed import unit_row, vectors_of
+from memorybook.inference.arrays import stacked, unit_row
 from memorybook.inference.http_client import Service, endpoint, excerpt, sound_key
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class RemoteEmbedder:
         if not self.dimensions:
             self._rows(["dimensions"], query=True)
         blank = bytes(4 * self.dimensions)
-        return vectors_of([found.get(number, blank) for number in range(len(texts))], self.dimensions)
+        return stacked([found.get(number, blank) for number in range(len(texts))], self.dimensions)
 
     def close(self) -> None:
         """Close the connections; the next `embed` opens new ones."""

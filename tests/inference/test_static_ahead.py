@@ -15,9 +15,8 @@ import pytest
 
 import memorybook
 from memorybook.config.settings import Config
-from memorybook.inference import embed_worker, static
-from memorybook.inference.embed_worker import Ahead
-from memorybook.inference.static import StaticEmbedder
+from memorybook.inference import static
+from memorybook.inference.static import Ahead, StaticEmbedder
 
 TEXTS = [f"the plan number {n} of the harbour" for n in range(600)] + ["今天开会", "", "a\ud800b \x00 é"]
 
@@ -27,7 +26,7 @@ def embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Static
     """One that has a second process for a few texts already."""
     monkeypatch.setattr(static, "_AHEAD", 100)
     monkeypatch.setattr(static, "_AT_ONCE", 100)
-    monkeypatch.setattr(embed_worker, "_processors", lambda: 2)
+    monkeypatch.setattr(static, "_processors", lambda: 2)
     made = StaticEmbedder(str(tmp_path))
     made.embed(["the folder and the vocabulary are there"])
     yield made
@@ -116,7 +115,7 @@ def test_texts_that_come_bit_by_bit_are_handed_over(embedder: StaticEmbedder) ->
 
 
 def test_too_many_are_left_to_later(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_worker, "MOST", 300)
+    monkeypatch.setattr(static, "MOST_AHEAD", 300)
     embedder.expect(TEXTS[:200])
     embedder.expect(TEXTS[200:])
     wait_for(lambda: made(embedder) == 200)
@@ -134,7 +133,7 @@ def test_no_program_but_python_is_started(
 
 
 def test_on_one_processor_there_is_no_second_process(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_worker, "_processors", lambda: 1)
+    monkeypatch.setattr(static, "_processors", lambda: 1)
     embedder.expect(TEXTS)
     assert embedder._ahead is None
 
@@ -199,7 +198,7 @@ def test_it_ends_with_who_started_it(embedder: StaticEmbedder) -> None:
 
 
 def test_it_ends_when_nothing_more_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_worker, "IDLE", 0.05)
+    monkeypatch.setattr(static, "IDLE", 0.05)
     reading, writing = os.pipe()
     standard = os.dup(0)
     try:
@@ -208,8 +207,8 @@ def test_it_ends_when_nothing_more_is_said(tmp_path: Path, monkeypatch: pytest.M
             data = marshal.dumps(TEXTS)
             texts.write(data)
             texts.flush()
-            os.write(writing, embed_worker._PART.pack(0, len(data)))
-            embed_worker.serve(texts.fileno(), rows.fileno(), str(tmp_path))
+            os.write(writing, static._PART.pack(0, len(data)))
+            static.serve(texts.fileno(), rows.fileno(), str(tmp_path))
             assert (tmp_path / "rows").read_bytes() == np.asarray(StaticEmbedder().rows(TEXTS, bulk=True)).tobytes()
     finally:
         os.dup2(standard, 0)
