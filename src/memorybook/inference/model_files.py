@@ -1,15 +1,19 @@
-"""A folder with a sentence-transformer exported to ONNX: which of its files count, and how they want to be used.
+"""Files of a sentence-transformer exported to ONNX: which of a folder count, what they ask for, how the hub gives them.
 
-The layouts are those of the `sentence-transformers` and `optimum` exports: `tokenizer.json`, `config.json`, the
-ONNX file beside them or in `onnx/`, and where they are there `1_Pooling/config.json`, `modules.json`,
-`sentence_bert_config.json`, `tokenizer_config.json` and `config_sentence_transformers.json`.
+The layouts are those of the `sentence-transformers` and `optimum` exports: see `SETTINGS`; the ONNX file stands beside
+them or in `onnx/`. A model by its name is fetched once into the hub library's own cache and found there by its
+documented layout (`models--ORG--NAME/refs`, `…/snapshots`), so that it starts without any attempt at a connection.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from binascii import crc32
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memorybook.errors import EmbedderFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +52,9 @@ _POOLINGS = {
     "pooling_mode_lasttoken": "last",
 }
 _ACCEPTED_MODULES = ("Transformer", "Pooling", "Normalize")
+
+INSTALL = "pip install 'memorybook[local]'"
+_NAME = r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?(@[\w./-]+)?"
 
 
 class Recipe(NamedTuple):
@@ -122,8 +129,6 @@ def fingerprint(folder: str) -> str:
 
     Raises ValueError as `read`, OSError.
     """
-    from binascii import crc32
-
     seen = int(fingerprint_of(os.path.join(folder, choose(files(folder)))), 16)
     for name in SETTINGS:
         seen = crc32(_bytes(folder, name), seen)
@@ -143,8 +148,6 @@ def fingerprint_of(onnx: str) -> str:
 
 def _sampled(path: str, seen: int) -> int:
     """The checksum `seen` continued with a file's size, its ends and what lies between them at equal distances."""
-    from binascii import crc32
-
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         seen = crc32(size.to_bytes(8, "little"), seen)
@@ -213,3 +216,79 @@ def _longest(folder: str) -> int:
         positions,
     )
     return min([LONGEST, *(int(tokens) for tokens in said if isinstance(tokens, int | float) and 8 <= tokens < 1e9)])
+
+
+# --- the hub -------------------------------------------------------------------------------------
+
+
+def is_name(model: str) -> bool:
+    """Whether this can be a model's name, `ORG/NAME`, perhaps with `@REVISION`."""
+    return re.fullmatch(_NAME, model) is not None and ".." not in model
+
+
+def cached(model: str) -> str | None:
+    """The folder of a model that was fetched to its end; None if it was not.
+
+    Raises EmbedderFailed without the library.
+    """
+    try:
+        from huggingface_hub import constants
+    except ImportError:
+        raise _missing() from None
+    repo, _, revision = model.partition("@")
+    root = os.path.join(constants.HF_HUB_CACHE, "models--" + repo.replace("/", "--"))
+    try:
+        with open(os.path.join(root, "refs", revision or "main"), encoding="ascii") as file:
+            commit = file.read().strip()
+    except OSError:
+        commit = revision
+    folder = os.path.join(root, "snapshots", commit)
+    try:
+        choose(files(folder))  # it is fetched last
+    except ValueError:
+        return None
+    return folder if commit else None
+
+
+def fetch(model: str) -> str:
+    """Fetch what is needed of a model, the ONNX file last; returns its folder.
+
+    Raises EmbedderFailed.
+    """
+    try:
+        from huggingface_hub import HfApi, snapshot_download
+        from huggingface_hub.utils.tqdm import (
+            are_progress_bars_disabled,
+            disable_progress_bars,
+            enable_progress_bars,
+        )
+    except ImportError:
+        raise _missing() from None
+    repo, _, revision = model.partition("@")
+    quiet = are_progress_bars_disabled()
+    disable_progress_bars()  # they would be drawn over whatever the program shows
+    try:
+        siblings = HfApi().model_info(repo, revision=revision or None).siblings or []
+        names = [one.rfilename for one in siblings]
+        chosen = choose(names)
+        beside = [name for name in names if name in SETTINGS or belongs(chosen, name)]
+        # by the ONNX file `cached` knows that all is there
+        for wanted in ([name for name in beside if name != chosen], [chosen]):
+            folder = snapshot_download(repo, revision=revision or None, allow_patterns=wanted)
+    except Exception as error:  # the library's own, its HTTP client's, the system's: all say that it is not here
+        raise EmbedderFailed(
+            f"the model {model!r} is not in the hub's cache and could not be fetched"
+            f" ({type(error).__name__}: {_first_line(error)}); check the name and the network, or give a folder"
+        ) from error
+    finally:
+        if not quiet:
+            enable_progress_bars()
+    return folder
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+
+
+def _missing() -> EmbedderFailed:
+    return EmbedderFailed(f"a model by its name needs the package 'huggingface_hub': {INSTALL}, or give a folder")
