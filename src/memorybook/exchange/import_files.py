@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import groupby
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from memorybook.book.transaction import Draft
-from memorybook.errors import InvalidInput, NotFound
+from memorybook.book import fade
+from memorybook.book.transaction import Draft, Outcome
+from memorybook.entries.flush import KINDS, notes_of
+from memorybook.entries.read_reply import category_of
+from memorybook.entries.remember import Mask
+from memorybook.errors import Conflict, InvalidInput, NotFound, UnsafePath
 from memorybook.exchange import export, importers
-from memorybook.exchange.import_entries import Stated, take
-from memorybook.exchange.import_export import brought, fit, keep
 from memorybook.exchange.importers import Page, Statement
 from memorybook.exchange.importers.records import several
 from memorybook.exchange.importers.sources import Counted, Source, broken, sources
-from memorybook.exchange.session_continuation import continued
-from memorybook.formats.messages_json import ImportedSession
+from memorybook.forget.tombstones import (
+    FORGOTTEN,
+    remembered,
+    sifted,
+    texts_without_forgotten,
+    turn_key,
+    unnamed,
+    without_forgotten,
+)
+from memorybook.formats import memory_md, notes
+from memorybook.formats.messages_json import CAME_IN, ImportedSession
+from memorybook.formats.session_md import parse
 from memorybook.formats.sessions_json import Exported
-from memorybook.model import Session, Turn
+from memorybook.model import Add, Append, Change, Discarded, Entry, Session, SessionSummary, Turn
 from memorybook.results import Imported
 from memorybook.sessions.end_session import How, memorize_stored
 from memorybook.sessions.memorize import BY_IMPORT, Work, Written, foreseen, looked_through, taken, written
-from memorybook.sessions.summary import mirror
+from memorybook.sessions.summary import mirror, standing
 from memorybook.sessions.turns import store, zone_of
+from memorybook.text.screen import screen
+from memorybook.text.tokens import digest, normalise
 from memorybook.validate import day_of
 
 if TYPE_CHECKING:
     from memorybook.context import Context
     from memorybook.protocols import Progress
+
 
 _NAMED = "chat"
 """The format in which a session has the name that somebody gave it."""
@@ -377,3 +393,343 @@ def _captured(context: Context, work: Work, brought: Written | None, *, dry_run:
         skipped=tuple((each.text, each.reason) for each in brought.plan.discarded),
         summary=brought.summary,
     )
+
+
+# --- sessions of an export, with their own titles and summaries, and those of their chats --------
+
+
+_MASKED = ("name", "title", "source", "channel", "chat_id")
+
+
+class Brought(NamedTuple):
+    """A session of an export whose turns are stored.
+
+    Attributes:
+        work: What is to be memorized of it, with the summary that it came with.
+        session: As the file tells it, fit to stand here.
+        leads: Whether the book takes what the session says of itself from the file: it is new here, or has grown.
+        summaries: Summaries of chats, by the id of a turn.
+    """
+
+    work: Work
+    session: Session
+    leads: bool
+    summaries: dict[str, str]
+
+
+def brought(context: Context, exported: Exported) -> Brought:
+    """Store the turns of an exported session that the book has not; durable on return.
+
+    What it says of itself is masked and screened, and holds nothing that was forgotten here. A session that the book
+    knows keeps what it says of itself, unless it has grown in the file.
+    """
+    known = _stored_session(context, exported.session.uuid)
+    mask = Mask(context)
+    session = fit(context, exported.session, mask)
+    if not exported.turns and known is None and context.config.transcripts.enabled:
+        context.book.transcripts.append(session, ())
+    stored = store(context, session, exported.turns)
+    leads = known is None or (stored.new > 0 and _is_newer(session, known))
+    work = taken(context, stored._replace(redacted=stored.redacted + mask.count))
+    told = _page(session, stored.turns) if exported.session.path else SessionSummary(session="", title="", summary="")
+    gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
+    makes = leads and not gone and (told.summary or work.last.standing is None)
+    forgot = any(reason == FORGOTTEN for _, reason in stored.skipped)  # in whose words would a summary tell of it?
+    given = {} if forgot else {id: _calm(mask.text(said)) for id, said in exported.summaries.items()}
+    left = texts_without_forgotten(context, given.values()) if given else ()
+    summaries = {id: text for id, text in zip(given, left, strict=True) if text}
+    return Brought(work._replace(told=told if makes else None), session, leads, summaries)
+
+
+def _page(session: Session, turns: Sequence[Turn]) -> SessionSummary:
+    """What stands in the session's summary document."""
+    return SessionSummary(
+        session=session.uuid,
+        title=session.title,
+        summary=session.summary,
+        name=session.name,
+        started=session.created,
+        ended=session.ended,
+        turns=len(turns),
+        turn_ids=tuple(turn.id for turn in turns),
+    )
+
+
+def keep(context: Context, brought: Brought) -> None:
+    """Let the session say of itself what it is to say, now that it is memorized."""
+    transcripts, session = context.book.transcripts, brought.session
+    now = _stored_session(context, session.uuid)
+    if now is None:
+        return
+    first, second = (session, now) if brought.leads else (now, session)
+    name, title = first.name or second.name, first.title or second.title
+    summary = first.summary or second.summary
+    transcripts.update(replace(now, name=name, title=title, summary=summary, ended=first.ended))
+    standing = transcripts.chat_summaries(session.uuid)
+    for id, text in brought.summaries.items():
+        if id not in standing:
+            with suppress(NotFound):  # that turn was forgotten
+                transcripts.set_chat_summary(session.uuid, id, text)
+
+
+def _stored_session(context: Context, uuid: str) -> Session | None:
+    """Return the session of that uuid, as the transcripts have it."""
+    found = _session_called(context, uuid)
+    return found if found is not None and found.uuid == uuid else None
+
+
+def _is_newer(session: Session, known: Session) -> bool:
+    return known.updated is None or (session.updated is not None and session.updated >= known.updated)
+
+
+def fit(context: Context, session: Session, mask: Mask | None = None) -> Session:
+    """The session of an export as it may stand here: masked, screened, its summary where one may be."""
+    mask = mask or Mask(context)
+    masked: dict[str, Any] = {name: mask.text(getattr(session, name)) for name in _MASKED}
+    session = replace(session, **masked, turn_ids=())
+    before = SessionSummary(session=session.uuid, title=session.title, summary=_calm(mask.text(session.summary)))
+    after = without_forgotten(context, before)
+    told = before if _same(before, after) else after
+    session = replace(session, title="" if screen(told.title) else told.title, summary=told.summary)
+    return replace(session, path=_path(context, session))
+
+
+def _calm(text: str) -> str:
+    """The summary without the sentences that try to instruct their reader."""
+    before = SessionSummary(session="", title="", summary=text)
+    after = sifted(before, lambda part: screen(part) is None)
+    return text if _same(before, after) else after.summary
+
+
+def _same(before: SessionSummary, after: SessionSummary) -> bool:
+    """Whether nothing was taken out; sifting may have left out blanks."""
+    return (before.title, before.summary.split()) == (after.title, after.summary.split())
+
+
+def _path(context: Context, session: Session) -> str:
+    """Where its summary stands, or will, if that is a place for one and no other session's; "" if not."""
+    if not re.fullmatch(r"sessions/[^/]+\.md", session.path):
+        return ""
+    try:
+        there = standing(context, session.path)
+    except UnsafePath:
+        return ""
+    return session.path if there is None or parse(there).session == session.uuid else ""
+
+
+# --- entries and notes that a file states --------------------------------------------------------
+
+
+_WIDTH = 4000
+_CATEGORIES = {kind: category for category, kind in KINDS.items()}
+
+
+class Stated(NamedTuple):
+    """What became of statements.
+
+    Attributes:
+        entries, strengthened, notes: How many were written, or are said once more.
+        known: How many were imported before, or stand in the book.
+        redacted: Secrets masked in them.
+        skipped: Texts that were not taken, with the reason.
+    """
+
+    entries: int = 0
+    strengthened: int = 0
+    notes: int = 0
+    known: int = 0
+    redacted: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+class _Wish(NamedTuple):
+    """A change that a statement asks for, and the text and key by which it is known again."""
+
+    change: Change
+    text: str
+    key: str
+
+
+def take(context: Context, found: Sequence[Statement | Page], *, format: str, name: str, draft: Draft | None) -> Stated:
+    """Write what is new of these, in one operation; with a draft, only into that.
+
+    Args:
+        context: The book's.
+        found: The statements.
+        format: Name of their format.
+        name: Of their file.
+        draft: Where to work them in for a dry run; None writes.
+    """
+    mask = Mask(context)
+    name = mask.text(name)
+    skipped: list[tuple[str, str]] = []
+    wishes = list(_wishes(context, found, mask, name, skipped))
+    kept = remembered(context, [wish.text for wish in wishes])
+    gone = [wish for wish in wishes if not kept(wish.text)]
+    skipped += [("(forgotten)", FORGOTTEN) for wish in gone]
+    new = [wish for wish in wishes if kept(wish.text)]
+    known = _brought_before(context, new, f"import:{format}", draft)
+    new = [wish for wish in new if wish.key not in known]
+    left = [Discarded(text=text, reason=reason) for text, reason in skipped if reason != FORGOTTEN]
+    left += [unnamed(wish.text) for wish in gone] if draft is None else []
+    outcomes = _applied(context, new, left, f"import:{format}", draft)
+    kinds = [one.applied.kind if one.applied is not None else "" for one in outcomes]
+    return Stated(
+        entries=kinds.count("add"),
+        strengthened=kinds.count("reinforce"),
+        notes=kinds.count("append"),
+        known=len(wishes) - len(gone) - len(new) + kinds.count(""),
+        redacted=mask.count if new else 0,
+        skipped=tuple(skipped),
+    )
+
+
+def _applied(
+    context: Context, new: Sequence[_Wish], left: Sequence[Discarded], scope: str, draft: Draft | None
+) -> tuple[Outcome, ...]:
+    if draft is not None:
+        return tuple(draft.do(wish.change) for wish in new)
+    if not new:
+        return ()
+    changes = [wish.change for wish in new]
+    result = context.book.apply(changes, actor=context.actor, door=BY_IMPORT, kind="import", discarded=left)
+    operation = result.operation.id if result.operation else ""
+    keys = [wish.key for wish in new]
+    context.book.journal.mark_memorized(scope, *keys, operation=operation, time=context.book.now())
+    return result.outcomes
+
+
+def _brought_before(context: Context, wishes: Sequence[_Wish], scope: str, draft: Draft | None) -> set[str]:
+    """Keys of what an import that stands has brought, and of what entries that stand say."""
+    journal = context.book.journal
+    undone = journal.undone()
+    standing = {normalise(entry.text) for entry in context.book.entries()}
+    known: set[str] = set()
+    for wish in wishes:
+        operation = journal.memorized(scope, wish.key)
+        said = isinstance(wish.change, Add) and (
+            normalise(wish.text) in standing or (draft is not None and draft.saying(wish.text) is not None)
+        )
+        if said or (operation is not None and operation not in undone):
+            known.add(wish.key)
+    return known
+
+
+def _wishes(
+    context: Context, found: Sequence[Statement | Page], mask: Mask, name: str, skipped: list[tuple[str, str]]
+) -> Iterator[_Wish]:
+    for one in found:
+        if isinstance(one, Page):
+            yield from _of_page(context, one, mask, name, skipped)
+            continue
+        text = mask.text(" ".join(one.text.split()))
+        reason = screen(text)
+        if reason is not None:
+            skipped.append((text, reason))
+        else:
+            yield _Wish(
+                Add(entry=_entry(context, one, text, mask, name), reason=f"imported from {name}"), text, _key(one)
+            )
+
+
+def _key(one: Statement) -> str:
+    return digest(f"{one.key}\0{one.text}")
+
+
+def _entry(context: Context, one: Statement, text: str, mask: Mask, name: str) -> Entry:
+    now = context.book.now()
+    return Entry(
+        id=memory_md.new_id(()),
+        text=text,
+        category=category_of(one.category),
+        score=fade.importance_score("medium"),
+        scored=now.date(),
+        last_activated=now.date(),
+        created=one.time or one.changed or now,
+        source=f"import:{name}",
+        tags=tuple(tag for tag in mask.words(one.tags) if not screen(re.sub(r"[-_/]+", " ", tag))),
+        expires=one.expires,
+        archived=one.expires is not None and one.expires < now.date(),
+        trust="import",
+        metadata=mask.json(one.metadata),
+    )
+
+
+def _of_page(context: Context, page: Page, mask: Mask, name: str, skipped: list[tuple[str, str]]) -> Iterator[_Wish]:
+    now = context.book.now()
+    found, left = notes_of(mask.text(page.text), now=page.time or now, limit=len(page.text), width=_WIDTH, every=True)
+    skipped += [(each.text, each.reason) for each in left if each.reason not in ("empty", "duplicate")]
+    for note in found:
+        if page.time is None:
+            category = _CATEGORIES.get(note.kind or "", "fact")
+            one = Statement(note.text, key="", category=category, tags=note.tags)
+            yield _Wish(
+                Add(entry=_entry(context, one, note.text, mask, name), reason=f"imported from {name}"),
+                note.text,
+                _key(one),
+            )
+        else:
+            path, line = notes.daily_path(context.book.day(note.time)), notes.render_line(note)
+            yield _Wish(
+                Append(path=path, line=line, reason=f"imported from {name}"), note.text, digest(f"{path}\0{note.text}")
+            )
+
+
+# --- sessions that go on with one that an earlier file began -------------------------------------
+
+
+_CONTINUES = "continues"
+"""Under which the journal has the sessions that others go on with, so that what is forgotten of them stays so."""
+
+_COUNTING = (
+    r"(?i)(?:new )?(?:session|chat|conv|conversation|dialogue|talk|thread|day|[a-z]|会话|对话|聊天)?[\W_]*\d{0,4}"
+)
+
+
+def continued(context: Context, one: ImportedSession, *, apart: Container[str], dry_run: bool) -> ImportedSession:
+    """The session as the one of the book that it goes on with; as it is if there is none.
+
+    It goes on with the one session that was imported under the name that its file gives it, if it begins after the
+    last turn of that, with somebody who speaks there, and gives no other turn an id of there. Names that only count,
+    such as `S1`, are those of one file.
+
+    Args:
+        context: The book's.
+        one: The session.
+        apart: Uuids of the sessions that it is not, as they are of the same file.
+        dry_run: Whether the journal is left as it is.
+    """
+    journal, uuid = context.book.journal, one.session.uuid
+    if not one.session.name or _session_called(context, uuid) is not None:
+        return one
+    before = journal.memorized(_CONTINUES, uuid)
+    if before is None:
+        found = _begun(context, one)
+        if found is None or found.uuid in apart:
+            return one
+        before = found.uuid
+        if not dry_run:
+            journal.mark_memorized(_CONTINUES, uuid, operation=before, time=context.book.now())
+    named = {CAME_IN: one.session.source}
+    turns = tuple(replace(turn, session=before, metadata={**turn.metadata, **named}) for turn in one.turns)
+    return ImportedSession(replace(one.session, uuid=before), turns)
+
+
+def _begun(context: Context, one: ImportedSession) -> Session | None:
+    """The session that it goes on with, as far as one can tell."""
+    name, first = one.session.name, one.turns[0]
+    found = None if re.fullmatch(_COUNTING, name) else _session_called(context, name)
+    if found is None or not found.source.startswith("import:") or first.time is None or found.updated is None:
+        return None
+    if first.time < found.updated or context.book.journal.buried([turn_key(one.session.uuid, first.id)]):
+        return None
+    kept = context.book.transcripts.turns(found.uuid)
+    same = first.speaker in {turn.speaker for turn in kept}
+    return found if same and {turn.id for turn in kept}.isdisjoint(turn.id for turn in one.turns) else None
+
+
+def _session_called(context: Context, name: str) -> Session | None:
+    """The session of that uuid or name; None if there is none, or more than one."""
+    with suppress(NotFound, Conflict):
+        return context.book.transcripts.session(name)
+    return None

@@ -1,4 +1,4 @@
-"""Folders of other machines: what is in them is read and never touched, and what they may have is handed out to them.
+"""Folders of other machines, read and never touched; what is handed out to them; what of theirs stands in the book.
 
 A hand-out is a folder `NODE/` in a folder that machines share, with the shape of a book: `sessions/*.md`, and
 `MEMORY.md` if entries were chosen. Its `NODE.md` says whose it is. Only the book that made it writes there.
@@ -11,13 +11,19 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from memorybook.errors import Conflict, InvalidInput, MissingDocument, NotFound, Unavailable
+from memorybook.formats import session_md
+from memorybook.model import Entry, SessionSummary
 from memorybook.storage.new_file import own_folder
 from memorybook.storage.replace import temporary, write_aside, write_plain
 from memorybook.storage.safe_open import discard, flaw, is_safe_name, load, load_if_any, open_folder
+from memorybook.text.tokens import text_digest
+
+if TYPE_CHECKING:
+    from memorybook.book.book import Book
 
 MARKER = "NODE.md"
 """Says of a hand-out which node's it is, and by which book it was made."""
@@ -347,3 +353,57 @@ def _sweep(folder: int) -> None:
     for name in os.listdir(folder):
         if name.startswith(".") and name.endswith(".mb-tmp"):
             discard(folder, name)
+
+
+# --- what was collected --------------------------------------------------------------------------
+
+
+class Standing(NamedTuple):
+    """A summary that stands in the book.
+
+    Attributes:
+        node: The machine that it was collected from; "" for one of the book's own.
+    """
+
+    path: str
+    node: str
+    text: str
+    summary: SessionSummary
+
+
+def pages(book: Book, *, collected: bool | None = None) -> Iterator[Standing]:
+    """Every summary by path; only those that were collected, or only those of the book's own sessions."""
+    for info in sorted(book.documents.list()):
+        node = session_md.node_of(info.path)
+        if info.path.startswith("sessions/") and collected in (None, bool(node)):
+            try:
+                text = book.documents.read(info.path).text
+            except (InvalidInput, MissingDocument):  # gone, or a link, by now
+                continue
+            yield Standing(info.path, node, text, session_md.parse(text))
+
+
+def session_here(node: str, session: str) -> str:
+    """The session of another machine as it is called here: another one than this book's, if both have a `main`."""
+    return session if not session or session_md.is_uuid(session) else f"{node}/{session}"
+
+
+def session_key(uuid: str) -> str:
+    """What a tombstone of a session's summary is of, whichever machine tells of it."""
+    return text_digest(f"session:{uuid}")
+
+
+def source_of(node: str, id: str) -> str:
+    """The `source` of an entry that was collected: `node:laptop#a1b2c3`."""
+    return f"node:{node}#{id}"
+
+
+def node_in(entry: Entry) -> str:
+    """The machine that an entry was collected from; "" for one of the book's own."""
+    source = entry.source or ""
+    return source.removeprefix("node:").rpartition("#")[0] if source.startswith("node:") else ""
+
+
+def is_collected(entry: Entry) -> bool:
+    """Whether it was collected from another machine."""
+    return (entry.source or "").startswith("node:")
