@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from memorybook.protocols import Progress
 
 
-_NAMED = "chat"
-"""The format in which a session has the name that somebody gave it."""
-
 BATCH = 1000
 """Turns of sessions that an import takes in together: they are as many documents, and MEMORY.md once."""
 
@@ -217,7 +214,7 @@ class _Taking:
         here: set[str] = set()
         for one in found:
             done += _size(one)
-            if isinstance(one, ImportedSession) and reading.format == _NAMED:
+            if isinstance(one, ImportedSession) and reading.format == importers.CHAT:
                 one = self._continued(one, here)
             if self._wanted(one):
                 self._hold(_Held(one, reading.format, os.path.basename(source.origin or source.name)))

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import InvalidInput, NotFound
-from memorybook.exchange.importers.markdown import is_memory
+from memorybook.exchange.importers.memory_files import is_memory
 from memorybook.formats.messages_json import Warn
 
 if TYPE_CHECKING:
