@@ -8,7 +8,7 @@ from typing import Any
 
 from memorybook.agent.toolset import AgentTool, tools_of
 from memorybook.errors import Conflict, InvalidInput, MemoryBookError, MissingExtra
-from memorybook.frameworks.file_versions import VersionedFiles
+from memorybook.frameworks.file_tree import VersionedFiles
 from memorybook.memory import Memory
 
 try:
