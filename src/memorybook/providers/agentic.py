@@ -20,7 +20,7 @@ from memorybook.forget.tombstones import remembered, unnamed
 from memorybook.model import Add, Turn
 from memorybook.prompt.recall import recall
 from memorybook.protocols import Evolution
-from memorybook.providers.page import is_shown
+from memorybook.providers.flat import is_shown
 from memorybook.providers.tiered import Tiered
 from memorybook.search.types import Hit, Passage
 from memorybook.text.screen import screen

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memorybook import validate
 from memorybook.errors import Unavailable
 from memorybook.prompt.recall import recall
-from memorybook.providers.lines import turns_in
-from memorybook.providers.over_book import OverBook
+from memorybook.providers.over_book import OverBook, turns_in
 from memorybook.sessions.end_session import process_session_end
 from memorybook.sessions.turns import zone_of
 
