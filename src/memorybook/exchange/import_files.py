@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -54,15 +55,15 @@ BATCH = 1000
 """Turns of sessions that an import takes in together: they are as many documents, and MEMORY.md once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
-    """What one session brought.
+class Captured(NamedTuple):
+    """What one session brought, or what a file remembers by itself.
 
     Attributes:
         new_turns: Turns that were not stored before.
         entries, notes: How many were written.
         strengthened: Entries that were known and said again.
-        redacted: Secrets masked in its turns.
+        known: Statements that were imported before, or stand in the book.
+        redacted: Secrets masked.
         skipped: Texts that were not taken, with the reason.
         summary: Path of the summary document; "" if nothing was new, or nothing of it to be told.
         degraded: What was less than it should be, one sentence each; why the session waits, if it does.
@@ -72,6 +73,7 @@ class Captured:
     entries: int = 0
     strengthened: int = 0
     notes: int = 0
+    known: int = 0
     redacted: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     summary: str = ""
@@ -156,7 +158,6 @@ class _Taking:
         self._progress = progress
         self._before = self._at = 0
         self._captured: list[Captured] = []
-        self._stated: list[Stated] = []
         self._formats: dict[str, None] = {}
         self._held: list[_Held] = []
         self._holding = 0
@@ -270,7 +271,7 @@ class _Taking:
         for (format, name), group in groupby(self._held, key=lambda held: (held.format, held.name)):
             stated = [held.one for held in group if isinstance(held.one, Statement | Page)]
             if stated:
-                self._stated.append(take(self.memory, stated, format=format, name=name, draft=self.asked.draft))
+                self._captured.append(take(self.memory, stated, format=format, name=name, draft=self.asked.draft))
         self._held, self._holding, self._uuids, self._names = [], 0, set(), set()
         if self._progress is not None:
             self._progress(self._at, self.total)
@@ -284,17 +285,14 @@ class _Taking:
 
     def report(self, degraded: Iterable[str]) -> Imported:
         """What all of it brought."""
-        captured, stated = self._captured, self._stated
-        both: list[Captured | Stated] = [*captured, *stated]
+        captured = self._captured
+        total = Counter[str]()
+        for each in captured:
+            total.update({name: value for name, value in each._asdict().items() if isinstance(value, int)})
         return Imported(
             sessions=self._sessions,
             turns=self._turns,
-            new_turns=sum(each.new_turns for each in captured),
-            entries=sum(each.entries for each in both),
-            strengthened=sum(each.strengthened for each in both),
-            notes=sum(each.notes for each in both),
-            redacted=sum(each.redacted for each in both),
-            skipped=tuple(skip for each in both for skip in each.skipped),
+            skipped=tuple(skip for each in captured for skip in each.skipped),
             warnings=(
                 *self.warnings,
                 *self._left_out(),
@@ -302,10 +300,10 @@ class _Taking:
                 *degraded,
             ),
             summaries=tuple(each.summary for each in captured if each.summary),
-            known=sum(each.known for each in stated),
             files=self._files,
             formats=tuple(self._formats),
             dry_run=self.asked.draft is not None,
+            **total,
         )
 
     def _left_out(self) -> Iterator[str]:
@@ -426,7 +424,9 @@ def brought(context: Context, exported: Exported) -> Brought:
     if not exported.turns and known is None and context.config.transcripts.enabled:
         context.book.transcripts.append(session, ())
     stored = store(context, session, exported.turns)
-    leads = known is None or (stored.new > 0 and _is_newer(session, known))
+    before = None if known is None else known.updated
+    newer = before is None or (session.updated is not None and session.updated >= before)
+    leads = known is None or (stored.new > 0 and newer)
     work = taken(context, stored._replace(redacted=stored.redacted + mask.count))
     told = _page(session, stored.turns) if exported.session.path else SessionSummary(session="", title="", summary="")
     gone = exported.session.summary and not session.summary  # nothing that it told may stay: it is told anew
@@ -475,10 +475,6 @@ def _stored_session(context: Context, uuid: str) -> Session | None:
     return found if found is not None and found.uuid == uuid else None
 
 
-def _is_newer(session: Session, known: Session) -> bool:
-    return known.updated is None or (session.updated is not None and session.updated >= known.updated)
-
-
 def fit(context: Context, session: Session, mask: Mask | None = None) -> Session:
     """The session of an export as it may stand here: masked, screened, its summary where one may be."""
     mask = mask or Mask(context)
@@ -521,24 +517,6 @@ _WIDTH = 4000
 _CATEGORIES = {kind: category for category, kind in KINDS.items()}
 
 
-class Stated(NamedTuple):
-    """What became of statements.
-
-    Attributes:
-        entries, strengthened, notes: How many were written, or are said once more.
-        known: How many were imported before, or stand in the book.
-        redacted: Secrets masked in them.
-        skipped: Texts that were not taken, with the reason.
-    """
-
-    entries: int = 0
-    strengthened: int = 0
-    notes: int = 0
-    known: int = 0
-    redacted: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
-
-
 class _Wish(NamedTuple):
     """A change that a statement asks for, and the text and key by which it is known again."""
 
@@ -547,7 +525,9 @@ class _Wish(NamedTuple):
     key: str
 
 
-def take(context: Context, found: Sequence[Statement | Page], *, format: str, name: str, draft: Draft | None) -> Stated:
+def take(
+    context: Context, found: Sequence[Statement | Page], *, format: str, name: str, draft: Draft | None
+) -> Captured:
     """Write what is new of these, in one operation; with a draft, only into that.
 
     Args:
@@ -571,7 +551,7 @@ def take(context: Context, found: Sequence[Statement | Page], *, format: str, na
     left += [unnamed(wish.text) for wish in gone] if draft is None else []
     outcomes = _applied(context, new, left, f"import:{format}", draft)
     kinds = [one.applied.kind if one.applied is not None else "" for one in outcomes]
-    return Stated(
+    return Captured(
         entries=kinds.count("add"),
         strengthened=kinds.count("reinforce"),
         notes=kinds.count("append"),

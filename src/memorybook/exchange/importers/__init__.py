@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple, Protocol, cast
@@ -267,16 +268,9 @@ def _gathered(told: Iterator[Parsed], format: Format, path: str, titles: dict[st
         else:
             yield one
     found = list(sessions(said, source=path, titles=titles, warn=warn))
-    yield from found if len(found) != 1 else [_titled(found[0], titles)]
-
-
-def _titled(found: ImportedSession, titles: Mapping[str, str]) -> ImportedSession:
-    """A title whose line names no session is the title of a file's only one."""
-    if found.session.title or "" not in titles:
-        return found
-    from dataclasses import replace
-
-    return found._replace(session=replace(found.session, title=titles[""]))
+    if len(found) == 1 and not found[0].session.title and "" in titles:  # a title whose line names no session
+        found = [found[0]._replace(session=replace(found[0].session, title=titles[""]))]
+    yield from found
 
 
 def nothing_in(path: str, warnings: Sequence[str]) -> InvalidInput:

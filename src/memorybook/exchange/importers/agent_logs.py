@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.exchange.importers.records import several
+from memorybook.exchange.importers.records import several, tool_results
 from memorybook.formats.messages_json import (
     TOOL_TEXT_LIMIT,
     Record,
@@ -72,8 +72,9 @@ def read_claude_code(
     left = Counter[str]()
     for record in records:
         fields = record.fields
-        _keep_title(fields, titles)
         kind = word(fields.get("type"))
+        if title := word(fields.get(_TITLES.get(kind, ""))):
+            titles[word(fields.get("sessionId"))] = " ".join(title.split())
         if fields.get("isSidechain"):
             left["of sub-agents"] += 1
         elif any(fields.get(flag) for flag in _OWN):
@@ -86,13 +87,6 @@ def read_claude_code(
             left[f"of an unknown kind, {kind or 'none'!r}"] += 1
     for what, count in left.items():
         warn(f"{several(count, 'line')} {what}, left out")
-
-
-def _keep_title(fields: Mapping[str, Any], titles: dict[str, str]) -> None:
-    name = _TITLES.get(str(fields.get("type")))
-    title = word(fields.get(name)) if name else ""
-    if title:
-        titles[word(fields.get("sessionId"))] = " ".join(title.split())
 
 
 def _queued(record: Record, timezone: tzinfo) -> Iterator[Said]:
@@ -119,7 +113,12 @@ def _event(record: Record, tools: dict[str, str], timezone: tzinfo, warn: Warn) 
         text=typed_text(text), role="assistant" if fields["type"] == "assistant" else "user", tool_calls=calls
     )
     tools.update((str(call["id"]), str(call["name"])) for call in calls)
-    yield from _results(said, content if isinstance(content, list) else [], tools)
+
+    def told(block: Mapping[str, Any]) -> dict[str, Any]:
+        call = word(block.get("tool_use_id"))
+        return {"speaker": tools.get(call, "tool"), "metadata": {**said.metadata, "tool_call_id": call}}
+
+    yield from tool_results(said, content, told)
     if said.text or calls:
         yield said._replace(speaker=said.role)
 
@@ -138,26 +137,6 @@ def _made(record: Record, timezone: tzinfo) -> Said:
         metadata={name: word(fields[name]) for name in ("cwd", "gitBranch") if word(fields.get(name))},
         line=record.line,
     )
-
-
-def _results(said: Said, blocks: list[Any], tools: Mapping[str, str]) -> Iterator[Said]:
-    """The tool results that a `user` line carries back, as turns of the tool."""
-    for place, block in enumerate(blocks):
-        if not isinstance(block, dict) or block.get("type") != "tool_result":
-            continue
-        call = word(block.get("tool_use_id"))
-        text = cut(content_of(block.get("content"))[0].strip(), TOOL_TEXT_LIMIT)
-        if not text:
-            continue
-        failed = {"is_error": True} if block.get("is_error") else {}
-        yield said._replace(
-            text=text,
-            role="tool",
-            speaker=tools.get(call, "tool"),
-            id=f"{said.id}:{place}" if said.id else "",
-            tool_calls=(),
-            metadata={**said.metadata, "tool_call_id": call, **failed},
-        )
 
 
 def typed_text(text: str) -> str:
@@ -340,11 +319,7 @@ def _output(value: Any) -> str:
 
 def is_history(sample: Sequence[Mapping[str, Any]]) -> bool:
     """Whether these first objects of a file are a run's history."""
-    return any(_is_metadata(fields) or _is_prompt(fields) for fields in sample)
-
-
-def _is_metadata(fields: Mapping[str, Any]) -> bool:
-    return fields.get("_type") == "metadata"
+    return any(fields.get("_type") == "metadata" or _is_prompt(fields) for fields in sample)
 
 
 def _is_prompt(fields: Mapping[str, Any]) -> bool:
@@ -358,7 +333,7 @@ def read_history(records: Iterable[Record], *, timezone: tzinfo, warn: Warn, tit
     session = ""
     for record in records:
         fields = record.fields
-        if _is_metadata(fields):
+        if fields.get("_type") == "metadata":
             session = word(first(fields, "key", "session", "session_id", "id"))
         elif _is_prompt(fields):
             yield from _prompt(record, timezone)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from memorybook.exchange.importers.records import Page, several
+from memorybook.exchange.importers.records import Page, several, tool_results
 from memorybook.formats.messages_json import (
     TOOL_TEXT_LIMIT,
     Record,
@@ -243,7 +243,7 @@ def _message(message: Mapping[str, Any], timezone: tzinfo) -> Iterator[Said]:
     )
     if text.strip() or calls:
         yield said
-    yield from _results(said, content if isinstance(content, list) else [])
+    yield from tool_results(said, content, lambda block: {"speaker": word(block.get("name")) or "tool"})
 
 
 def _names(files: Any) -> Iterator[str]:
@@ -251,18 +251,3 @@ def _names(files: Any) -> Iterator[str]:
         name = word(file.get("file_name")) if isinstance(file, dict) else ""
         if name:
             yield name
-
-
-def _results(said: Said, blocks: list[Any]) -> Iterator[Said]:
-    for place, block in enumerate(blocks):
-        if isinstance(block, dict) and block.get("type") == "tool_result":
-            text = cut(content_of(block.get("content"))[0].strip(), TOOL_TEXT_LIMIT)
-            if text:
-                yield said._replace(
-                    text=text,
-                    role="tool",
-                    speaker=word(block.get("name")) or "tool",
-                    id=f"{said.id}:{place}" if said.id else "",
-                    tool_calls=(),
-                    metadata={"is_error": True} if block.get("is_error") else {},
-                )

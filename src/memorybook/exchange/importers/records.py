@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from functools import cache
 from itertools import chain
@@ -14,10 +14,13 @@ from memorybook.errors import InvalidInput
 from memorybook.formats.messages_json import (
     ID,
     SESSION,
+    TOOL_TEXT_LIMIT,
     ImportedSession,
     Record,
     Said,
     Warn,
+    content_of,
+    cut,
     digest_of,
     first,
     json_safe,
@@ -80,6 +83,19 @@ def several(count: int, one: str, many: str = "") -> str:
     return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"
 
 
+def tool_results(said: Said, content: Any, told: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Iterator[Said]:
+    """Yield the tool results among the blocks of a message, as turns of the tool with what `told` says of them."""
+    for place, block in enumerate(content if isinstance(content, list) else []):
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            text = cut(content_of(block.get("content"))[0].strip(), TOOL_TEXT_LIMIT)
+            failed = {"is_error": True} if block.get("is_error") else {}
+            fields = {"metadata": {}, **told(block)}
+            if text:
+                id = f"{said.id}:{place}" if said.id else ""
+                fields["metadata"] = {**fields["metadata"], **failed}
+                yield said._replace(text=text, role="tool", id=id, tool_calls=(), **fields)
+
+
 # --- reading -----------------------------------------------------------------------------------
 
 
@@ -102,7 +118,7 @@ def records(name: str, stream: Iterable[bytes], warn: Warn) -> Iterator[Record]:
     text = opening[1].strip()
     if text.startswith("["):
         yield from _array_records(name, chain([opening[1]], (line for _, line in lines)), warn)
-    elif _begins_object(text):
+    elif text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None:  # no line of JSON Lines
         yield from _unwrapped([_document(name, opening[1], lines)], warn)
     else:
         following = next(((number, line) for number, line in lines if line.strip()), None)
@@ -158,11 +174,6 @@ def _refuse_other_encodings(name: str, raw: bytes) -> None:
         raise InvalidInput(f"{name!r} is UTF-16; convert it to UTF-8 first, e.g. iconv -f UTF-16 -t UTF-8 {name!r}")
     if b"\0" in raw[:1000]:
         raise InvalidInput(f"{name!r} is not a text file; {EXPECTED}")
-
-
-def _begins_object(text: str) -> bool:
-    """Whether a first line only begins the JSON object that holds everything, as no line of JSON Lines does."""
-    return text.startswith("{") and text.endswith(("{", "[", ",")) and _json(text) is None
 
 
 def _document(name: str, opening: str, lines: Iterable[tuple[int, str]]) -> Any:

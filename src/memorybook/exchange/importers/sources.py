@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from memorybook.errors import InvalidInput, NotFound
@@ -91,12 +92,12 @@ def _in_folder(folder: str, warn: Warn) -> Iterator[Source]:
                     yield Source(path, found.st_size, _opener(path))
 
 
-def _opener(path: str) -> Callable[[], IO[bytes]]:
-    return lambda: open(path, "rb")
-
-
 def _wanted(name: str, inside: str) -> bool:
     return name.lower().endswith(_SUFFIXES) or is_memory(inside)
+
+
+def _opener(path: str) -> Callable[[], IO[bytes]]:
+    return lambda: open(path, "rb")
 
 
 # --- archives ------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def _in_archive(path: str, archive: ZipFile, warn: Warn) -> Iterator[Source]:
         elif unpacked > _MOST_UNPACKED:
             raise InvalidInput(f"{path!r} holds more than {_MOST_UNPACKED >> 30} GB: unpack it and import the folder")
         else:
-            yield Source(name, info.file_size, _member(archive, info), origin=path)
+            yield Source(name, info.file_size, partial(archive.open, info), origin=path)
 
 
 def _refused(info: ZipInfo) -> str:
@@ -140,10 +141,6 @@ def _refused(info: ZipInfo) -> str:
     if info.file_size > max(_SMALL, info.compress_size * _MOST_RATIO):
         return f"it would unpack to {info.file_size} bytes from {info.compress_size}, as no export does"
     return ""
-
-
-def _member(archive: ZipFile, info: ZipInfo) -> Callable[[], IO[bytes]]:
-    return lambda: archive.open(info)
 
 
 def broken() -> tuple[type[Exception], ...]:
