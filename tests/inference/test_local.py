@@ -206,12 +206,6 @@ def test_a_layer_after_the_pooling_needs_the_output_that_has_passed_it(folder: P
     assert np.allclose(embedded(folder, "river")[0], unit(expected), atol=1e-6)
 
 
-def test_the_usual_modules_need_nothing_more(folder: Path) -> None:
-    modules = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]
-    save_json(folder, "modules.json", modules)
-    assert embedded(folder, "river").any()
-
-
 def test_questions_and_passages_get_the_prompts_that_the_model_wants(folder: Path) -> None:
     save_json(folder, "config_sentence_transformers.json", {"prompts": {"query": "query ", "document": "passage "}})
     embedder = LocalEmbedder(str(folder))
@@ -226,14 +220,6 @@ def test_a_default_prompt_stands_before_both(folder: Path) -> None:
     expected = unit(of("[CLS]", "query", "river", "[SEP]").mean(axis=0))
     assert np.allclose(np.asarray(embedder.embed_questions(["river"]))[0], expected, atol=1e-6)
     assert np.allclose(np.asarray(embedder.embed(["river"]))[0], expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", [["x"], {"x": 1}, 3, None, "y"])
-def test_prompts_that_are_no_text_are_none(name: object, folder: Path) -> None:
-    settings = {"prompts": {"x": "query ", "y": None, "query": None, "None": 3}, "default_prompt_name": name}
-    save_json(folder, "config_sentence_transformers.json", settings)
-    recipe = model_files.read(str(folder))
-    assert (recipe.question, recipe.passage) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -284,14 +270,6 @@ def test_what_stands_beside_a_text_changes_nothing_however_many_there_are(englis
     together = embedded(english, *texts)
     for place in (0, 17, 39, 69):
         assert np.allclose(together[place], embedded(english, texts[place])[0], atol=1e-5)
-
-
-def test_batches_hold_a_bounded_number_of_texts_and_of_tokens() -> None:
-    encoded = [[1] * length for length in (5, 3000, 5, 2000, 2000, 0, *[7] * 40)]
-    batches = list(local._batches(encoded, 0))
-    assert sorted(place for batch in batches for place in batch.places) == [0, 1, 2, 3, 4, *range(6, 46)]
-    assert max(len(batch.places) for batch in batches) == 8
-    assert all(batch.ids.size <= 4096 for batch in batches)
 
 
 def test_a_tokenizer_that_pads_or_cuts_by_itself_is_told_not_to(folder: Path) -> None:
@@ -376,11 +354,6 @@ def test_a_damaged_tokenizer_is_refused(text: str, folder: Path) -> None:
     assert "its tokenizer.json cannot be read" in refused(folder)
 
 
-def test_a_missing_tokenizer_is_refused(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-    assert "it has no tokenizer.json" in refused(folder)
-
-
 def test_settings_that_are_not_json_are_refused(folder: Path) -> None:
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling" / "config.json").write_text("{oh", encoding="utf-8")
@@ -406,15 +379,6 @@ def test_a_tokenizer_of_another_model_fails_in_one_sentence(folder: Path) -> Non
     save_onnx(folder / "model.onnx", TABLE[:6])
     with pytest.raises(EmbedderFailed, match=r"^the model '.*model\.onnx' failed: [^\n]+$"):
         LocalEmbedder(str(folder)).embed(["apples"])
-
-
-def test_an_answer_of_another_shape_is_refused(folder: Path) -> None:
-    save_onnx(folder / "model.onnx", TABLE, output="sentence_embedding")
-    model = local.OnnxModel(model_files.read(str(folder)))
-    [batch] = local._batches([[2, 3]], 0)
-    wrong = np.zeros((3, DIMENSIONS), dtype=np.float32)
-    with pytest.raises(EmbedderFailed, match=r"gave an array of shape \(3, 12\) for \(1, 2\)"):
-        local._pooled(wrong, batch, model.recipe)
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])

@@ -101,27 +101,6 @@ def test_a_question_in_between_changes_nothing(embedder: StaticEmbedder) -> None
     wait_for(lambda: made(embedder) == len(TEXTS))
 
 
-def test_few_texts_start_no_process_and_are_not_kept(embedder: StaticEmbedder) -> None:
-    for _ in range(3):
-        embedder.expect(TEXTS[:60])
-        embedder.embed(TEXTS[:60])
-    assert embedder._ahead is None
-
-
-def test_texts_that_come_bit_by_bit_are_handed_over(embedder: StaticEmbedder) -> None:
-    for at in range(0, 500, 20):
-        embedder.expect(TEXTS[at : at + 20])
-    wait_for(lambda: made(embedder) == 500)
-
-
-def test_too_many_are_left_to_later(embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "MOST_AHEAD", 300)
-    embedder.expect(TEXTS[:200])
-    embedder.expect(TEXTS[200:])
-    wait_for(lambda: made(embedder) == 200)
-    assert same(embedder.embed(TEXTS), TEXTS)
-
-
 @pytest.mark.parametrize("program", ["", "/usr/bin/blender"])
 def test_no_program_but_python_is_started(
     embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch, program: str
@@ -172,21 +151,6 @@ def test_vectors_that_are_there_already_leave_no_process(embedder: StaticEmbedde
         (book / "daily" / "2026-01-02.md").rename(book / "daily" / "2026-01-03.md")
         memory.sync()
         assert (embedder._ahead, embedder._expected) == (None, [])
-
-
-def test_the_folder_is_made_for_it(embedder: StaticEmbedder, tmp_path: Path) -> None:
-    elsewhere = StaticEmbedder(str(tmp_path / "not" / "there"))
-    try:
-        elsewhere.expect(TEXTS)
-        assert not started(elsewhere).over
-    finally:
-        elsewhere.close()
-
-
-def test_no_file_is_left(embedder: StaticEmbedder, tmp_path: Path) -> None:
-    before = sorted(tmp_path.iterdir())
-    embedder.expect(TEXTS)
-    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_it_ends_with_who_started_it(embedder: StaticEmbedder) -> None:

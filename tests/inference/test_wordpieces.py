@@ -94,26 +94,11 @@ def test_pieces_looked_up_often_are_unfolded_and_that_changes_nothing(
     assert pieces._find != pieces._look_up
 
 
-def test_unfolding_changes_nothing(reference: Tokenizer) -> None:
-    unfolded = static.load_pieces(str(TOKENIZER), None)
-    unfolded.unfold()
-    unfolded.unfold()
-    assert differing(unfolded, reference, WORDS) == []
-
-
 def test_a_very_long_word_is_cut_in_stretches(pieces: WordPieces) -> None:
     word = "abcdefgh" * 20
     whole = pieces.ids(word)
     assert whole[: len(pieces.ids(word[:128])) - 2] == pieces.ids(word[:128])[:-2]
     assert len(pieces.ids("x0" * 50_000)) > 10_000
-
-
-def test_the_memory_of_words_is_bounded(pieces: WordPieces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "_CACHED_WORDS", 3)
-    ours = WordPieces(static.pack(json.loads(TOKENIZER.read_text(encoding="utf-8"))["model"]["vocab"]))
-    for word in WORDS:
-        assert ours.ids(word) == pieces.ids(word)
-    assert len(ours._words) <= 3
 
 
 def test_the_cache_is_made_once_and_read_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,17 +126,6 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     assert file.read_bytes() == sound
 
 
-@pytest.mark.parametrize("at", [30, 100_000, 200_000, -1])
-def test_one_changed_byte_is_noticed(tmp_path: Path, at: int) -> None:
-    static.load_pieces(str(TOKENIZER), str(tmp_path))
-    (file,) = tmp_path.iterdir()
-    changed = bytearray(file.read_bytes())
-    changed[at] ^= 1
-    assert not static.is_packed(bytes(changed))
-    with pytest.raises(ValueError, match="damaged"):
-        WordPieces(bytes(changed))
-
-
 def test_another_tokenizer_file_gets_another_cache(tmp_path: Path) -> None:
     other = tmp_path / "tokenizer.json"
     vocabulary = {f"<{number}>": number for number in range(259)} | {
@@ -175,12 +149,6 @@ def test_without_a_cache_directory_nothing_is_written(tmp_path: Path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    assert static.load_pieces(str(TOKENIZER), str(tmp_path / "file")).ids("hello") == [22172]
-    assert (tmp_path / "file").read_text(encoding="utf-8") == "in the way"
-
-
 def test_a_cache_that_cannot_be_put_in_place_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,9 +158,3 @@ def test_a_cache_that_cannot_be_put_in_place_leaves_nothing_behind(
     monkeypatch.setattr("memorybook.inference.static.os.replace", full)
     assert static.load_pieces(str(TOKENIZER), str(tmp_path)).ids("hello") == [22172]
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("vocabulary", [{}, {"a": 1}, {"a": 0, "b": 2}, {str(n): n for n in range(66_000)}])
-def test_a_vocabulary_of_another_kind_is_refused(vocabulary: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="vocabulary of"):
-        static.pack(vocabulary)
